@@ -1,0 +1,1 @@
+"""IndexTables: search tables for Spark, and for plain Python."""

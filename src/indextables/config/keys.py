@@ -1,0 +1,109 @@
+"""The table of settings. A key that is not here does not exist; a key that is here is read by something."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from indextables.config._settings import Family, Setting, boolean, positive, positive_size, text, whole
+
+TARGET_SPLIT_SIZE: Final = Setting(
+    "spark.indextables.write.targetSplitSize",
+    positive_size,
+    256 << 20,
+    "A split is closed and the next one begun when it has taken in about this many bytes of rows.",
+    aliases=("spark.indextables.write.optimizeWrite.targetSplitSize",),
+)
+HEAP_SIZE: Final = Setting(
+    "spark.indextables.indexWriter.heapSize",
+    positive_size,
+    512 << 20,
+    "Memory an index writer may fill before it flushes a segment to local disk. At least 15M.",
+)
+MAX_OPEN_SPLITS: Final = Setting(
+    "spark.indextables.write.maxOpenSplits",
+    positive,
+    4,
+    "How many partitions one writing task keeps open at once; past that the oldest split is closed.",
+)
+ROW_GROUP_ROWS: Final = Setting(
+    "spark.indextables.write.rowGroupRows",
+    positive,
+    16384,
+    "Rows in one Parquet row group of a split: the smallest piece a search fetches.",
+)
+TEMP_DIRECTORY: Final = Setting(
+    "spark.indextables.indexWriter.tempDirectoryPath",
+    text,
+    "",
+    "Where splits are built before they are uploaded; empty means the system's temporary directory.",
+)
+CACHE_DIRECTORY: Final = Setting(
+    "spark.indextables.cache.directoryPath",
+    text,
+    "",
+    "Where the index part of splits is kept for the next search; empty means below the temporary directory.",
+)
+CACHE_MAX_SIZE: Final = Setting(
+    "spark.indextables.cache.disk.maxSize",
+    positive_size,
+    20 << 30,
+    "The index cache drops its least recently used splits above this size.",
+)
+INDEX_ALL_MAX_FIELDS: Final = Setting(
+    "spark.indextables.indexquery.indexall.maxUnqualifiedFields",
+    whole,
+    10,
+    "A search over all columns ('* TEXTSEARCH ...') of a table with more searchable ones is refused; 0 = no limit.",
+)
+STATS_COLUMNS_COUNT: Final = Setting(
+    "spark.indextables.dataSkippingNumIndexedCols",
+    whole,
+    32,
+    "How many leading columns get min/max statistics.",
+)
+STATS_TRUNCATION: Final = Setting(
+    "spark.indextables.stats.truncation.enabled", boolean, True, "Cut long strings in min/max statistics."
+)
+STATS_MAX_LENGTH: Final = Setting(
+    "spark.indextables.stats.truncation.maxLength",
+    positive,
+    32,
+    "How many characters of a string a min/max statistic keeps; a cut maximum is rounded up.",
+)
+RETRY_MAX_ATTEMPTS: Final = Setting(
+    "spark.indextables.transaction.retry.maxAttempts",
+    positive,
+    100,
+    "How often a commit is tried against concurrent writers before it gives up.",
+)
+RETRY_BASE_DELAY_MS: Final = Setting(
+    "spark.indextables.transaction.retry.baseDelayMs",
+    whole,
+    10,
+    "The first pause after a lost race, in milliseconds; it doubles, with jitter.",
+)
+RETRY_MAX_DELAY_MS: Final = Setting(
+    "spark.indextables.transaction.retry.maxDelayMs",
+    whole,
+    5000,
+    "The longest pause between two tries of a commit, in milliseconds.",
+)
+COMPRESS_VERSION_FILES: Final = Setting(
+    "spark.indextables.transaction.compression.enabled", boolean, True, "Write version files as gzip."
+)
+
+TYPEMAP: Final = Family(
+    "spark.indextables.indexing.typemap.",
+    "How a string column is indexed: `text` (tokenised, for TEXTSEARCH) or `string` (exact, the default).",
+)
+AWS: Final = Family(
+    "spark.indextables.aws.",
+    "accessKey, secretKey, sessionToken, region, endpoint, forcePathStyle: S3, where the environment does not say.",
+)
+AZURE: Final = Family(
+    "spark.indextables.azure.",
+    "accountName, accountKey, endpoint, tenantId, clientId, clientSecret, bearerToken: Azure, likewise.",
+)
+
+ALL: Final[tuple[Setting[Any], ...]] = tuple(v for v in list(globals().values()) if isinstance(v, Setting))
+FAMILIES: Final[tuple[Family, ...]] = tuple(v for v in list(globals().values()) if isinstance(v, Family))

@@ -1,0 +1,149 @@
+"""The one predicate tree. SQL `where` strings, Spark's pushed filters and Python callers all become this.
+
+A predicate is TRUE, FALSE or NULL for a row, as in SQL; a scan keeps the rows for which it is TRUE.
+Literals are Python values that fit the column: str, int, float, bool, bytes, datetime.date, and for
+timestamps a timezone-aware datetime.datetime in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal, TypeAlias
+
+Value: TypeAlias = str | int | float | bool | bytes | date  # datetime is a date
+CompareOp = Literal["=", "<>", "<", "<=", ">", ">=", "<=>"]
+MatchKind = Literal["starts_with", "ends_with", "contains"]
+TextOp = Literal["TEXTSEARCH", "FIELDMATCH", "INDEXQUERY"]
+
+ALL_FIELDS = "*"
+"""As `TextQuery.column`: every column that the operator can search."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """TRUE, FALSE or (None) NULL for every row."""
+
+    value: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """`column op value`. Only `<=>` may have a null value; it is the one that is never NULL itself."""
+
+    op: CompareOp
+    column: str
+    value: Value | None
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """`column IN (values)`. A None among the values turns "not found" into NULL, as SQL wants."""
+
+    column: str
+    values: tuple[Value | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class StringMatch:
+    """A plain substring test, as `LIKE 'x%'` becomes; no wildcards in `value`."""
+
+    kind: MatchKind
+    column: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextQuery:
+    """`column TEXTSEARCH 'query'` and its siblings; only the index can answer it. NULL where the column is."""
+
+    op: TextOp
+    column: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    children: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    children: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    child: Predicate
+
+
+Predicate: TypeAlias = Constant | Compare | In | IsNull | StringMatch | TextQuery | And | Or | Not
+
+TRUE = Constant(value=True)
+
+
+def conjunction(predicates: Iterator[Predicate] | list[Predicate] | tuple[Predicate, ...]) -> Predicate:
+    """All of them, flattened: no And directly inside the And that comes back.
+
+    >>> conjunction([])
+    Constant(value=True)
+    >>> conjunction([IsNull("a")])
+    IsNull(column='a')
+    """
+    flat: list[Predicate] = []
+    for predicate in predicates:
+        flat.extend(conjuncts(predicate))
+    if not flat:
+        return TRUE
+    return flat[0] if len(flat) == 1 else And(tuple(flat))
+
+
+def conjuncts(predicate: Predicate) -> list[Predicate]:
+    """The predicates that must all be TRUE.
+
+    >>> conjuncts(And((IsNull("a"), And((IsNull("b"), TRUE)))))
+    [IsNull(column='a'), IsNull(column='b')]
+    """
+    match predicate:
+        case And(children):
+            return [leaf for child in children for leaf in conjuncts(child)]
+        case Constant(True):
+            return []
+        case _:
+            return [predicate]
+
+
+def columns_of(predicate: Predicate) -> set[str]:
+    """The columns whose *values* decide it. A TextQuery is decided by the index and names none.
+
+    >>> sorted(columns_of(And((IsNull("a"), Not(Compare("=", "b", 1)), TextQuery("TEXTSEARCH", "c", "x")))))
+    ['a', 'b']
+    """
+    match predicate:
+        case Compare(_, column) | In(column) | IsNull(column) | StringMatch(_, column):
+            return {column}
+        case And(children) | Or(children):
+            return set().union(*(columns_of(child) for child in children))
+        case Not(child):
+            return columns_of(child)
+        case _:
+            return set()
+
+
+def text_queries(predicate: Predicate) -> list[TextQuery]:
+    """Every text query in it, from left to right."""
+    match predicate:
+        case TextQuery():
+            return [predicate]
+        case And(children) | Or(children):
+            return [leaf for child in children for leaf in text_queries(child)]
+        case Not(child):
+            return text_queries(child)
+        case _:
+            return []

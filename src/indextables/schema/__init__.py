@@ -1,0 +1,44 @@
+"""What a table's columns are: their types, how each is indexed, and how partition values are written."""
+
+from indextables.schema.mapping import (
+    REGISTRY_PREFIX,
+    TYPEMAP_PREFIX,
+    FieldMapping,
+    IndexKind,
+    MappedField,
+    mapping_hash,
+    resolve_typemap,
+)
+from indextables.schema.partitions import (
+    NULL_DIRECTORY,
+    check_partition_columns,
+    decode_value,
+    encode_value,
+    escape,
+    micros,
+    partition_path,
+    unescape,
+)
+from indextables.schema.types import ARROW_TYPES, RESERVED_COLUMNS, Field, TableSchema
+
+__all__ = [
+    "ARROW_TYPES",
+    "NULL_DIRECTORY",
+    "REGISTRY_PREFIX",
+    "RESERVED_COLUMNS",
+    "TYPEMAP_PREFIX",
+    "Field",
+    "FieldMapping",
+    "IndexKind",
+    "MappedField",
+    "TableSchema",
+    "check_partition_columns",
+    "decode_value",
+    "encode_value",
+    "escape",
+    "mapping_hash",
+    "micros",
+    "partition_path",
+    "resolve_typemap",
+    "unescape",
+]

@@ -1,0 +1,111 @@
+"""Partition values: their text in the log, and the directory they name, escaped as Spark escapes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
+from urllib.parse import unquote
+
+from indextables.errors import SchemaError
+from indextables.predicates.tree import Value
+from indextables.schema.types import INTEGER_TYPES, TableSchema
+
+NULL_DIRECTORY: Final = "__HIVE_DEFAULT_PARTITION__"
+PARTITION_TYPES: Final = INTEGER_TYPES | {"string", "boolean", "date", "timestamp"}
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+_ESCAPED: Final = frozenset('"#%\'*/:=?\\\x7f{[]^') | {chr(c) for c in range(1, 0x20)}
+
+
+def check_partition_columns(schema: TableSchema, names: list[str] | tuple[str, ...]) -> tuple[str, ...]:
+    """The partition columns by the schema's own spelling, or an error that says which one cannot be one."""
+    columns = tuple(schema.field(name) for name in names)
+    for column in columns:
+        if column.type not in PARTITION_TYPES:
+            raise SchemaError(
+                f"column {column.name!r} is {column.type} and cannot partition a table; "
+                f"types that can: {', '.join(sorted(PARTITION_TYPES))}"
+            )
+    resolved = tuple(column.name for column in columns)
+    if len(set(resolved)) != len(resolved):
+        raise SchemaError(f"a column is named twice in the partitioning ({', '.join(names)})")
+    if resolved and len(resolved) == len(schema):
+        raise SchemaError("every column is a partition column; a table needs at least one that is not")
+    return resolved
+
+
+def encode_value(value: Value | None, kind: str) -> str | None:
+    """A partition value as the log writes it. Null has no text: the key is left out.
+
+    >>> encode_value(datetime(2024, 5, 1, 12, 0, 0, 5, tzinfo=UTC), "timestamp")
+    '2024-05-01 12:00:00.000005'
+    """
+    if value is None:
+        return None
+    if kind == "boolean":
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        utc = value.astimezone(UTC).replace(tzinfo=None)
+        return utc.isoformat(sep=" ", timespec="microseconds" if utc.microsecond else "seconds")
+    if isinstance(value, date):
+        return value.isoformat()
+    return str(value)
+
+
+def decode_value(text: str | None, kind: str) -> Value | None:
+    """The inverse of `encode_value`; the null directory's name, which other writers store, is null too.
+
+    >>> decode_value("2024-05-01", "date")
+    datetime.date(2024, 5, 1)
+    """
+    if text is None or text == NULL_DIRECTORY:
+        return None
+    try:
+        if kind in INTEGER_TYPES:
+            return int(text)
+        if kind == "boolean":
+            return {"true": True, "false": False}[text.lower()]
+        if kind == "date":
+            return date.fromisoformat(text)
+        if kind == "timestamp":
+            return _timestamp(text)
+    except (ValueError, KeyError) as reason:
+        raise SchemaError(f"partition value {text!r} is not a {kind}") from reason
+    return text
+
+
+def micros(value: datetime) -> int:
+    """Microseconds since 1970, exactly (a float of seconds would round).
+
+    >>> micros(datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC))
+    -1
+    """
+    return (value - EPOCH) // timedelta(microseconds=1)
+
+
+def partition_path(values: Mapping[str, str | None], columns: tuple[str, ...]) -> str:
+    """`col=value/...` for a file, with the characters escaped that Spark escapes; empty without columns.
+
+    >>> partition_path({"date": "2024-01-01", "path": "a/b"}, ("date", "path"))
+    'date=2024-01-01/path=a%2Fb'
+    """
+    return "/".join(f"{escape(name)}={_directory(values.get(name))}" for name in columns)
+
+
+def escape(text: str) -> str:
+    return "".join(f"%{ord(c):02X}" if c in _ESCAPED else c for c in text)
+
+
+def unescape(text: str) -> str:
+    return unquote(text)
+
+
+def _directory(value: str | None) -> str:
+    # An empty value has no directory of its own; Spark, too, files it with the nulls. The log keeps them apart.
+    return NULL_DIRECTORY if value is None or value == "" else escape(value)
+
+
+def _timestamp(text: str) -> datetime:
+    parsed = datetime.fromisoformat(text)
+    return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)

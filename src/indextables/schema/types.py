@@ -1,0 +1,157 @@
+"""The columns of a table: Spark's schema JSON (what the log stores) and Arrow (what rows travel as).
+
+Every column is nullable, whatever the writer's schema said: Spark compares nullability when it reads, and
+a table that many writers append to cannot promise more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import orjson
+import pyarrow as pa
+
+from indextables.errors import SchemaError
+
+ARROW_TYPES: Final[dict[str, pa.DataType]] = {
+    "string": pa.string(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "binary": pa.binary(),
+}
+"""Spark's type names (as in its schema JSON) and the one Arrow type that stands for each."""
+
+INTEGER_TYPES: Final = frozenset({"byte", "short", "integer", "long"})
+FLOAT_TYPES: Final = frozenset({"float", "double"})
+
+RESERVED_COLUMNS: Final = frozenset({"_score", "_snippet", "_indexall"})
+"""Names that queries use for what the index computes; no column may bear one."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column. `type` is Spark's name for it."""
+
+    name: str
+    type: str
+    metadata: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        return ARROW_TYPES[self.type]
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """The columns of a table in order.
+
+    >>> schema = TableSchema.from_arrow(pa.schema({"id": pa.int64(), "message": pa.large_string()}))
+    >>> schema.names
+    ['id', 'message']
+    >>> TableSchema.from_json(schema.to_json()) == schema
+    True
+    """
+
+    fields: tuple[Field, ...]
+
+    def __post_init__(self) -> None:
+        seen: dict[str, str] = {}
+        for column in self.fields:
+            folded = column.name.lower()
+            if folded in seen:
+                raise SchemaError(
+                    f"columns {seen[folded]!r} and {column.name!r} differ only in case; rename one of them"
+                )
+            if folded in RESERVED_COLUMNS:
+                raise SchemaError(f"column {column.name!r} has a reserved name; rename it before writing")
+            seen[folded] = column.name
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.fields]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Field]:
+        exact = {column.name: column for column in self.fields}
+        return {column.name.lower(): column for column in self.fields} | exact
+
+    def get(self, name: str) -> Field | None:
+        """The column of that name; case decides only between exact matches, as in Spark."""
+        return self._by_name.get(name) or self._by_name.get(name.lower())
+
+    def field(self, name: str) -> Field:
+        found = self.get(name)
+        if found is None:
+            raise SchemaError(f"no column {name!r}; the table has {', '.join(self.names)}")
+        return found
+
+    def without(self, names: list[str] | tuple[str, ...]) -> TableSchema:
+        return TableSchema(tuple(column for column in self.fields if column.name not in set(names)))
+
+    @cached_property
+    def arrow(self) -> pa.Schema:
+        return pa.schema([pa.field(column.name, column.arrow_type) for column in self.fields])
+
+    def to_json(self) -> str:
+        """Spark's schema JSON, as `metaData.schemaString` holds it."""
+        columns = [
+            {"name": c.name, "type": c.type, "nullable": True, "metadata": c.metadata} for c in self.fields
+        ]
+        return orjson.dumps({"type": "struct", "fields": columns}).decode()
+
+    @classmethod
+    def from_json(cls, text: str) -> TableSchema:
+        try:
+            columns = orjson.loads(text)["fields"]
+            return cls(tuple(_field_from_json(column) for column in columns))
+        except (orjson.JSONDecodeError, KeyError, TypeError) as reason:
+            raise SchemaError(f"the schema is not Spark schema JSON: {text[:200]!r}") from reason
+
+    @classmethod
+    def from_arrow(cls, schema: pa.Schema) -> TableSchema:
+        return cls(tuple(Field(column.name, _spark_type(column)) for column in schema))
+
+
+def _field_from_json(column: dict[str, Any]) -> Field:
+    if column["type"] not in ARROW_TYPES:
+        raise SchemaError(_unsupported(column["name"], column["type"]))
+    return Field(column["name"], column["type"], column.get("metadata") or {})
+
+
+def _spark_type(column: pa.Field) -> str:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "string"
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return "binary"
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return "timestamp"
+    if pa.types.is_date(kind):
+        return "date"
+    for name, arrow_type in ARROW_TYPES.items():
+        if kind == arrow_type:
+            return name
+    raise SchemaError(_unsupported(column.name, str(column.type)))
+
+
+def _unsupported(name: str, kind: object) -> str:
+    hint = "; give it a time zone" if str(kind).startswith("timestamp") else "; cast it or leave it out"
+    return f"column {name!r} has type {kind}, which a table cannot hold{hint}. Types: {', '.join(ARROW_TYPES)}"
