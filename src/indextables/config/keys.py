@@ -19,12 +19,6 @@ HEAP_SIZE: Final = Setting(
     512 << 20,
     "Memory an index writer may fill before it flushes a segment to local disk. At least 15M.",
 )
-MAX_OPEN_SPLITS: Final = Setting(
-    "spark.indextables.write.maxOpenSplits",
-    positive,
-    4,
-    "How many partitions one writing task keeps open at once; past that the oldest split is closed.",
-)
 ROW_GROUP_ROWS: Final = Setting(
     "spark.indextables.write.rowGroupRows",
     positive,

@@ -15,7 +15,7 @@ NULL_DIRECTORY: Final = "__HIVE_DEFAULT_PARTITION__"
 PARTITION_TYPES: Final = INTEGER_TYPES | {"string", "boolean", "date", "timestamp"}
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-_ESCAPED: Final = frozenset('"#%\'*/:=?\\\x7f{[]^') | {chr(c) for c in range(1, 0x20)}
+_ESCAPED: Final = frozenset("\"#%'*/:=?\\\x7f{[]^") | {chr(c) for c in range(1, 0x20)}
 
 
 def check_partition_columns(schema: TableSchema, names: list[str] | tuple[str, ...]) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ def unescape(text: str) -> str:
 
 
 def _directory(value: str | None) -> str:
-    # An empty value has no directory of its own; Spark, too, files it with the nulls. The log keeps them apart.
+    # An empty value has no directory of its own; like Spark, file it with the nulls. The log keeps them apart.
     return NULL_DIRECTORY if value is None or value == "" else escape(value)
 
 

@@ -154,4 +154,5 @@ def _spark_type(column: pa.Field) -> str:
 
 def _unsupported(name: str, kind: object) -> str:
     hint = "; give it a time zone" if str(kind).startswith("timestamp") else "; cast it or leave it out"
-    return f"column {name!r} has type {kind}, which a table cannot hold{hint}. Types: {', '.join(ARROW_TYPES)}"
+    known = ", ".join(ARROW_TYPES)
+    return f"column {name!r} has type {kind}, which a table cannot hold{hint}. Types that it can: {known}"

@@ -1,0 +1,54 @@
+"""Conditions on rows: one tree, however they were written, and what is done with it."""
+
+from indextables.predicates.evaluate import evaluate, holds
+from indextables.predicates.fold import bind, normalize
+from indextables.predicates.prune import Bounds, may_match
+from indextables.predicates.spark import from_spark
+from indextables.predicates.sql import parse_where
+from indextables.predicates.tree import (
+    ALL_FIELDS,
+    TRUE,
+    And,
+    Compare,
+    Constant,
+    In,
+    IsNull,
+    Not,
+    Or,
+    Predicate,
+    StringMatch,
+    TextQuery,
+    Value,
+    columns_of,
+    conjunction,
+    conjuncts,
+    text_queries,
+)
+
+__all__ = [
+    "ALL_FIELDS",
+    "TRUE",
+    "And",
+    "Bounds",
+    "Compare",
+    "Constant",
+    "In",
+    "IsNull",
+    "Not",
+    "Or",
+    "Predicate",
+    "StringMatch",
+    "TextQuery",
+    "Value",
+    "bind",
+    "columns_of",
+    "conjunction",
+    "conjuncts",
+    "evaluate",
+    "from_spark",
+    "holds",
+    "may_match",
+    "normalize",
+    "parse_where",
+    "text_queries",
+]

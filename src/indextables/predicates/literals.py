@@ -1,0 +1,93 @@
+"""Literals in the type of their column, from SQL text and from Spark's plan."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+import numpy as np
+
+from indextables.errors import PredicateError
+from indextables.predicates.tree import Value
+from indextables.schema.types import FLOAT_TYPES, INTEGER_TYPES, Field
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_DATE = date(1970, 1, 1)
+
+
+def from_sql(text: str | float | bool, column: Field) -> Value:
+    """A literal as a person wrote it, in the type of the column it is compared with.
+
+    >>> from_sql("2024-01-01", Field("d", "date"))
+    datetime.date(2024, 1, 1)
+    """
+    try:
+        if column.type in INTEGER_TYPES and not isinstance(text, bool):
+            return _integer(text)
+        if column.type in FLOAT_TYPES and not isinstance(text, bool):
+            return float(text)
+        if column.type == "boolean":
+            return _boolean(text)
+        if column.type == "string" and isinstance(text, str):
+            return text
+        if column.type == "binary" and isinstance(text, str):
+            return bytes.fromhex(text[2:-1]) if text[:2].upper() == "X'" else text.encode()
+        if column.type == "date" and isinstance(text, str):
+            return date.fromisoformat(text.strip())
+        if column.type == "timestamp" and isinstance(text, str):
+            moment = datetime.fromisoformat(text.strip())
+            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, KeyError):
+        pass
+    raise PredicateError(f"{text!r} is not a {column.type}, which column {column.name!r} is")
+
+
+def from_catalyst(text: str, kind: str) -> Value | None:
+    """A literal of Spark's plan: its text and the simple name of its type. None: a kind we leave to Spark."""
+    match kind:
+        case "tinyint" | "smallint" | "int" | "bigint":
+            return int(text)
+        case "float":
+            return float(np.float32(text))  # compare with what the column holds, not with the shorter decimal
+        case "double":
+            return float(text)
+        case "boolean":
+            return text == "true"
+        case "string":
+            return text
+        case "binary":
+            return bytes.fromhex(text)
+        case "date":
+            return _shifted_date(int(text))
+        case "timestamp":
+            return _shifted_moment(int(text))
+        case _:
+            return None
+
+
+def _integer(text: str | float) -> int:
+    value = int(text)
+    if value != float(text) and value != int(str(text)):
+        raise ValueError
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ValueError
+    return value
+
+
+def _boolean(text: str | float | bool) -> bool:
+    if isinstance(text, bool):
+        return text
+    return {"true": True, "false": False}[str(text).strip().lower()]
+
+
+def _shifted_date(days: int) -> date | None:
+    try:
+        return _EPOCH_DATE + timedelta(days=days)
+    except OverflowError:  # Spark's calendar goes further than Python's
+        return None
+
+
+def _shifted_moment(micros: int) -> datetime | None:
+    try:
+        return _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        return None

@@ -1,0 +1,122 @@
+"""Which files can be left out: a file is pruned only when no row within its bounds can satisfy the predicate.
+
+Bounds are loose on purpose: a lower bound that is too low or an upper bound that is too high only costs a
+read. Whatever cannot be decided may match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from indextables.predicates.fold import normalize
+from indextables.predicates.tree import (
+    And,
+    Compare,
+    Constant,
+    In,
+    IsNull,
+    Or,
+    Predicate,
+    StringMatch,
+    Value,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Every non-null value of a column lies between `low` and `high`; None is no bound.
+
+    `high_is_prefix`: the true maximum may go on after the characters of `high`.
+    """
+
+    low: Value | None = None
+    high: Value | None = None
+    high_is_prefix: bool = False
+
+    def excludes_below(self, value: Value) -> bool:
+        """No value of the column is as low as `value`: `value` < low."""
+        return self.low is not None and _comparable(self.low, value) and value < self.low  # type: ignore[operator]
+
+    def excludes_above(self, value: Value) -> bool:
+        """No value of the column is as high as `value`: high < `value`."""
+        if self.high is None or not _comparable(self.high, value):
+            return False
+        if self.high_is_prefix and isinstance(value, str) and isinstance(self.high, str):
+            return value[: len(self.high)] > self.high
+        return self.high < value  # type: ignore[operator]
+
+    def is_exactly(self, value: Value) -> bool:
+        return not self.high_is_prefix and self.low == value == self.high
+
+
+def may_match(predicate: Predicate, bounds: Callable[[str], Bounds | None]) -> bool:
+    """False only if no row can satisfy the predicate.
+
+    >>> level = {"n": Bounds(low=10, high=20)}.get
+    >>> may_match(Compare("=", "n", 15), level), may_match(Compare("=", "n", 25), level)
+    (True, False)
+    """
+    return _may_match(normalize(predicate), bounds)
+
+
+def _may_match(predicate: Predicate, bounds: Callable[[str], Bounds | None]) -> bool:
+    match predicate:
+        case Constant(value):
+            return value is True
+        case And(children):
+            return all(_may_match(child, bounds) for child in children)
+        case Or(children):
+            return any(_may_match(child, bounds) for child in children)
+        case Compare(op, column, value):
+            return _compare_may_match(op, value, bounds(column))
+        case In(column, values):
+            return any(v is not None and _compare_may_match("=", v, bounds(column)) for v in values)
+        case StringMatch("starts_with", column, prefix):
+            return _prefix_may_match(prefix, bounds(column))
+        case IsNull():
+            return True  # min and max say nothing of nulls
+        case _:
+            return True
+
+
+def _compare_may_match(op: str, value: Value | None, known: Bounds | None) -> bool:
+    if value is None:
+        return op == "<=>"
+    if known is None or value != value:  # noqa: PLR0124 - NaN is above every bound there is
+        return True
+    match op:
+        case "=" | "<=>":
+            return not known.excludes_below(value) and not known.excludes_above(value)
+        case "<":
+            return not (known.excludes_below(value) or _equal(known.low, value))
+        case "<=":
+            return not known.excludes_below(value)
+        case ">":
+            above = known.excludes_above(value) or (not known.high_is_prefix and _equal(known.high, value))
+            return not above
+        case ">=":
+            return not known.excludes_above(value)
+        case _:  # "<>"
+            return True
+
+
+def _prefix_may_match(prefix: str, known: Bounds | None) -> bool:
+    if known is None:
+        return True
+    # Below: every value is above all strings that begin with the prefix. Above: every value is below them.
+    too_high = isinstance(known.low, str) and known.low[: len(prefix)] > prefix
+    return not too_high and not known.excludes_above(prefix)
+
+
+def _equal(bound: Value | None, value: Value) -> bool:
+    return bound is not None and _comparable(bound, value) and bound == value
+
+
+def _comparable(left: Value, right: Value) -> bool:
+    if isinstance(left, (bool, int, float)) and isinstance(right, (bool, int, float)):
+        return True
+    if isinstance(left, datetime) or isinstance(right, datetime):
+        return isinstance(left, datetime) and isinstance(right, datetime)
+    return type(left) is type(right)

@@ -1,0 +1,156 @@
+"""Predicates from Spark's plan, as the shim serialises them. What is not wholly understood is left to Spark.
+
+Nodes: {"col": [name]}, {"lit": text, "type": simple name}, {"op": name, "args": [...]}, {"udf": name, "args": [...]}.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from indextables.predicates.literals import from_catalyst
+from indextables.predicates.tree import (
+    ALL_FIELDS,
+    And,
+    Compare,
+    CompareOp,
+    Constant,
+    In,
+    IsNull,
+    MatchKind,
+    Not,
+    Or,
+    Predicate,
+    StringMatch,
+    TextOp,
+    TextQuery,
+    Value,
+)
+from indextables.schema.types import Field, TableSchema
+
+ALL_COLUMN: Final = "_indexall"
+"""The metadata column that stands for `*` in `* TEXTSEARCH 'q'`."""
+
+_FLIPPED: Final[dict[str, CompareOp]] = {
+    "=": "=",
+    "<=>": "<=>",
+    "<>": "<>",
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+}
+_MATCHES: Final[dict[str, MatchKind]] = {
+    "STARTS_WITH": "starts_with",
+    "ENDS_WITH": "ends_with",
+    "CONTAINS": "contains",
+}
+_TEXT_OPS: Final[dict[str, TextOp]] = {
+    "textsearch": "TEXTSEARCH",
+    "fieldmatch": "FIELDMATCH",
+    "indexquery": "INDEXQUERY",
+}
+
+
+class _NotOursError(Exception):
+    """A node that Spark must decide itself."""
+
+
+def from_spark(node: dict[str, Any], schema: TableSchema) -> Predicate | None:
+    """The predicate, or None when any part of it is not ours to decide.
+
+    >>> schema = TableSchema((Field("n", "integer"),))
+    >>> from_spark({"op": ">", "args": [{"col": ["n"]}, {"lit": "5", "type": "int"}]}, schema)
+    Compare(op='>', column='n', value=5)
+    >>> from_spark({"op": "=", "args": [{"op": "+", "args": []}, {"lit": "5", "type": "int"}]}, schema)
+    """
+    try:
+        return _predicate(node, schema)
+    except _NotOursError:
+        return None
+
+
+def _predicate(node: dict[str, Any], schema: TableSchema) -> Predicate:
+    if "udf" in node:
+        return _text_query(node, schema)
+    if "col" in node:  # a boolean column stands as a predicate by itself
+        column = _column(node, schema)
+        if column.type != "boolean":
+            raise _NotOursError
+        return Compare("=", column.name, True)
+    if "lit" in node:
+        if node["type"] not in ("boolean", "void"):
+            raise _NotOursError
+        return Constant(None if node["lit"] is None else node["lit"] == "true")
+    op, args = node.get("op"), node.get("args", [])
+    match op:
+        case "AND":
+            return And(tuple(_predicate(arg, schema) for arg in args))
+        case "OR":
+            return Or(tuple(_predicate(arg, schema) for arg in args))
+        case "NOT":
+            return Not(_predicate(args[0], schema))
+        case "BOOLEAN_EXPRESSION":
+            return _predicate(args[0], schema)
+        case "ALWAYS_TRUE":
+            return Constant(value=True)
+        case "ALWAYS_FALSE":
+            return Constant(value=False)
+        case "IS_NULL":
+            return IsNull(_column(args[0], schema).name)
+        case "IS_NOT_NULL":
+            return Not(IsNull(_column(args[0], schema).name))
+        case "IN":
+            column = _column(args[0], schema)
+            return In(column.name, tuple(_literal(arg, column) for arg in args[1:]))
+        case "STARTS_WITH" | "ENDS_WITH" | "CONTAINS":
+            column = _column(args[0], schema)
+            value = _literal(args[1], column)
+            if not isinstance(value, str):
+                raise _NotOursError
+            return StringMatch(_MATCHES[op], column.name, value)
+        case str() if op in _FLIPPED:
+            return _comparison(op, args, schema)
+        case _:
+            raise _NotOursError
+
+
+def _comparison(op: str, args: list[dict[str, Any]], schema: TableSchema) -> Compare:
+    left, right = args
+    if "lit" in left and "col" in right:
+        left, right, op = right, left, _FLIPPED[op]
+    column = _column(left, schema)
+    return Compare(_FLIPPED[_FLIPPED[op]], column.name, _literal(right, column))
+
+
+def _text_query(node: dict[str, Any], schema: TableSchema) -> TextQuery:
+    target, query = node["args"]
+    if "col" not in target or query.get("lit") is None:
+        raise _NotOursError
+    if target["col"] == [ALL_COLUMN]:
+        name = ALL_FIELDS
+    else:
+        name = _column(target, schema).name
+    return TextQuery(_TEXT_OPS[node["udf"]], name, query["lit"])
+
+
+def _column(node: dict[str, Any], schema: TableSchema) -> Field:
+    path = node.get("col")
+    column = schema.get(path[0]) if path is not None and len(path) == 1 else None
+    if column is None:
+        raise _NotOursError
+    return column
+
+
+_CATALYST_NAMES: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+
+
+def _literal(node: dict[str, Any], column: Field) -> Value | None:
+    """A literal of exactly the column's type: Spark has cast both sides to one type, or it is not ours."""
+    if "lit" not in node or node["type"] != _CATALYST_NAMES.get(column.type, column.type):
+        raise _NotOursError
+    if node["lit"] is None:
+        return None
+    value = from_catalyst(node["lit"], node["type"])
+    if value is None:
+        raise _NotOursError
+    return value
