@@ -18,6 +18,7 @@
     └── StorageError               the store failed: try again, or look at credentials and network
         ├── ObjectNotFoundError
         ├── ObjectExistsError
+        ├── StorageDeniedError     the store refuses this caller: mend credentials or permissions
         └── UnsafeStoreError       the store ignores conditional creates: it cannot hold a table
 
 Each class carries a stable `kind`, for logs and for callers in other languages. Kinds are only ever added.
@@ -110,6 +111,10 @@ class ObjectNotFoundError(StorageError):
 
 class ObjectExistsError(StorageError):
     kind = "OBJECT_EXISTS"
+
+
+class StorageDeniedError(StorageError):
+    kind = "STORAGE_DENIED"
 
 
 class UnsafeStoreError(StorageError):

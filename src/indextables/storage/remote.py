@@ -1,0 +1,153 @@
+"""Stores that obstore reaches: S3, Azure, and the memory of this process.
+
+Two clients of one place: reads and idempotent writes go through one that repeats failed requests, creates
+through one that does not (see `Store.create`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeVar
+
+from obstore import exceptions
+
+from indextables.errors import (
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StorageDeniedError,
+    StorageError,
+)
+from indextables.storage.probe import check_conditional_create
+from indextables.storage.store import ObjectInfo, check_key
+
+T = TypeVar("T")
+
+_DENIED: Final = (
+    exceptions.PermissionDeniedError,
+    exceptions.UnauthenticatedError,
+    exceptions.UnknownConfigurationKeyError,
+    exceptions.NotSupportedError,
+)
+_EXISTS: Final = (exceptions.AlreadyExistsError, exceptions.PreconditionError)
+_URL_QUERY: Final = re.compile(r"(https?://[^\s?\"']+)\?[^\s\"']*")
+
+
+class Client(Protocol):
+    """The part of an obstore store that is used here."""
+
+    def get(self, path: str) -> Any: ...
+    def get_range(self, path: str, *, start: int, length: int) -> Any: ...
+    def head(self, path: str) -> Any: ...
+    def list(self, prefix: str | None = None, *, offset: str | None = None) -> Any: ...
+    def put(self, path: str, file: Any, *, mode: Any = None) -> Any: ...
+    def delete(self, paths: str) -> None: ...
+
+
+class RemoteStore:
+    """`prefix` is the table's place in the bucket. `secrets` are blotted out of every error message."""
+
+    def __init__(
+        self,
+        uri: str,
+        client: Client,
+        *,
+        commit_client: Client | None = None,
+        prefix: str = "",
+        secrets: Iterable[str] = (),
+        probe: bool = True,
+    ) -> None:
+        self.uri = uri
+        self._client = client
+        self._commit_client = commit_client or client
+        self._prefix = f"{prefix}/" if prefix else ""
+        self._secrets = tuple(secret for secret in secrets if secret)
+        self._probe = probe
+
+    def __repr__(self) -> str:
+        return f"RemoteStore({self.uri!r})"
+
+    def get(self, key: str) -> bytes:
+        return self._call("read", key, lambda path: bytes(self._client.get(path).bytes()))
+
+    def get_range(self, key: str, start: int, length: int) -> bytes:
+        if length == 0:
+            return b""
+        data = self._call(
+            "read", key, lambda path: bytes(self._client.get_range(path, start=start, length=length))
+        )
+        if len(data) != length:
+            raise StorageError(
+                f"{self.uri}/{key} ends at byte {start + len(data)}; bytes {start} to {start + length} were asked for"
+            )
+        return data
+
+    def head(self, key: str) -> ObjectInfo:
+        return self._info(self._call("look at", key, self._client.head))
+
+    def list_from(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectInfo]:
+        directory = prefix.strip("/")
+        place = f"{self._prefix}{directory}".rstrip("/")
+        offset = None if start_after is None else self._prefix + start_after
+        pages = self._call(
+            "list", directory, lambda _: list(self._client.list(place or None, offset=offset)), checked=False
+        )
+        # Not every service lists in key order (S3 directory buckets do not), so the order is made here.
+        found = sorted((self._info(meta) for page in pages for meta in page), key=lambda info: info.key)
+        return (info for info in found if start_after is None or info.key > start_after)
+
+    def create(self, key: str, data: bytes) -> None:
+        if self._probe:
+            check_conditional_create(self.uri, self._create, self.delete)
+        self._create(key, data)
+
+    def put(self, key: str, data: bytes) -> None:
+        self._call("write", key, lambda path: self._client.put(path, data))
+
+    def put_file(self, key: str, source: Path) -> None:
+        self._call("write", key, lambda path: self._client.put(path, source))
+
+    def delete(self, key: str) -> None:
+        try:
+            self._call("delete", key, self._client.delete)
+        except ObjectNotFoundError:
+            return
+
+    def local_path(self, key: str) -> Path | None:  # noqa: ARG002 - nothing here lies on this disk
+        return None
+
+    def _create(self, key: str, data: bytes) -> None:
+        self._call("create", key, lambda path: self._commit_client.put(path, data, mode="create"))
+
+    def _info(self, meta: Any) -> ObjectInfo:
+        modified: datetime = meta["last_modified"]
+        key = str(meta["path"]).removeprefix(self._prefix)
+        return ObjectInfo(key, int(meta["size"]), round(modified.timestamp() * 1000))
+
+    def _call(self, verb: str, key: str, action: Callable[[str], T], *, checked: bool = True) -> T:
+        if checked:
+            check_key(self.uri, key)
+        name = f"{self.uri}/{key}"
+        # The cause is left out of every chain below: obstore's text can quote a signed address.
+        try:
+            return action(self._prefix + key)
+        except FileNotFoundError:
+            raise ObjectNotFoundError(f"{name} does not exist") from None
+        except _EXISTS:
+            raise ObjectExistsError(f"{name} is already there") from None
+        except _DENIED as reason:
+            raise StorageDeniedError(
+                f"the store refuses to {verb} {name}: {clean_message(reason, self._secrets)}"
+            ) from None
+        except (exceptions.BaseError, OSError, ValueError) as reason:
+            raise StorageError(f"cannot {verb} {name}: {clean_message(reason, self._secrets)}") from None
+
+
+def clean_message(reason: Exception, secrets: Iterable[str]) -> str:
+    """What obstore said, without its debugging dump, without query strings (signatures), without secrets."""
+    text = str(reason).partition("\n\nDebug source:")[0].strip()
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return _URL_QUERY.sub(r"\1?***", text)
