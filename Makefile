@@ -1,0 +1,69 @@
+# `make` alone lists the targets. Everything is installed into .venv; nothing is needed before `make setup`
+# but make and Python 3.11 or newer.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+INSTALLED := $(VENV)/.installed
+JAR := src/indextables/spark/jvm/indextables-spark.jar
+JAVA_SOURCES := $(shell find src/indextables/spark/jvm -name '*.java' 2>/dev/null)
+
+# Recipes that start Spark run with the Java that set-up chose, and with no settings of another Spark around.
+WITH_JAVA := env -u SPARK_HOME -u SPARK_CONF_DIR -u PYSPARK_SUBMIT_ARGS JAVA_HOME="$$(cat $(VENV)/java-home)"
+
+.PHONY: help setup demo test lint format bench soak docs jar wheel clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED) $(JAR) ## Create .venv, install everything, build the Spark jar (does nothing when up to date)
+
+demo: setup ## Index half a million log rows with Spark and search them (ROWS=n for another size)
+	@$(WITH_JAVA) $(PYTHON) examples/demo.py $(if $(ROWS),--rows $(ROWS))
+
+test: lint ## Lint, check types, then run all tests: the fast ones first, Spark's last
+	@$(WITH_JAVA) $(PYTHON) -m pytest $(ARGS)
+
+lint: setup ## Check style, format and types
+	@$(PYTHON) -m ruff check .
+	@$(PYTHON) -m ruff format --check .
+	@$(PYTHON) -m mypy
+
+format: setup ## Format the code and mend what the linter can mend
+	@$(PYTHON) -m ruff format .
+	@$(PYTHON) -m ruff check --fix .
+
+bench: setup ## Measure indexing, search and scan against Parquet (ROWS=n; 5 million by default)
+	@$(WITH_JAVA) $(PYTHON) -m bench $(if $(ROWS),--rows $(ROWS))
+
+soak: setup ## The long checks: crashes and races, many more rounds than in `make test`
+	@$(WITH_JAVA) INDEXTABLES_SOAK=1 $(PYTHON) -m pytest -m slow $(ARGS)
+
+docs: setup ## Write docs/configuration.md from the table of settings
+	@$(PYTHON) tools/config_page.py
+
+jar: $(JAR) ## Compile the Java part into the package
+
+wheel: setup ## Build dist/*.whl, with the jar inside
+	@$(PYTHON) -m build --wheel --no-isolation --outdir dist .
+
+clean: ## Remove what make has made: .venv, the jar, caches, demo and bench data
+	@rm -rf $(VENV) build dist demo-data bench-data src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf spark-warehouse artifacts metastore_db derby.log $(JAR)
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml constraints.txt tools/setup_venv.sh
+	@tools/setup_venv.sh $(VENV)
+	@touch $@
+
+$(VENV)/java-home: $(INSTALLED) tools/setup_java.py
+	@$(PYTHON) tools/setup_java.py $@
+
+$(JAR): $(JAVA_SOURCES) tools/build_jar.py $(VENV)/java-home
+	@echo "compiling the Spark part with javac"
+	@$(WITH_JAVA) $(PYTHON) tools/build_jar.py
+	@touch $@

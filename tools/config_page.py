@@ -1,0 +1,78 @@
+"""Writes docs/configuration.md from the table of settings; `--check` only says whether it is up to date."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from indextables.config import Setting, keys
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
+
+HEAD = """\
+# Settings
+
+<!-- Written by tools/config_page.py from src/indextables/config/keys.py: change it there, then run `make docs`. -->
+
+A setting is an option of a read or a write, or a Spark configuration that holds for the whole session. In plain
+Python it goes into `settings={...}`. An option wins over the session. A key that is not on this page is refused,
+with the nearest one that is. Case does not matter. Sizes take a unit: `4096`, `64K`, `100M`, `2G`.
+
+Keys that begin with `spark.tantivy4spark.` are read as `spark.indextables.`.
+"""
+
+
+def page() -> str:
+    rows = [_row(setting) for setting in sorted(keys.ALL, key=lambda setting: setting.key.lower())]
+    families = [f"| `{family.prefix}<name>` | {family.meaning} |" for family in keys.FAMILIES]
+    return "\n".join(
+        [
+            HEAD,
+            "| key | default | meaning |",
+            "|---|---|---|",
+            *rows,
+            "",
+            "## Keys that end in a name",
+            "",
+            "| key | meaning |",
+            "|---|---|",
+            *families,
+            "",
+        ]
+    )
+
+
+def _row(setting: Setting[object]) -> str:
+    older = "".join(f" Older name: `{alias}`." for alias in setting.aliases)
+    return f"| `{setting.key}` | {_default(setting)} | {setting.meaning}{older} |"
+
+
+def _default(setting: Setting[object]) -> str:
+    value = setting.default
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int) and "size" in setting.parse.__name__:
+        return _size(value)
+    if value is None or value in ("", ()):
+        return "(empty)"
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _size(value: int) -> str:
+    """
+    >>> _size(256 << 20), _size(20 << 30), _size(1000)
+    ('256M', '20G', '1000')
+    """
+    for unit, letter in ((1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")):
+        if value and value % unit == 0:
+            return f"{value // unit}{letter}"
+    return str(value)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--check"]:
+        sys.exit(
+            None if PAGE.read_text() == page() else "docs/configuration.md is out of date: run `make docs`"
+        )
+    PAGE.write_text(page())
+    print(f"wrote {PAGE}")
