@@ -123,8 +123,6 @@ def _widened(values: pa.Array) -> pa.Array:
     """Integers as 64 bits, so that a literal outside the column's own range compares instead of failing."""
     if pa.types.is_integer(values.type) and values.type != pa.int64():
         return pc.cast(values, pa.int64())
-    if pa.types.is_boolean(values.type):
-        return pc.cast(values, pa.int8())
     return values
 
 

@@ -5,6 +5,7 @@ sqlglot does the parsing; here its tree becomes ours, or an error says which par
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final
 
 import sqlglot
@@ -60,7 +61,8 @@ def parse_where(text: str, schema: TableSchema) -> Predicate:
     TextQuery(op='TEXTSEARCH', column='message', query='disk AND full')
     """
     try:
-        tree = sqlglot.parse_one(_with_functions(text), read="spark", into=exp.Condition)
+        plain = _with_functions(_with_escaped_quotes(text))
+        tree = sqlglot.parse_one(plain, read="spark", into=exp.Condition)
     except (SqlglotError, ValueError) as reason:
         raise PredicateError(f"cannot parse the condition {text!r}: {_first_line(reason)}") from None
     return _Reader(schema, text).predicate(tree)
@@ -68,6 +70,17 @@ def parse_where(text: str, schema: TableSchema) -> Predicate:
 
 def _first_line(reason: Exception) -> str:
     return str(reason).splitlines()[0] if str(reason) else type(reason).__name__
+
+
+def _with_escaped_quotes(text: str) -> str:
+    r"""`'it''s'` as `'it\'s'`: Spark takes a doubled quote for a quote, sqlglot for two strings side by side."""
+    out, copied = [], 0
+    tokens = sqlglot.tokenize(text, read="spark")
+    for left, right in pairwise(tokens):
+        if left.token_type == right.token_type == TokenType.STRING and left.end + 1 == right.start:
+            out.append(f"{text[copied : left.end]}\\{text[left.end]}")
+            copied = right.start + 1
+    return "".join(out) + text[copied:]
 
 
 def _with_functions(text: str) -> str:

@@ -1,0 +1,92 @@
+"""Making rows fit a table: same columns in the table's order and types, or an error that names the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.errors import ConfigError, SchemaError
+from indextables.log import Snapshot
+from indextables.schema import TYPEMAP_PREFIX, TableSchema, resolve_typemap
+
+_WIDENS_TO: Final[dict[str, frozenset[str]]] = {
+    "byte": frozenset({"short", "integer", "long"}),
+    "short": frozenset({"integer", "long"}),
+    "integer": frozenset({"long", "double"}),
+    "float": frozenset({"double"}),
+}
+"""Types whose every value the other can hold: those may be appended to a column of the wider type."""
+
+
+def check_appendable(
+    base: Snapshot,
+    schema: TableSchema,
+    partition_by: list[str] | tuple[str, ...] | None,
+    typemap: Mapping[str, str],
+) -> None:
+    """Refuses an append that would change what the table is."""
+    check_columns(base.schema, schema)
+    if partition_by is not None and tuple(n.lower() for n in partition_by) != tuple(
+        n.lower() for n in base.partition_columns
+    ):
+        raise SchemaError(
+            f"the table is partitioned by {_listed(base.partition_columns)} and the write by "
+            f"{_listed(tuple(partition_by))}; leave the partitioning out, or overwrite the table"
+        )
+    for name, kind in resolve_typemap(base.schema, base.partition_columns, typemap).items():
+        stored = base.metadata.configuration.get(TYPEMAP_PREFIX + name, "string")
+        if stored != kind:
+            raise ConfigError(
+                f"column {name!r} is indexed as {stored} in this table and the write says {kind}; "
+                "leave the typemap out, or overwrite the table"
+            )
+
+
+def check_columns(table: TableSchema, rows: TableSchema) -> None:
+    """Refuses rows whose columns are not the table's, whatever their order."""
+    extra = [column.name for column in rows if table.get(column.name) is None]
+    missing = [column.name for column in table if rows.get(column.name) is None]
+    if extra or missing:
+        details = [f"unknown to the table: {_listed(tuple(extra))}"] if extra else []
+        details += [f"missing: {_listed(tuple(missing))}"] if missing else []
+        raise SchemaError(f"the columns do not fit the table ({'; '.join(details)})")
+    for column in table:
+        given = rows.field(column.name).type
+        if given != column.type and column.type not in _WIDENS_TO.get(given, ()):
+            raise SchemaError(
+                f"column {column.name!r} is {column.type} in the table and {given} in the rows; cast it first"
+            )
+
+
+def conform(batch: pa.RecordBatch, schema: TableSchema) -> pa.RecordBatch:
+    """The batch with the table's columns, in its order and types."""
+    if batch.schema.equals(schema.arrow):
+        return batch
+    by_name = {name.lower(): i for i, name in enumerate(batch.schema.names)}
+    arrays = []
+    for column in schema:
+        if column.name.lower() not in by_name:
+            raise SchemaError(f"a batch lacks column {column.name!r}; all batches of a write have the same columns")
+        arrays.append(_cast(batch.column(by_name[column.name.lower()]), column.name, column.arrow_type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema.arrow)
+
+
+def _cast(values: pa.Array, name: str, kind: pa.DataType) -> pa.Array:
+    if values.type == kind:
+        return values
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    try:
+        # Finer units than microseconds are cut, as Spark cuts them; everything else must fit exactly.
+        options = pc.CastOptions.safe(kind)
+        options.allow_time_truncate = True
+        return pc.cast(values, options=options)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
+        raise SchemaError(f"column {name!r} does not fit type {kind}: {reason}") from None
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(repr(name) for name in names) if names else "nothing"

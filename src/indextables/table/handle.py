@@ -1,0 +1,254 @@
+"""The table as a Python caller sees it: one snapshot, and what can be asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from os import PathLike
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.config import Settings, keys
+from indextables.errors import InputError
+from indextables.log import Metadata, Protocol, Snapshot, history, load_snapshot
+from indextables.maintenance import drop_partitions
+from indextables.predicates import ALL_FIELDS, TRUE, Predicate, TextQuery, conjunction, parse_where
+from indextables.schema import TableSchema
+from indextables.storage import open_store, table_uri
+from indextables.table.listing import files_table, history_table
+from indextables.table.scan import (
+    SCORE,
+    SNIPPET,
+    ScanRequest,
+    matching_files,
+    plan_scan,
+    run_scan_task,
+    scan_schema,
+)
+from indextables.table.write import commit_write, plan_write, run_write_task
+
+
+class Table:
+    """One version of a table. It never changes under the caller; `open` again, or `refresh`, to see more.
+
+    >>> import indextables as it
+    >>> rows = pa.table({"id": [1, 2], "message": ["disk full on db1", "login ok"]})
+    >>> it.write("memory://doc-table", rows, text=["message"])
+    0
+    >>> table = it.open("memory://doc-table")
+    >>> table.search("message:(disk AND full)", columns=["id"]).column("id").to_pylist()
+    [1]
+    """
+
+    def __init__(self, uri: str, snapshot: Snapshot, settings: Settings) -> None:
+        self._uri = uri
+        self._snapshot = snapshot
+        self._settings = settings
+
+    @property
+    def uri(self) -> str:
+        return self._uri
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
+
+    @property
+    def settings(self) -> Settings:
+        return self._settings
+
+    @property
+    def version(self) -> int:
+        return self._snapshot.version
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._snapshot.schema.arrow
+
+    @property
+    def partition_columns(self) -> list[str]:
+        return list(self._snapshot.partition_columns)
+
+    @property
+    def protocol(self) -> Protocol:
+        return self._snapshot.protocol
+
+    @property
+    def metadata(self) -> Metadata:
+        return self._snapshot.metadata
+
+    def refresh(self) -> Table:
+        """The newest version of the same table."""
+        return Table(self._uri, load_snapshot(open_store(self._uri, self._settings)), self._settings)
+
+    def files(self, where: str | None = None) -> pa.Table:
+        """One row for each live file that can hold a row that satisfies `where`."""
+        return files_table([file for file, _ in matching_files(self._snapshot, self._where(where))])
+
+    def to_arrow(
+        self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
+    ) -> pa.Table:
+        """The rows that satisfy `where`, a Spark SQL condition that may use TEXTSEARCH and its siblings."""
+        batches = self.to_batches(columns, where, limit)
+        return pa.Table.from_batches(batches, schema=batches.schema)
+
+    def to_batches(
+        self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
+    ) -> pa.RecordBatchReader:
+        """The same rows as a stream, for results that are larger than memory."""
+        request = ScanRequest(self._columns(columns), self._where(where), limit=_checked_limit(limit))
+        return self._read(request)
+
+    def search(
+        self,
+        query: str,
+        limit: int | None = 10,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        snippet: str | None = None,
+    ) -> pa.Table:
+        """The best matches, best first, with `_score`, and with `_snippet` of the column that `snippet` names.
+
+        `query` is in the query language; words without a field are looked for in every text and string column.
+        `limit=None` returns every match.
+        """
+        limit = _checked_limit(limit)
+        predicate = conjunction([TextQuery("INDEXQUERY", ALL_FIELDS, query), self._where(where)])
+        wanted = (*self._columns(columns), SCORE, *([SNIPPET] if snippet is not None else []))
+        if snippet is not None:
+            snippet = self._snapshot.schema.field(snippet).name
+        request = ScanRequest(wanted, predicate, top=limit, snippet_column=snippet)
+        # Every word may name its own field here, so the guard against accidental searches of wide tables is off.
+        rows = self._read(request, {keys.INDEX_ALL_MAX_FIELDS.key: "0"}).read_all()
+        best = pc.sort_indices(rows, sort_keys=[(SCORE, "descending")])
+        return rows.take(best if limit is None else best[:limit])
+
+    def count(self, query: str | None = None, where: str | None = None) -> int:
+        """How many rows match the query and satisfy `where`; without either, how many there are."""
+        asked = [TextQuery("INDEXQUERY", ALL_FIELDS, query)] if query is not None else []
+        request = ScanRequest((), conjunction([*asked, self._where(where)]), count_only=True)
+        counts = self._read(request, {keys.INDEX_ALL_MAX_FIELDS.key: "0"}).read_all()
+        return int(pc.sum(counts.column(0)).as_py())
+
+    def history(self) -> pa.Table:
+        """Who did what and when, newest first."""
+        return history_table(history(open_store(self._uri, self._settings)), up_to=self.version)
+
+    def drop_partitions(self, where: str) -> int:
+        """Removes every partition that satisfies `where`, a condition on partition columns; the new version."""
+        predicate = parse_where(where, self._snapshot.schema)
+        return drop_partitions(open_store(self._uri, self._settings), self._snapshot, predicate, self._settings)
+
+    def __repr__(self) -> str:
+        rows = sum(file.num_records or 0 for file in self._snapshot.files.values())
+        return f"<indextables.Table {self._uri} version={self.version} files={len(self._snapshot.files)} rows={rows}>"
+
+    def _where(self, where: str | None) -> Predicate:
+        return TRUE if where is None else parse_where(where, self._snapshot.schema)
+
+    def _columns(self, columns: Sequence[str] | None) -> tuple[str, ...]:
+        if isinstance(columns, str):
+            raise InputError(f"columns is the string {columns!r}; it takes a list of names")
+        if columns is None:
+            return tuple(self._snapshot.schema.names)
+        return tuple(self._snapshot.schema.field(name).name for name in columns)
+
+    def _read(self, request: ScanRequest, extra: Mapping[str, str] | None = None) -> pa.RecordBatchReader:
+        settings = Settings(dict(self._settings) | dict(extra or {}))
+        plan = plan_scan(self._uri, self._snapshot, request, settings)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            left = request.limit
+            for task in plan.tasks:
+                for batch in run_scan_task(task):
+                    yield batch if left is None else batch.slice(0, left)
+                    left = None if left is None else left - batch.num_rows
+                    if left is not None and left <= 0:
+                        return
+
+        return pa.RecordBatchReader.from_batches(scan_schema(self._snapshot.schema, request), batches())
+
+
+def open_table(
+    path: str | PathLike[str],
+    version: int | None = None,
+    as_of: str | datetime | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> Table:
+    """A table at its newest version, at `version`, or as it was at the moment `as_of` (UTC unless it says).
+
+    Raises TableNotFoundError where there is no table, and VersionNotFoundError for a version that it lacks.
+    """
+    if version is not None and as_of is not None:
+        raise InputError("version and as_of exclude each other; give one of them")
+    chosen = Settings(settings)
+    uri = table_uri(path)
+    return Table(uri, load_snapshot(open_store(uri, chosen), version, as_of_ms=_millis(as_of)), chosen)
+
+
+def write_table(
+    path: str | PathLike[str],
+    data: Any,
+    mode: str = "append",
+    partition_by: Sequence[str] | None = None,
+    text: Sequence[str] = (),
+    settings: Mapping[str, str] | None = None,
+) -> int:
+    """Writes Arrow data and returns the version that holds it. The table is made if there is none.
+
+    `data` is a pyarrow Table, RecordBatch or RecordBatchReader, or anything that speaks Arrow's C stream
+    (Polars, DuckDB, pandas). `text` names the string columns to tokenise for full-text search. `mode` is append,
+    overwrite, error (fail if the table exists) or ignore (do nothing if it does).
+    """
+    from indextables.table.write import as_mode  # noqa: PLC0415
+
+    options = dict(settings or {}) | {f"{keys.TYPEMAP.prefix}{name}": "text" for name in _names(text, "text")}
+    chosen = Settings(options)
+    uri = table_uri(path)
+    schema, batches = _stream(data)
+    partitions = None if partition_by is None else _names(partition_by, "partition_by")
+    plan = plan_write(uri, schema, mode=as_mode(mode), partition_by=partitions, settings=chosen)
+    if plan is None:
+        return open_table(uri, settings=settings).version
+    return commit_write(plan, [run_write_task(plan, batches)])
+
+
+def _stream(data: Any) -> tuple[TableSchema, Iterable[pa.RecordBatch]]:
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    if isinstance(data, pa.Table):
+        return TableSchema.from_arrow(data.schema), data.to_batches(max_chunksize=65536)
+    if hasattr(data, "__arrow_c_stream__"):
+        reader = pa.RecordBatchReader.from_stream(data)
+        return TableSchema.from_arrow(reader.schema), reader
+    raise InputError(
+        f"cannot write a {type(data).__name__}; give a pyarrow Table, RecordBatch or RecordBatchReader, "
+        "or an object with __arrow_c_stream__ such as a Polars or pandas DataFrame"
+    )
+
+
+def _names(names: Sequence[str], argument: str) -> list[str]:
+    if isinstance(names, str):
+        raise InputError(f"{argument} is the string {names!r}; it takes a list of column names")
+    return list(names)
+
+
+def _checked_limit(limit: int | None) -> int | None:
+    if limit is not None and limit < 0:
+        raise InputError(f"limit is {limit}; it takes a number of rows, or None for all of them")
+    return limit
+
+
+def _millis(moment: str | datetime | None) -> int | None:
+    if moment is None:
+        return None
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment)
+        except ValueError:
+            raise InputError(f"as_of is {moment!r}; it takes a time such as 2026-01-31T12:00:00Z") from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1000)

@@ -1,0 +1,225 @@
+"""Reading rows: which splits can hold an answer, how they are shared out, and what one task does.
+
+A plan is made where the log is read; its tasks run anywhere (they pickle) and need nothing but the store.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from indextables.config import Settings, keys
+from indextables.log import AddFile, Snapshot
+from indextables.predicates import (
+    TRUE,
+    Bounds,
+    Constant,
+    Predicate,
+    Value,
+    bind,
+    may_match,
+    text_queries,
+)
+from indextables.schema import TableSchema, decode_value
+from indextables.split import RowRequest, check_text_query, open_split
+from indextables.stats import bounds_of
+from indextables.storage import open_store
+
+SCORE: Final = "_score"
+SNIPPET: Final = "_snippet"
+COMPUTED: Final[dict[str, pa.DataType]] = {SCORE: pa.float64(), SNIPPET: pa.string()}
+"""Columns that no row holds and a search can ask for."""
+
+COUNT_COLUMN: Final = "count"
+TASK_BYTES: Final = 256 << 20
+"""Splits share a task up to about this size, when there are more of them than parallel tasks."""
+
+
+@dataclass(frozen=True)
+class ScanRequest:
+    """What to read: columns in the order wanted, the rows to keep, and how many are enough.
+
+    `top` keeps each split's best by score; `count_only` asks for the number of rows and nothing else.
+    """
+
+    columns: tuple[str, ...]
+    predicate: Predicate = TRUE
+    limit: int | None = None
+    top: int | None = None
+    count_only: bool = False
+    snippet_column: str | None = None
+
+
+@dataclass(frozen=True)
+class SplitRef:
+    """One split to read, and what is known of all its rows."""
+
+    path: str
+    size: int
+    num_records: int | None
+    partition_values: dict[str, Value | None]
+
+
+@dataclass(frozen=True)
+class ScanTask:
+    """The part of a scan that runs in one place."""
+
+    uri: str
+    options: dict[str, str]
+    schema: TableSchema
+    request: ScanRequest
+    splits: tuple[SplitRef, ...]
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """The tasks of a scan. There is always one, so that a count of nothing is 0 and not nothing."""
+
+    tasks: tuple[ScanTask, ...]
+    rows: int
+    bytes: int
+    splits_total: int
+    splits_read: int
+
+
+def check_predicate(snapshot: Snapshot, predicate: Predicate, settings: Settings) -> None:
+    """Refuses, before anything runs, a search that its columns cannot answer or that does not parse."""
+    for query in text_queries(predicate):
+        check_text_query(
+            query,
+            snapshot.mapping,
+            partition_columns=snapshot.partition_columns,
+            max_all_fields=settings.get(keys.INDEX_ALL_MAX_FIELDS),
+        )
+
+
+def matching_files(snapshot: Snapshot, predicate: Predicate) -> list[tuple[AddFile, dict[str, Value | None]]]:
+    """The live files that can hold a matching row, each with its typed partition values."""
+    columns = [snapshot.schema.field(name) for name in snapshot.partition_columns]
+    found = []
+    for file in snapshot.files.values():
+        known = {c.name: decode_value(file.partition_values.get(c.name), c.type) for c in columns}
+        rest = bind(predicate, known)
+        if may_match(rest, _bounds(snapshot.schema, file)):
+            found.append((file, known))
+    return found
+
+
+def plan_scan(
+    uri: str, snapshot: Snapshot, request: ScanRequest, settings: Settings, *, parallelism: int = 1
+) -> ScanPlan:
+    """Shares the splits that can match out to tasks of even size."""
+    check_predicate(snapshot, request.predicate, settings)
+    refs = [
+        SplitRef(file.path, file.size, file.num_records, known)
+        for file, known in matching_files(snapshot, request.predicate)
+    ]
+    refs = _enough(refs, request)
+    total = sum(ref.size for ref in refs)
+    slots = max(parallelism, math.ceil(total / TASK_BYTES))
+    options = dict(settings)
+    tasks = tuple(
+        ScanTask(uri, options, snapshot.schema, request, group) for group in _shared_out(refs, slots)
+    )
+    rows = sum(ref.num_records or 0 for ref in refs)
+    return ScanPlan(tasks, rows, total, splits_total=len(snapshot.files), splits_read=len(refs))
+
+
+def run_scan_task(task: ScanTask) -> Iterator[pa.RecordBatch]:
+    """The rows of one task, in the requested columns and the table's types."""
+    if task.request.count_only:
+        total = sum(_count(task, ref) for ref in task.splits)
+        yield pa.record_batch({COUNT_COLUMN: pa.array([total], pa.int64())})
+        return
+    left = task.request.limit
+    for ref in task.splits:
+        for batch in _read(task, ref, left):
+            yield batch
+            if left is not None:
+                left -= batch.num_rows
+        if left is not None and left <= 0:
+            return
+
+
+def scan_schema(schema: TableSchema, request: ScanRequest) -> pa.Schema:
+    """The columns that the batches of a scan have."""
+    if request.count_only:
+        return pa.schema({COUNT_COLUMN: pa.int64()})
+    return pa.schema([(name, COMPUTED.get(name) or schema.field(name).arrow_type) for name in request.columns])
+
+
+def _bounds(schema: TableSchema, file: AddFile):  # noqa: ANN202 - a closure of bounds_of
+    def of(name: str) -> Bounds | None:
+        return bounds_of(schema.field(name), file.min_values, file.max_values)
+
+    return of
+
+
+def _enough(refs: list[SplitRef], request: ScanRequest) -> list[SplitRef]:
+    """With a limit and nothing to filter, the first splits that hold that many rows."""
+    if request.limit is None or request.predicate != TRUE:
+        return refs
+    taken, rows = [], 0
+    for ref in refs:
+        if rows >= request.limit:
+            break
+        taken.append(ref)
+        rows += ref.num_records or 0
+    return taken
+
+
+def _shared_out(refs: list[SplitRef], slots: int) -> list[tuple[SplitRef, ...]]:
+    """Largest first, each to the lightest group; groups keep the order of the log inside."""
+    groups: list[list[int]] = [[] for _ in range(max(1, min(slots, len(refs))))]
+    weights = [0] * len(groups)
+    for i in sorted(range(len(refs)), key=lambda i: -refs[i].size):
+        lightest = weights.index(min(weights))
+        groups[lightest].append(i)
+        weights[lightest] += refs[i].size
+    return [tuple(refs[i] for i in sorted(group)) for group in groups]
+
+
+def _count(task: ScanTask, ref: SplitRef) -> int:
+    predicate = bind(task.request.predicate, ref.partition_values)
+    if predicate == TRUE and ref.num_records is not None:
+        return ref.num_records
+    if isinstance(predicate, Constant) and not predicate.value:
+        return 0
+    settings = Settings(task.options)
+    with open_split(open_store(task.uri, settings), ref.path, ref.size, settings=settings) as split:
+        return split.count(predicate)
+
+
+def _read(task: ScanTask, ref: SplitRef, limit: int | None) -> Iterator[pa.RecordBatch]:
+    request = task.request
+    stored = tuple(name for name in request.columns if name not in ref.partition_values)
+    wanted = RowRequest(
+        columns=stored,
+        predicate=bind(request.predicate, ref.partition_values),
+        limit=limit,
+        top=request.top,
+        snippet_column=request.snippet_column,
+    )
+    schema = scan_schema(task.schema, request)
+    settings = Settings(task.options)
+    with open_split(open_store(task.uri, settings), ref.path, ref.size, settings=settings) as split:
+        for batch in split.rows(wanted):
+            yield _with_partition_columns(batch, ref.partition_values, schema)
+
+
+def _with_partition_columns(
+    batch: pa.RecordBatch, known: dict[str, Value | None], schema: pa.Schema
+) -> pa.RecordBatch:
+    if len(batch.schema) == len(schema):
+        return batch
+    columns = [
+        pa.repeat(pa.scalar(known[field.name], field.type), batch.num_rows)
+        if field.name in known
+        else batch.column(field.name)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

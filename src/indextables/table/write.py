@@ -1,0 +1,268 @@
+"""Writing rows: what is decided once, what each task does, and the one commit at the end.
+
+    plan_write  (once)        checks mode, schema, partitioning and typemap against the table
+    run_write_task (anywhere) rows -> splits in the store, not yet visible
+    commit_write (once)       one version makes them all visible, or none
+    abort_write               deletes the splits of a write that is known to have failed
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+import pyarrow as pa
+
+from indextables.config import Settings, keys
+from indextables.errors import CommitUnknownError, InputError, TableExistsError, TableNotFoundError
+from indextables.log import AddFile, Append, Metadata, Overwrite, Protocol, Snapshot, commit, load_snapshot
+from indextables.schema import (
+    REGISTRY_PREFIX,
+    TYPEMAP_PREFIX,
+    FieldMapping,
+    TableSchema,
+    check_partition_columns,
+    mapping_hash,
+    partition_path,
+    resolve_typemap,
+)
+from indextables.split import FinishedSplit, SplitWriter
+from indextables.storage import Store, open_store
+from indextables.table.conform import check_appendable, conform
+from indextables.table.partitioning import PartitionKey, PartitionSpill
+
+WriteMode = Literal["append", "overwrite", "error", "ignore"]
+
+PROTOCOL_VERSION = 4
+
+
+@dataclass(frozen=True)
+class WritePlan:
+    """What the tasks of one write share. `metadata` is the table's, or the one this write will give it."""
+
+    uri: str
+    options: dict[str, str]
+    mode: WriteMode
+    base_version: int | None
+    metadata: Metadata
+    schema: TableSchema
+    partition_columns: tuple[str, ...]
+    mapping: FieldMapping
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """The splits that one task has put into the store."""
+
+    adds: tuple[AddFile, ...]
+
+
+def plan_write(
+    uri: str,
+    schema: TableSchema,
+    *,
+    mode: WriteMode,
+    partition_by: list[str] | tuple[str, ...] | None,
+    settings: Settings,
+) -> WritePlan | None:
+    """The plan, or None when there is nothing to do: mode `ignore` on a table that exists."""
+    if mode not in get_args(WriteMode):
+        raise InputError(f"mode is {mode!r}; it takes {', '.join(get_args(WriteMode))}")
+    base = existing(open_store(uri, settings))
+    if base is not None and mode == "ignore":
+        return None
+    if base is not None and mode == "error":
+        raise TableExistsError(f"there is a table at {uri} already; write with mode append or overwrite")
+    typemap = settings.family(keys.TYPEMAP)
+    if base is None or mode == "overwrite":
+        metadata = _new_metadata(base, schema, partition_by, typemap)
+        columns = tuple(metadata.partition_columns)
+    else:
+        check_appendable(base, schema, partition_by, typemap)
+        metadata, schema, columns = base.metadata, base.schema, base.partition_columns
+    mapping = FieldMapping.of(schema, columns, stored_typemap(metadata))
+    version = base.version if base is not None else None
+    return WritePlan(uri, dict(settings), mode, version, metadata, schema, columns, mapping)
+
+
+def existing(store: Store) -> Snapshot | None:
+    """The newest snapshot of the table, or None where there is no table."""
+    try:
+        return load_snapshot(store)
+    except TableNotFoundError:
+        return None
+
+
+def stored_typemap(metadata: Metadata) -> dict[str, str]:
+    """Which columns the table keeps as text, as its metadata records it."""
+    return {
+        key.removeprefix(TYPEMAP_PREFIX): value
+        for key, value in metadata.configuration.items()
+        if key.startswith(TYPEMAP_PREFIX)
+    }
+
+
+def run_write_task(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> TaskResult:
+    """Indexes the rows into splits and stores them. Nothing is visible until the commit."""
+    settings = Settings(plan.options)
+    store = open_store(plan.uri, settings)
+    rows = (conform(batch, plan.schema) for batch in batches)
+    adds: list[AddFile] = []
+    try:
+        with tempfile.TemporaryDirectory(
+            prefix="indextables-", dir=settings.get(keys.TEMP_DIRECTORY) or None
+        ) as name:
+            directory = Path(name)
+            for key, part in _partitions(plan, rows, directory):
+                for split in _splits(plan, part, settings, directory):
+                    adds.append(_store(plan, store, key, split))
+    except BaseException:
+        _delete(store, adds)
+        raise
+    return TaskResult(tuple(adds))
+
+
+def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
+    """One commit for the whole write; the version it made, or the newest one when there was nothing to commit."""
+    results = [result for result in results if result is not None]
+    adds = tuple(add for result in results for add in result.adds)
+    if plan.mode == "append" and plan.base_version is not None and not adds:
+        return plan.base_version
+    settings = Settings(plan.options)
+    store = open_store(plan.uri, settings)
+    base = load_snapshot(store, plan.base_version) if plan.base_version is not None else None
+    protocol = Protocol(min_reader_version=PROTOCOL_VERSION, min_writer_version=PROTOCOL_VERSION)
+    change: Append | Overwrite
+    if plan.mode == "overwrite":
+        change = Overwrite(adds=adds, metadata=plan.metadata, protocol=protocol)
+    else:
+        create: Literal["allow", "only"] = "allow" if plan.mode == "append" else "only"
+        change = Append(adds=adds, metadata=plan.metadata, protocol=protocol, create=create)
+    try:
+        return commit(store, change, base=base, settings=settings).version
+    except CommitUnknownError:
+        raise
+    except Exception:
+        abort_write(plan, results)
+        raise
+
+
+def abort_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> None:
+    """Deletes what the tasks stored. Only for a write that certainly did not commit."""
+    store = open_store(plan.uri, Settings(plan.options))
+    _delete(store, [add for result in results if result is not None for add in result.adds])
+
+
+def _new_metadata(
+    base: Snapshot | None,
+    schema: TableSchema,
+    partition_by: list[str] | tuple[str, ...] | None,
+    typemap: Mapping[str, str],
+) -> Metadata:
+    """Metadata for a new table, or for one whose rows are all replaced.
+
+    An overwrite that does not say otherwise keeps the partitioning and the text columns that still fit.
+    """
+    if partition_by is None and base is not None:
+        partition_by = [name for name in base.partition_columns if schema.get(name) is not None]
+    columns = check_partition_columns(schema, partition_by or [])
+    kept: dict[str, str] = {}
+    if base is not None:
+        for name, kind in stored_typemap(base.metadata).items():
+            column = schema.get(name)
+            if column is not None and column.type == "string" and column.name not in columns:
+                kept[column.name] = kind
+    chosen = kept | resolve_typemap(schema, columns, typemap)
+    mapping = FieldMapping.of(schema, columns, chosen).to_json()
+    carried = {
+        key: value
+        for key, value in (base.metadata.configuration.items() if base is not None else ())
+        if not key.startswith(TYPEMAP_PREFIX)
+    }
+    configuration = carried | {f"{REGISTRY_PREFIX}{mapping_hash(mapping)}": mapping}
+    configuration |= {f"{TYPEMAP_PREFIX}{name}": kind for name, kind in chosen.items()}
+    return Metadata(
+        id=base.metadata.id if base is not None else str(uuid.uuid4()),
+        schema_string=schema.to_json(),
+        partition_columns=columns,
+        configuration=configuration,
+        created_time=base.metadata.created_time if base is not None else int(time.time() * 1000),
+    )
+
+
+def _partitions(
+    plan: WritePlan, rows: Iterator[pa.RecordBatch], directory: Path
+) -> Iterator[tuple[PartitionKey, Iterator[pa.RecordBatch]]]:
+    if not plan.partition_columns:
+        yield (), rows
+        return
+    with PartitionSpill(directory, plan.schema, plan.partition_columns) as spill:
+        for batch in rows:
+            spill.add(batch)
+        yield from spill.partitions()
+
+
+def _splits(
+    plan: WritePlan, rows: Iterator[pa.RecordBatch], settings: Settings, directory: Path
+) -> Iterator[FinishedSplit]:
+    """Splits of about the target size; none for no rows."""
+    schema = plan.schema.without(plan.partition_columns)
+    target = settings.get(keys.TARGET_SPLIT_SIZE)
+    writer: SplitWriter | None = None
+    try:
+        for batch in rows:
+            if batch.num_rows == 0:
+                continue
+            if writer is None:
+                writer = SplitWriter(schema, plan.mapping, settings=settings, directory=directory)
+            writer.write(batch)
+            if writer.input_bytes >= target:
+                finished, writer = writer.finish(), None
+                yield finished
+        if writer is not None:
+            finished, writer = writer.finish(), None
+            yield finished
+    finally:
+        if writer is not None:
+            writer.abort()
+
+
+def _store(plan: WritePlan, store: Store, key: PartitionKey, split: FinishedSplit) -> AddFile:
+    values = dict(zip(plan.partition_columns, key, strict=True))
+    folder = partition_path(values, plan.partition_columns)
+    path = f"{folder}/splits/split-{uuid.uuid4()}.split".lstrip("/")
+    store.put_file(path, split.path)
+    return AddFile(
+        path=path,
+        partition_values={name: value for name, value in values.items() if value is not None},
+        size=split.size,
+        modification_time=int(time.time() * 1000),
+        data_change=True,
+        min_values=split.min_values or None,
+        max_values=split.max_values or None,
+        num_records=split.num_records,
+        footer_start_offset=split.footer_start,
+        footer_end_offset=split.footer_end,
+        has_footer_offsets=True,
+        num_merge_ops=0,
+        doc_mapping_ref=mapping_hash(plan.mapping.to_json()),
+        uncompressed_size_bytes=split.uncompressed_size,
+    )
+
+
+def _delete(store: Store, adds: Iterable[AddFile]) -> None:
+    for add in adds:
+        store.delete(add.path)
+
+
+def as_mode(text: str) -> WriteMode:
+    """Spark's and our names for the modes."""
+    folded = {"errorifexists": "error", "default": "error"}.get(text.lower(), text.lower())
+    if folded not in get_args(WriteMode):
+        raise InputError(f"mode is {text!r}; it takes {', '.join(get_args(WriteMode))}")
+    return cast("WriteMode", folded)
