@@ -1,0 +1,61 @@
+"""The transaction log: actions, version files, snapshots, and the commit with its conflict rules."""
+
+from indextables.log.actions import (
+    Action,
+    AddFile,
+    CommitInfo,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    SkipFile,
+    Txn,
+    UnknownAction,
+)
+from indextables.log.changes import Append, Change, DropPartitions, MergeGroup, MergeSplits, Overwrite
+from indextables.log.codec import decode_version, encode_version
+from indextables.log.commit import Committed, commit
+from indextables.log.layout import LOG_DIRECTORY, split_key, version_key
+from indextables.log.snapshot import Gap, Snapshot
+from indextables.log.versions import (
+    HistoryEntry,
+    Summary,
+    VersionGapWarning,
+    history,
+    load_snapshot,
+    read_version,
+    refresh,
+)
+
+__all__ = [
+    "LOG_DIRECTORY",
+    "Action",
+    "AddFile",
+    "Append",
+    "Change",
+    "CommitInfo",
+    "Committed",
+    "DropPartitions",
+    "Gap",
+    "HistoryEntry",
+    "MergeGroup",
+    "MergeSplits",
+    "Metadata",
+    "Overwrite",
+    "Protocol",
+    "RemoveFile",
+    "SkipFile",
+    "Snapshot",
+    "Summary",
+    "Txn",
+    "UnknownAction",
+    "VersionGapWarning",
+    "commit",
+    "decode_version",
+    "encode_version",
+    "history",
+    "load_snapshot",
+    "read_version",
+    "refresh",
+    "split_key",
+    "version_key",
+]

@@ -1,0 +1,235 @@
+"""The commit loop: one create-if-absent of the next version file decides, and is never believed blindly.
+
+A store's answer to a create proves nothing but success. A lost answer, an error after the fact, and a
+conflict with one's own repeated request all look alike, so after anything else the version is read back: own
+transaction id, committed; another's, lost the race; absent, the same number is tried again with the same bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata as distribution
+from typing import Final
+
+from indextables.config import Settings, keys
+from indextables.errors import (
+    CommitConflictError,
+    CommitUnknownError,
+    CorruptTableError,
+    ObjectExistsError,
+    StorageDeniedError,
+    StorageError,
+    TableNotFoundError,
+    UnsafeStoreError,
+)
+from indextables.log.actions import Action, CommitInfo, Metadata, RemoveFile
+from indextables.log.changes import Change
+from indextables.log.codec import encode_version
+from indextables.log.layout import version_key
+from indextables.log.protocol import check_writable
+from indextables.log.snapshot import Snapshot, VersionActions, replay
+from indextables.log.versions import load_snapshot, read_version, refresh, summarize
+from indextables.storage import Store
+
+ENGINE: Final = f"indextables/{distribution.version('indextables')}"
+
+_SAME_NUMBER_TRIES: Final = 10
+_READ_BACKS: Final = 5
+
+
+@dataclass(frozen=True)
+class Committed:
+    """The version that holds the change and the table at it; `skipped` if there was nothing to write."""
+
+    version: int
+    snapshot: Snapshot
+    skipped: bool = False
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def commit(
+    store: Store,
+    change: Change,
+    *,
+    base: Snapshot | None,
+    settings: Settings | None = None,
+    clock: Callable[[], int] = now_ms,
+    rng: random.Random | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Committed:
+    """Make the change the next version of the table, however many others do the same.
+
+    `base` is the snapshot that the caller worked from (None: it saw no table). Every error but
+    CommitUnknownError means that nothing was committed.
+    """
+    settings = settings or Settings()
+    backoff = Backoff.of(settings, rng or random.Random(), sleep)  # noqa: S311 - jitter, not secrecy
+    compress = settings.get(keys.COMPRESS_VERSION_FILES)
+    tries = settings.get(keys.RETRY_MAX_ATTEMPTS)
+    txn_id = str(uuid.uuid4())
+    current = base
+    for attempt in range(tries):
+        current = _newest(store, current)
+        _check_writable(current)
+        wanted = _actions(change, current, store.uri)
+        if not wanted and current is not None:
+            return Committed(current.version, current, skipped=True)
+        info = CommitInfo(
+            txn_id,
+            change.operation,
+            dict(change.parameters),
+            engine=ENGINE,
+            read_version=base.version if base is not None else None,
+        )
+        made = _made(current, wanted, info, clock())
+        # Before it is written: a version that this release could not read back must never exist.
+        after = replay(store.uri, current, [made])
+        assert after is not None
+        data = encode_version(made.actions, compress=compress)
+        if _publish(store, made.version, data, txn_id, backoff):
+            if not overtaken(store, made.version):
+                return Committed(made.version, after)
+        else:
+            backoff.pause(attempt)
+    raise CommitConflictError(
+        f"other writers of {store.uri} were faster {tries} times in a row; "
+        f"try again, or raise {keys.RETRY_MAX_ATTEMPTS.key}"
+    )
+
+
+def overtaken(store: Store, version: int) -> bool:  # noqa: ARG001
+    """Whether clean-up had passed `version` before it was created, so that no reader will ever see it.
+
+    The place for the check against the clean-up boundary. Nothing deletes version files yet.
+    """
+    return False
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Pauses that double and are cut short at random, so that writers that met do not meet again."""
+
+    base_ms: int
+    max_ms: int
+    rng: random.Random
+    sleep: Callable[[float], None]
+
+    @classmethod
+    def of(cls, settings: Settings, rng: random.Random, sleep: Callable[[float], None]) -> Backoff:
+        return cls(settings.get(keys.RETRY_BASE_DELAY_MS), settings.get(keys.RETRY_MAX_DELAY_MS), rng, sleep)
+
+    def pause(self, attempt: int) -> None:
+        self.sleep(self.rng.uniform(0, min(self.max_ms, self.base_ms << attempt)) / 1000)
+
+
+def _newest(store: Store, known: Snapshot | None) -> Snapshot | None:
+    if known is not None:
+        return refresh(store, known)
+    try:
+        return load_snapshot(store)
+    except TableNotFoundError:
+        return None
+
+
+def _check_writable(current: Snapshot | None) -> None:
+    if current is None:
+        return
+    check_writable(current.protocol, current.uri)
+    if current.gap is not None:
+        raise CorruptTableError(
+            f"version {current.gap.first} of {current.uri} is missing although version {current.gap.next} is there; "
+            f"restore the missing file, or remove the later ones if they may be lost, before you write"
+        )
+
+
+def _actions(change: Change, current: Snapshot | None, uri: str) -> list[Action]:
+    try:
+        return change.actions(current)
+    except TableNotFoundError as reason:
+        raise TableNotFoundError(f"{uri}: {reason}") from None
+
+
+def _made(current: Snapshot | None, wanted: list[Action], info: CommitInfo, now: int) -> VersionActions:
+    """The version as it will be written: numbered, timed, and with who made it in front."""
+    version, timestamp = (current.version + 1, max(now, current.timestamp_ms + 1)) if current else (0, now)
+    actions: list[Action] = []
+    for action in wanted:
+        if isinstance(action, RemoveFile) and action.deletion_timestamp is None:
+            actions.append(dataclasses.replace(action, deletion_timestamp=timestamp))
+        elif isinstance(action, Metadata) and action.created_time is None:
+            actions.append(dataclasses.replace(action, created_time=timestamp))
+        else:
+            actions.append(action)
+    metrics = summarize(actions, timestamp)
+    stamped = dataclasses.replace(
+        info,
+        timestamp=timestamp,
+        metrics={
+            "filesAdded": metrics.files_added,
+            "filesRemoved": metrics.files_removed,
+            "rowsAdded": metrics.rows_added,
+            "bytesAdded": metrics.bytes_added,
+            "bytesRemoved": metrics.bytes_removed,
+        },
+    )
+    return VersionActions(version, [stamped, *actions], timestamp)
+
+
+def _publish(store: Store, version: int, data: bytes, txn_id: str, backoff: Backoff) -> bool:
+    """Create the version file: True if it is ours, False if another writer's.
+
+    CommitUnknownError when that cannot be found out; any other error when nothing can have been written.
+    """
+    doubt: Exception | None = None
+    for attempt in range(_SAME_NUMBER_TRIES):
+        try:
+            store.create(version_key(version), data)
+        except (StorageDeniedError, UnsafeStoreError):
+            if doubt is None:
+                raise
+        except ObjectExistsError:
+            pass
+        except Exception as reason:  # noqa: BLE001 - whatever happened, the version file says how it ended
+            doubt = reason
+        else:
+            return True
+        owner = _owner(store, version, txn_id, backoff)
+        if owner is not None:
+            return owner == txn_id
+        backoff.pause(attempt)
+    if doubt is None:
+        raise CommitConflictError(
+            f"{store.uri} says that version {version} is there and shows none; try again later"
+        )
+    # A request that was given up may still be under way in the network and land any time.
+    raise CommitUnknownError(
+        f"the store at {store.uri} failed every time it was sent version {version}, which may still arrive; "
+        f"look in the history for a version with transaction id {txn_id} before you write again"
+    ) from doubt
+
+
+def _owner(store: Store, version: int, txn_id: str, backoff: Backoff) -> str | None:
+    """The transaction id in the version file ("" if it has none), or None where there is no file."""
+    failure: Exception | None = None
+    for attempt in range(_READ_BACKS):
+        try:
+            actions = read_version(store, version)
+        except (StorageError, CorruptTableError) as reason:
+            failure = reason
+            backoff.pause(attempt)
+            continue
+        if actions is None:
+            return None
+        return next((a.txn_id for a in actions if isinstance(a, CommitInfo) and a.txn_id is not None), "")
+    raise CommitUnknownError(
+        f"the store at {store.uri} failed after it was sent version {version}, and the version cannot be read back; "
+        f"look in the history for a version with transaction id {txn_id} before you write again"
+    ) from failure

@@ -1,0 +1,74 @@
+"""Names in the log directory, and what the paths of actions mean.
+
+_transaction_log/00000000000000000007.json              version 7: exactly 20 digits
+_transaction_log/00000000000000000007.checkpoint.json   legacy checkpoint, also with parts
+_transaction_log/state-v00000000000000000007/           Avro state
+_transaction_log/_last_checkpoint                       where the newest of those is, a hint
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import Final
+
+from indextables.errors import CorruptTableError
+
+LOG_DIRECTORY: Final = "_transaction_log"
+LAST_CHECKPOINT: Final = f"{LOG_DIRECTORY}/_last_checkpoint"
+
+_VERSION_FILE: Final = re.compile(rf"{LOG_DIRECTORY}/([0-9]{{20}})\.json")
+_CHECKPOINT: Final = re.compile(
+    rf"{LOG_DIRECTORY}/(?:state-v[0-9]{{20}}/|[0-9]{{20}}\.checkpoint\.|_last_checkpoint$)"
+)
+_ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
+_HADOOP_SPELLINGS: Final = (("s3a://", "s3://"), ("s3n://", "s3://"), ("file:///", "/"), ("file:/", "/"))
+
+
+def version_key(version: int) -> str:
+    """Where a version is kept.
+
+    >>> version_key(7)
+    '_transaction_log/00000000000000000007.json'
+    """
+    return f"{LOG_DIRECTORY}/{version:020d}.json"
+
+
+def version_of(key: str) -> int | None:
+    """The version whose file this is, or None for everything else in the log directory."""
+    match = _VERSION_FILE.fullmatch(key)
+    return int(match[1]) if match else None
+
+
+def is_checkpoint(key: str) -> bool:
+    """Whether this is part of a checkpoint of any kind."""
+    return _CHECKPOINT.match(key) is not None
+
+
+def split_key(path: str, table_uri: str) -> str:
+    """The key in the table's store of the file that an action calls `path`.
+
+    Old tables name their files absolutely; below the table's root that is the same file as the relative name.
+    A file elsewhere keeps its whole address. A relative path that climbs out of the table is refused.
+
+    >>> split_key("s3a://b/t/splits/x.split", "s3://b/t"), split_key("splits/./x.split", "s3://b/t")
+    ('splits/x.split', 'splits/x.split')
+    >>> split_key("../../etc/passwd", "/data/logs")
+    Traceback (most recent call last):
+        ...
+    indextables.errors.CorruptTableError: the log names a file outside the table: '../../etc/passwd'
+    """
+    if not path or "\0" in path:
+        raise CorruptTableError(f"the log names a file {path!r}, which is no path")
+    if _ABSOLUTE.match(path):
+        for spelling, canonical in _HADOOP_SPELLINGS:
+            if path.startswith(spelling):
+                path = canonical + path.removeprefix(spelling)
+                break
+        if not path.startswith(f"{table_uri}/"):
+            return path
+        path = path.removeprefix(f"{table_uri}/")
+    key = posixpath.normpath(path) if "." in path or "//" in path else path
+    if key.startswith(("../", "/")) or key in ("..", "."):
+        raise CorruptTableError(f"the log names a file outside the table: {path!r}")
+    return key

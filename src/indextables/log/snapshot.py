@@ -1,0 +1,132 @@
+"""The table at one version: a base and the replay of later versions, in order. Pure: no store in here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from indextables.errors import CorruptTableError
+from indextables.log.actions import Action, AddFile, CommitInfo, Metadata, Protocol, RemoveFile, Txn
+from indextables.log.layout import split_key
+from indextables.log.protocol import check_readable
+from indextables.schema import TYPEMAP_PREFIX, FieldMapping, TableSchema
+
+_LEGACY: Final = Protocol(1, 1)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Version `first` is missing although version `next` is there: what lies beyond cannot be trusted."""
+
+    first: int
+    next: int
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What is true at `version`. `files` are the live splits by key, in the order in which they came.
+
+    `timestamp_ms` is the commit's own time, never before that of an earlier version. `gap` is the hole in the
+    log, if it has one: such a table can be read up to it and not written to.
+    """
+
+    uri: str
+    version: int
+    timestamp_ms: int
+    protocol: Protocol
+    metadata: Metadata
+    files: Mapping[str, AddFile]
+    txns: Mapping[str, int] = field(default_factory=dict)
+    gap: Gap | None = None
+
+    @cached_property
+    def schema(self) -> TableSchema:
+        return TableSchema.from_json(self.metadata.schema_string)
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        return self.metadata.partition_columns
+
+    @cached_property
+    def mapping(self) -> FieldMapping:
+        return mapping_of(self.metadata)
+
+
+def mapping_of(metadata: Metadata) -> FieldMapping:
+    """How the table's columns are indexed, by the choices recorded in its configuration."""
+    schema = TableSchema.from_json(metadata.schema_string)
+    chosen = {
+        key.removeprefix(TYPEMAP_PREFIX): kind
+        for key, kind in metadata.configuration.items()
+        if key.startswith(TYPEMAP_PREFIX)
+    }
+    return FieldMapping.of(schema, metadata.partition_columns, chosen)
+
+
+@dataclass(frozen=True)
+class VersionActions:
+    """One version as read: `modified_ms` is the store's time of the file, for versions that carry none."""
+
+    version: int
+    actions: list[Action]
+    modified_ms: int = 0
+
+    @cached_property
+    def commit_info(self) -> CommitInfo | None:
+        return next((action for action in self.actions if isinstance(action, CommitInfo)), None)
+
+    @property
+    def raw_timestamp_ms(self) -> int:
+        info = self.commit_info
+        return info.timestamp if info is not None and info.timestamp is not None else self.modified_ms
+
+
+def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) -> Snapshot | None:
+    """The snapshot after the versions, which follow the base and each other without a gap.
+
+    In order, so that a file added again after its removal lives. A file added twice lives once; removing one
+    that does not live changes nothing.
+    """
+    protocol, metadata = (base.protocol, base.metadata) if base else (None, None)
+    files = dict(base.files) if base else {}
+    txns = dict(base.txns) if base else {}
+    version, timestamp = (base.version, base.timestamp_ms) if base else (-1, 0)
+    for found in versions:
+        version, timestamp = found.version, max(timestamp, found.raw_timestamp_ms)
+        for action in found.actions:
+            if isinstance(action, AddFile):
+                files[_key(action.path, uri, version)] = action
+            elif isinstance(action, RemoveFile):
+                files.pop(_key(action.path, uri, version), None)
+            elif isinstance(action, Txn):
+                txns[action.app_id] = action.version
+            elif isinstance(action, Metadata):
+                metadata = action
+            elif isinstance(action, Protocol):
+                protocol = action
+                # At once: the actions after it may mean what only a newer release knows.
+                check_readable(protocol, f"{uri} at version {version}")
+    if version < 0:
+        return None
+    if metadata is None:
+        raise CorruptTableError(
+            f"{uri} has no metaData action up to version {version}: its schema is lost; repair it"
+        )
+    return Snapshot(
+        uri,
+        version,
+        timestamp,
+        protocol or _LEGACY,  # tables older than the protocol action
+        metadata,
+        files,
+        txns,
+    )
+
+
+def _key(path: str, uri: str, version: int) -> str:
+    try:
+        return split_key(path, uri)
+    except CorruptTableError as reason:
+        raise CorruptTableError(f"{uri}, version {version}: {reason}") from None
