@@ -129,7 +129,7 @@ class TableSchema:
 
 
 def _field_from_json(column: dict[str, Any]) -> Field:
-    if column["type"] not in ARROW_TYPES:
+    if not isinstance(column["type"], str) or column["type"] not in ARROW_TYPES:
         raise SchemaError(_unsupported(column["name"], column["type"]))
     return Field(column["name"], column["type"], column.get("metadata") or {})
 

@@ -69,7 +69,9 @@ def conform(batch: pa.RecordBatch, schema: TableSchema) -> pa.RecordBatch:
     arrays = []
     for column in schema:
         if column.name.lower() not in by_name:
-            raise SchemaError(f"a batch lacks column {column.name!r}; all batches of a write have the same columns")
+            raise SchemaError(
+                f"a batch lacks column {column.name!r}; all batches of a write have the same columns"
+            )
         arrays.append(_cast(batch.column(by_name[column.name.lower()]), column.name, column.arrow_type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema.arrow)
 

@@ -27,7 +27,7 @@ from indextables.table.scan import (
     run_scan_task,
     scan_schema,
 )
-from indextables.table.write import commit_write, plan_write, run_write_task
+from indextables.table.write import as_mode, commit_write, plan_write, run_write_task
 
 
 class Table:
@@ -85,7 +85,7 @@ class Table:
 
     def files(self, where: str | None = None) -> pa.Table:
         """One row for each live file that can hold a row that satisfies `where`."""
-        return files_table([file for file, _ in matching_files(self._snapshot, self._where(where))])
+        return files_table([(found.key, found.file) for found in matching_files(self._snapshot, self._where(where))])
 
     def to_arrow(
         self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
@@ -139,7 +139,9 @@ class Table:
     def drop_partitions(self, where: str) -> int:
         """Removes every partition that satisfies `where`, a condition on partition columns; the new version."""
         predicate = parse_where(where, self._snapshot.schema)
-        return drop_partitions(open_store(self._uri, self._settings), self._snapshot, predicate, self._settings)
+        return drop_partitions(
+            open_store(self._uri, self._settings), self._snapshot, predicate, self._settings
+        )
 
     def __repr__(self) -> str:
         rows = sum(file.num_records or 0 for file in self._snapshot.files.values())
@@ -202,8 +204,6 @@ def write_table(
     (Polars, DuckDB, pandas). `text` names the string columns to tokenise for full-text search. `mode` is append,
     overwrite, error (fail if the table exists) or ignore (do nothing if it does).
     """
-    from indextables.table.write import as_mode  # noqa: PLC0415
-
     options = dict(settings or {}) | {f"{keys.TYPEMAP.prefix}{name}": "text" for name in _names(text, "text")}
     chosen = Settings(options)
     uri = table_uri(path)

@@ -6,9 +6,9 @@ A plan is made where the log is read; its tasks run anywhere (they pickle) and n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
@@ -97,15 +97,23 @@ def check_predicate(snapshot: Snapshot, predicate: Predicate, settings: Settings
         )
 
 
-def matching_files(snapshot: Snapshot, predicate: Predicate) -> list[tuple[AddFile, dict[str, Value | None]]]:
-    """The live files that can hold a matching row, each with its typed partition values."""
+class Candidate(NamedTuple):
+    """A live file that can hold a matching row: its key in the store, and its typed partition values."""
+
+    key: str
+    file: AddFile
+    partition_values: dict[str, Value | None]
+
+
+def matching_files(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:
+    """The live files that can hold a row for which the predicate is TRUE."""
     columns = [snapshot.schema.field(name) for name in snapshot.partition_columns]
     found = []
-    for file in snapshot.files.values():
+    for key, file in snapshot.files.items():
         known = {c.name: decode_value(file.partition_values.get(c.name), c.type) for c in columns}
         rest = bind(predicate, known)
         if may_match(rest, _bounds(snapshot.schema, file)):
-            found.append((file, known))
+            found.append(Candidate(key, file, known))
     return found
 
 
@@ -115,8 +123,8 @@ def plan_scan(
     """Shares the splits that can match out to tasks of even size."""
     check_predicate(snapshot, request.predicate, settings)
     refs = [
-        SplitRef(file.path, file.size, file.num_records, known)
-        for file, known in matching_files(snapshot, request.predicate)
+        SplitRef(key, file.size, file.num_records, known)
+        for key, file, known in matching_files(snapshot, request.predicate)
     ]
     refs = _enough(refs, request)
     total = sum(ref.size for ref in refs)
@@ -149,10 +157,12 @@ def scan_schema(schema: TableSchema, request: ScanRequest) -> pa.Schema:
     """The columns that the batches of a scan have."""
     if request.count_only:
         return pa.schema({COUNT_COLUMN: pa.int64()})
-    return pa.schema([(name, COMPUTED.get(name) or schema.field(name).arrow_type) for name in request.columns])
+    return pa.schema(
+        [(name, COMPUTED.get(name) or schema.field(name).arrow_type) for name in request.columns]
+    )
 
 
-def _bounds(schema: TableSchema, file: AddFile):  # noqa: ANN202 - a closure of bounds_of
+def _bounds(schema: TableSchema, file: AddFile) -> Callable[[str], Bounds | None]:
     def of(name: str) -> Bounds | None:
         return bounds_of(schema.field(name), file.min_values, file.max_values)
 

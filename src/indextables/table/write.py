@@ -1,9 +1,9 @@
 """Writing rows: what is decided once, what each task does, and the one commit at the end.
 
-    plan_write  (once)        checks mode, schema, partitioning and typemap against the table
-    run_write_task (anywhere) rows -> splits in the store, not yet visible
-    commit_write (once)       one version makes them all visible, or none
-    abort_write               deletes the splits of a write that is known to have failed
+plan_write  (once)        checks mode, schema, partitioning and typemap against the table
+run_write_task (anywhere) rows -> splits in the store, not yet visible
+commit_write (once)       one version makes them all visible, or none
+abort_write               deletes the splits of a write that is known to have failed
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def run_write_task(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> TaskRe
             directory = Path(name)
             for key, part in _partitions(plan, rows, directory):
                 for split in _splits(plan, part, settings, directory):
-                    adds.append(_store(plan, store, key, split))
+                    adds.append(_store(plan, store, key, split))  # noqa: PERF401 - kept even if the next one fails
     except BaseException:
         _delete(store, adds)
         raise

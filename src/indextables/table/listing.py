@@ -1,0 +1,106 @@
+"""Files and versions as Arrow tables, for people and for scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import orjson
+import pyarrow as pa
+
+from indextables.log import AddFile, HistoryEntry
+
+_TEXTS: Final = pa.map_(pa.string(), pa.string())
+_MOMENT: Final = pa.timestamp("ms", tz="UTC")
+
+FILES_SCHEMA: Final = pa.schema(
+    {
+        "path": pa.string(),
+        "partition_values": _TEXTS,
+        "size": pa.int64(),
+        "num_records": pa.int64(),
+        "modification_time": _MOMENT,
+        "min_values": _TEXTS,
+        "max_values": _TEXTS,
+        "num_merge_ops": pa.int32(),
+        "doc_mapping_ref": pa.string(),
+    }
+)
+HISTORY_SCHEMA: Final = pa.schema(
+    {
+        "version": pa.int64(),
+        "timestamp": _MOMENT,
+        "operation": pa.string(),
+        "parameters": _TEXTS,
+        "files_added": pa.int64(),
+        "files_removed": pa.int64(),
+        "rows_added": pa.int64(),
+        "bytes_added": pa.int64(),
+        "bytes_removed": pa.int64(),
+        "engine": pa.string(),
+        "txn_id": pa.string(),
+        "read_version": pa.int64(),
+    }
+)
+
+
+def files_table(files: Sequence[tuple[str, AddFile]]) -> pa.Table:
+    """One row a file, by its key in the store."""
+    rows = [
+        (
+            key,
+            file.partition_values,
+            file.size,
+            file.num_records,
+            file.modification_time,
+            file.min_values,
+            file.max_values,
+            file.num_merge_ops,
+            file.doc_mapping_ref,
+        )
+        for key, file in files
+    ]
+    return _table(rows, FILES_SCHEMA)
+
+
+def history_table(entries: Sequence[HistoryEntry], *, up_to: int) -> pa.Table:
+    """One row a version, in the order given; versions after `up_to` are left out."""
+    rows = []
+    for version, info, did in entries:
+        if version > up_to:
+            continue
+        parameters = {key: _as_text(value) for key, value in (info.parameters or {}).items()} if info else None
+        rows.append(
+            (
+                version,
+                did.timestamp_ms,
+                info.operation if info else None,
+                parameters,
+                did.files_added,
+                did.files_removed,
+                did.rows_added,
+                did.bytes_added,
+                did.bytes_removed,
+                info.engine if info else None,
+                info.txn_id if info else None,
+                info.read_version if info else None,
+            )
+        )
+    return _table(rows, HISTORY_SCHEMA)
+
+
+def _table(rows: list[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
+    arrays = [
+        pa.array([_pairs(value) for value in column], field.type)
+        for column, field in zip(columns, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _pairs(value: object) -> object:
+    return list(value.items()) if isinstance(value, dict) else value
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
