@@ -10,10 +10,12 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 JAR := src/indextables/spark/jvm/indextables-spark.jar
-JAVA_SOURCES := $(shell find src/indextables/spark/jvm -name '*.java' 2>/dev/null)
+JAVA_SOURCES := $(shell find src/indextables/spark/jvm -type f ! -name '*.jar' ! -name '*.partial')
 
-# Recipes that start Spark run with the Java that set-up chose, and with no settings of another Spark around.
-WITH_JAVA := env -u SPARK_HOME -u SPARK_CONF_DIR -u PYSPARK_SUBMIT_ARGS JAVA_HOME="$$(cat $(VENV)/java-home)"
+# Recipes that start Spark run with the Java that set-up chose, with this Python in Spark's workers too, and
+# without the settings of another Spark that may be around.
+WITH_JAVA := env -u SPARK_HOME -u SPARK_CONF_DIR -u PYSPARK_SUBMIT_ARGS JAVA_HOME="$$(cat $(VENV)/java-home)" \
+	PYSPARK_PYTHON="$(CURDIR)/$(PYTHON)" PYSPARK_DRIVER_PYTHON="$(CURDIR)/$(PYTHON)"
 
 .PHONY: help setup demo test lint format bench soak docs jar wheel clean
 
@@ -64,6 +66,6 @@ $(VENV)/java-home: $(INSTALLED) tools/setup_java.py
 	@$(PYTHON) tools/setup_java.py $@
 
 $(JAR): $(JAVA_SOURCES) tools/build_jar.py $(VENV)/java-home
-	@echo "compiling the Spark part with javac"
-	@$(WITH_JAVA) $(PYTHON) tools/build_jar.py
+	@echo "compiling the Java part"
+	@$(WITH_JAVA) $(PYTHON) tools/build_jar.py --force
 	@touch $@

@@ -55,8 +55,12 @@ class Template:
     @property
     def pieces(self) -> list[tuple[str, str | None]]:
         """The text cut at its parameters: (literal, parameter that follows or None)."""
-        text = self.text if self.status is None else self.text + ", request {hex}"
-        return [(literal, name) for literal, name, _, _ in Formatter().parse(text)]
+        where = (
+            " [worker-{small} span {hex}{hex}]"
+            if self.status is None
+            else ", request {hex}-{hex} span {hex}{hex}"
+        )
+        return [(literal, name) for literal, name, _, _ in Formatter().parse(self.text + where)]
 
 
 QUARANTINED: Final = Template(

@@ -1,0 +1,116 @@
+"""How things are timed, compared and shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Timing:
+    runs: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.runs)
+
+    @property
+    def best(self) -> float:
+        return min(self.runs)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One question asked of both. `ratio` is the other's median time over ours: above 1 we are faster."""
+
+    name: str
+    ours: Timing
+    other_name: str
+    other: Timing
+    note: str = ""
+    at_least: float | None = None
+    """The ratio to reach, where there is one."""
+
+    @property
+    def ratio(self) -> float:
+        return self.other.median / self.ours.median
+
+    @property
+    def met(self) -> bool | None:
+        return None if self.at_least is None else self.ratio >= self.at_least
+
+
+def timed(action: Callable[[], object], *, repeat: int, warm_up: int = 1) -> Timing:
+    for _ in range(warm_up):
+        action()
+    runs = []
+    for _ in range(repeat):
+        started = time.perf_counter()
+        action()
+        runs.append(time.perf_counter() - started)
+    return Timing(tuple(runs))
+
+
+def machine() -> dict[str, str]:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
+    return {
+        "cpu": f"{_cpu()}, {os.cpu_count()} cores",
+        "memory": f"{memory:.0f} GiB",
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "java": _java(),
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("indextables", "pyspark", "pyarrow", "tantivy")},
+    }
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or "unknown CPU"
+
+
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    java = f"{home}/bin/java" if home else "java"
+    printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    return printed.splitlines()[0] if printed else "unknown"
+
+
+def show(console: Console, title: str, comparisons: list[Comparison]) -> None:
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for name in ("measurement", "indextables s", "against", "its s", "times as fast", "to reach", ""):
+        table.add_column(name, justify="left" if name in ("measurement", "against", "") else "right")
+    for c in comparisons:
+        table.add_row(
+            f"{c.name}\n[dim]{c.note}" if c.note else c.name,
+            f"{c.ours.median:.3f}\n[dim]min {c.ours.best:.3f}",
+            c.other_name,
+            f"{c.other.median:.3f}\n[dim]min {c.other.best:.3f}",
+            f"{c.ratio:.2f}",
+            "" if c.at_least is None else f"{c.at_least:g}",
+            {None: "", True: "[green]met", False: "[red]not met"}[c.met],
+        )
+    console.print(table)
+    console.print("[dim]seconds are medians; 'times as fast' is the other's median over ours")
+
+
+def record(path: Path, facts: dict[str, Any], comparisons: list[Comparison]) -> None:
+    """Keeps the run, every single time in it, as JSON."""
+    entries = [asdict(c) | {"ratio": round(c.ratio, 3), "met": c.met} for c in comparisons]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(facts | {"measurements": entries}, indent=2) + "\n")

@@ -1,0 +1,115 @@
+"""The same rows as a search table and as Parquet: writing them, searching them, scanning them, through Spark."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from bench.measure import Comparison, Timing, timed
+from indextables.demo import BROAD_WORD, RARE_WORD
+
+SCANNED = ["timestamp", "service", "message"]
+
+
+class AnswersDifferError(Exception):
+    """The two sides do not agree, so their times mean nothing."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Where the two forms of the data set are."""
+
+    spark: SparkSession
+    ours: Path
+    parquet: Path
+
+    def read_ours(self) -> DataFrame:
+        return self.spark.read.format("indextables").load(str(self.ours))
+
+    def read_parquet(self) -> DataFrame:
+        return self.spark.read.parquet(str(self.parquet))
+
+
+def write(
+    pair: Pair, rows: DataFrame, sample: DataFrame, *, count: int, mb: float, repeat: int
+) -> list[Comparison]:
+    """Writing the cached `rows` both ways. `sample` warms both writers up."""
+
+    def ours(source: DataFrame) -> None:
+        source.write.format("indextables").mode("overwrite").option(
+            "spark.indextables.indexing.typemap.message", "text"
+        ).save(str(pair.ours))
+
+    def parquet(source: DataFrame) -> None:
+        source.write.mode("overwrite").parquet(str(pair.parquet))
+
+    cores = pair.spark.sparkContext.defaultParallelism
+    timings = []
+    for path, action in ((pair.ours, ours), (pair.parquet, parquet)):
+        action(sample)
+        runs: list[float] = []
+        for _ in range(repeat):
+            shutil.rmtree(path)
+            runs += timed(partial(action, rows), repeat=1, warm_up=0).runs
+        timings.append(Timing(tuple(runs)))
+    mine, its = timings
+    note = " against ".join(
+        f"{count / t.median / cores:,.0f} rows/s and {mb / t.median / cores:.1f} MB/s a core"
+        for t in (mine, its)
+    )
+    return [Comparison("write, all columns, message as text", mine, "Parquet", its, note)]
+
+
+def search(pair: Pair, *, repeat: int) -> list[Comparison]:
+    """One word in 0.01% and one in 10% of the rows: all matching rows, and how many there are."""
+    found = []
+    for share, word, at_least in (("0.01%", RARE_WORD, 10.0), ("10%", BROAD_WORD, None)):
+        searching = f"SELECT {{}} FROM indextables.`{pair.ours}` WHERE message TEXTSEARCH '{word}'"
+        likes = {
+            "LIKE on Parquet": f"SELECT {{}} FROM parquet.`{pair.parquet}` WHERE message LIKE '%{word}%'",
+            "rlike on Parquet": f"SELECT {{}} FROM parquet.`{pair.parquet}` WHERE message RLIKE '\\\\b{word}\\\\b'",
+        }
+        for other in likes.values():
+            _same(pair.spark, searching, other)
+        for what, columns, run in (("rows", ", ".join(SCANNED), _drain), ("count", "count(*)", _collect)):
+            mine = timed(_query(pair.spark, searching.format(columns), run), repeat=repeat)
+            for name, other in likes.items():
+                its = timed(_query(pair.spark, other.format(columns), run), repeat=repeat)
+                goal = at_least if what == "rows" else None
+                found.append(Comparison(f"search {share} of rows: {what}", mine, name, its, at_least=goal))
+    return found
+
+
+def scan(pair: Pair, *, repeat: int) -> list[Comparison]:
+    name = f"scan of {', '.join(SCANNED)}"
+    mine = timed(lambda: _drain(pair.read_ours().select(*SCANNED)), repeat=repeat)
+    its = timed(lambda: _drain(pair.read_parquet().select(*SCANNED)), repeat=repeat)
+    return [Comparison(name, mine, "Parquet", its, at_least=0.5)]
+
+
+def _query(spark: SparkSession, query: str, run: Callable[[DataFrame], object]) -> Callable[[], object]:
+    return lambda: run(spark.sql(query))
+
+
+def _collect(frame: DataFrame) -> object:
+    return frame.collect()
+
+
+def _drain(frame: DataFrame) -> None:
+    """Every row computed and thrown away, on the executors."""
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def _same(spark: SparkSession, ours: str, other: str) -> None:
+    """Equal as bags of rows, by number and by an order-free sum of hashes over every scanned column."""
+    fingerprint = f"count(*), sum(xxhash64({', '.join(SCANNED)}) % 1000000007)"
+    answers = [spark.sql(query.format(fingerprint)).collect() for query in (ours, other)]
+    if answers[0] != answers[1]:
+        raise AnswersDifferError(
+            f"{ours.format('*')} gives {answers[0]}, {other.format('*')} gives {answers[1]}"
+        )
