@@ -20,10 +20,8 @@ from indextables.demo import RARE_WORD, log_dataframe, log_table
 from indextables.spark import configure
 
 HOME = Path(__file__).resolve().parent.parent / "demo-data"
-LOGS = HOME / "logs"
-PARQUET = HOME / "logs-parquet"
-SPARK_LOG = HOME / "spark.log"
 
+HISTORY = ("version", "timestamp", "operation", "engine", "files_added", "files_removed", "rows_added")
 TEAMS = {
     "storefront": ["api-gateway", "cart", "catalog", "search", "recommender"],
     "money": ["billing", "checkout", "payments"],
@@ -45,12 +43,16 @@ def main() -> None:
     HOME.mkdir()
     report.title("A search table, end to end")
     spark = start_spark(report)
-    build(report, spark, rows)
-    ask(report, spark)
-    contrast(report, spark)
-    without_spark(report, spark)
-    summary(report, time.perf_counter() - started)
+    tour(report, spark, HOME, rows)
+    summary(report, HOME, time.perf_counter() - started)
     spark.stop()
+
+
+def tour(report: Report, spark: SparkSession, home: Path, rows: int) -> None:
+    build(report, spark, home, rows)
+    ask(report, spark, home)
+    contrast(report, spark, home)
+    without_spark(report, spark, home)
 
 
 def start_spark(report: Report) -> SparkSession:
@@ -66,7 +68,7 @@ def start_spark(report: Report) -> SparkSession:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "4")
     )
-    with report.step("start Spark"), errors_to(SPARK_LOG):
+    with report.step("start Spark"), errors_to(HOME / "spark.log"):
         return configure(builder).getOrCreate()
 
 
@@ -83,40 +85,44 @@ def errors_to(path: Path) -> Iterator[None]:
         os.close(kept)
 
 
-def build(report: Report, spark: SparkSession, rows: int) -> None:
+def build(report: Report, spark: SparkSession, home: Path, rows: int) -> None:
+    table_path, parquet_path = home / "logs", home / "logs-parquet"
     logs = log_dataframe(spark, rows).cache()
     report.spark_job(spark, f"generating {rows:,} rows of logs", logs.count)
-    report.spark_job(spark, "writing them as Parquet, for contrast", lambda: save_parquet(logs))
-    report.spark_job(spark, "writing them as a search table, partitioned by date", lambda: save(logs))
+    report.spark_job(spark, "writing them as Parquet, for contrast", lambda: save_parquet(logs, parquet_path))
+    report.spark_job(
+        spark, "writing them as a search table, partitioned by date", lambda: save(logs, table_path)
+    )
     logs.unpersist()
-    table = it.open(LOGS)
+    table = it.open(table_path)
     files = table.files()
     report.say(
-        f"  the table: {table.count():,} rows in {files.num_rows} splits, {megabytes(LOGS):.0f} MB on disk"
+        f"  the table: {table.count():,} rows in {files.num_rows} splits, {megabytes(table_path):.0f} MB on disk"
     )
-    report.say(f"  the Parquet files: {megabytes(PARQUET):.0f} MB")
+    report.say(f"  the Parquet files: {megabytes(parquet_path):.0f} MB")
 
 
-def save_parquet(logs: DataFrame) -> None:
-    logs.write.mode("overwrite").partitionBy("date").parquet(str(PARQUET))
+def save_parquet(logs: DataFrame, path: Path) -> None:
+    logs.write.mode("overwrite").partitionBy("date").parquet(str(path))
 
 
-def save(logs: DataFrame) -> None:
+def save(logs: DataFrame, path: Path) -> None:
     (
         logs.write.format("indextables")
         .mode("overwrite")
         .partitionBy("date")
         .option("spark.indextables.indexing.typemap.message", "text")
-        .save(str(LOGS))
+        .save(str(path))
     )
 
 
-def ask(report: Report, spark: SparkSession) -> None:
+def ask(report: Report, spark: SparkSession, home: Path) -> None:
+    logs = home / "logs"
     report.sql(
         spark,
         "Ranked: the best matches first, with their score and the words that matched",
         f"""SELECT _score, service, _snippet
-FROM indextables.`{LOGS}`
+FROM indextables.`{logs}`
 WHERE message TEXTSEARCH 'timeout AND (db OR cache)'
 ORDER BY _score DESC
 LIMIT 5""",
@@ -125,7 +131,7 @@ LIMIT 5""",
         spark,
         "Boolean: declined payments, but not those that smell of fraud",
         f"""SELECT timestamp, service, host, message
-FROM indextables.`{LOGS}`
+FROM indextables.`{logs}`
 WHERE message TEXTSEARCH 'declined AND (stripe OR adyen) AND NOT fraud' AND date = '2026-03-05'
 ORDER BY timestamp
 LIMIT 5""",
@@ -134,7 +140,7 @@ LIMIT 5""",
         spark,
         "Phrase: words next to each other",
         f"""SELECT service, count(*) AS messages, min(timestamp) AS first, max(timestamp) AS last
-FROM indextables.`{LOGS}`
+FROM indextables.`{logs}`
 WHERE message TEXTSEARCH '"connection reset by peer"'
 GROUP BY service
 ORDER BY messages DESC
@@ -144,7 +150,7 @@ LIMIT 5""",
         spark,
         "Filter, search and aggregate in one query",
         f"""SELECT date, service, count(*) AS timeouts, avg(duration_ms) AS avg_ms, max(duration_ms) AS max_ms
-FROM indextables.`{LOGS}`
+FROM indextables.`{logs}`
 WHERE level = 'ERROR' AND status >= 500 AND date >= '2026-03-05' AND message TEXTSEARCH 'timeout'
 GROUP BY date, service
 ORDER BY timeouts DESC
@@ -156,14 +162,15 @@ LIMIT 5""",
         spark,
         "Join: who has to get up tonight",
         f"""SELECT team, count(*) AS alarms, count(DISTINCT host) AS hosts
-FROM indextables.`{LOGS}` JOIN owners USING (service)
+FROM indextables.`{logs}` JOIN owners USING (service)
 WHERE message TEXTSEARCH 'deadlock OR "out of memory" OR unreachable'
 GROUP BY team
 ORDER BY alarms DESC""",
     )
 
 
-def contrast(report: Report, spark: SparkSession) -> None:
+def contrast(report: Report, spark: SparkSession, home: Path) -> None:
+    logs, parquet = home / "logs", home / "logs-parquet"
     report.title("The same questions, with LIKE over Parquet")
     questions = [
         ("one row in 10,000", f"TEXTSEARCH '{RARE_WORD}'", f"LIKE '%{RARE_WORD}%'"),
@@ -173,8 +180,8 @@ def contrast(report: Report, spark: SparkSession) -> None:
     select = "SELECT count(*), max(timestamp), max(host)"
     lines = []
     for what, search, like in questions:
-        found, searching = timed(spark, f"{select} FROM indextables.`{LOGS}` WHERE message {search}")
-        scanned, scanning = timed(spark, f"{select} FROM parquet.`{PARQUET}` WHERE message {like}")
+        found, searching = timed(spark, f"{select} FROM indextables.`{logs}` WHERE message {search}")
+        scanned, scanning = timed(spark, f"{select} FROM parquet.`{parquet}` WHERE message {like}")
         lines.append(
             {
                 "question": what,
@@ -202,39 +209,37 @@ def timed(spark: SparkSession, query: str) -> tuple[tuple[object, ...], float]:
     return answer, min(times)
 
 
-def without_spark(report: Report, spark: SparkSession) -> None:
+def without_spark(report: Report, spark: SparkSession, home: Path) -> None:
+    logs = home / "logs"
     report.title("The same table from plain Python")
     report.code(
         f"""import indextables as it
-it.write({str(LOGS)!r}, log_table(1000, seed=8))      # append: one more version
-t = it.open({str(LOGS)!r})
+it.write({str(logs)!r}, log_table(1000, seed=8))      # append: one more version
+t = it.open({str(logs)!r})
 t.search("message:(deadlock AND payments)", limit=3, columns=["service"], snippet="message")""",
         "python",
     )
     with report.step("append and search in plain Python"):
-        it.write(LOGS, log_table(1000, seed=8))
-        table = it.open(LOGS)
+        it.write(logs, log_table(1000, seed=8))
+        table = it.open(logs)
         best = table.search(
             "message:(deadlock AND payments)", limit=3, columns=["service"], snippet="message"
         )
     report.rows(best.to_pylist())
     report.say(f"[dim]{best.num_rows} rows in {report.steps[-1][1]:.2f} s, the append among it")
-    report.sql(spark, "Spark sees the appended rows", f"SELECT count(*) AS rows FROM indextables.`{LOGS}`")
+    report.sql(spark, "Spark sees the appended rows", f"SELECT count(*) AS rows FROM indextables.`{logs}`")
     report.title("The history of the table")
     report.rows([{name: row[name] for name in row if name in HISTORY} for row in table.history().to_pylist()])
 
 
-HISTORY = ("version", "timestamp", "operation", "engine", "files_added", "files_removed", "rows_added")
-
-
-def summary(report: Report, seconds: float) -> None:
+def summary(report: Report, home: Path, seconds: float) -> None:
     report.title("What took how long")
     report.rows([{"step": what, "seconds": took} for what, took in report.steps])
     report.say("")
     report.console.print(
         Panel(
-            f"[bold]{seconds:.0f} s in all.[/] The table is in [bold]{LOGS}[/], its Parquet twin in {PARQUET},\n"
-            f"Spark's log in {SPARK_LOG}. The next run overwrites them.",
+            f"[bold]{seconds:.0f} s in all.[/] The table is in [bold]{home / 'logs'}[/],\n"
+            f"its Parquet twin and Spark's log beside it. The next run overwrites them.",
             title="done",
             expand=False,
         )
