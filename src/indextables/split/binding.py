@@ -1,0 +1,332 @@
+"""A query tree meets the columns: fields are found, words tokenised, literals typed, misfits refused.
+
+What comes out needs no more decisions: `compile` turns each part into one Tantivy query. All that can be
+wrong with a query is found here, without opening a split, so that it is an error of planning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from indextables.errors import QueryError
+from indextables.predicates.tree import ALL_FIELDS, TextQuery
+from indextables.schema import FieldMapping, IndexKind, MappedField
+from indextables.split import query as ast
+from indextables.split.fields import MAX_TERM_BYTES, MAX_TOKEN_BYTES
+from indextables.split.literals import LiteralError, number
+from indextables.split.parser import QuerySyntaxError, parse
+from indextables.split.query import Occur
+from indextables.split.words import pattern_words, regex, tokens, too_long
+
+
+@dataclass(frozen=True)
+class Terms:
+    """One token, or several at their positions (`slop` apart). With `prefix`, the last one may go on."""
+
+    column: MappedField
+    words: tuple[tuple[int, str], ...]
+    slop: int = 0
+    prefix: bool = False
+
+
+@dataclass(frozen=True)
+class Regexes:
+    """One pattern for a term, or several for terms that follow one another."""
+
+    column: MappedField
+    patterns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Near:
+    column: MappedField
+    word: str
+    distance: int
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Inclusive bounds in the integers of the index."""
+
+    column: MappedField
+    low: int | None
+    high: int | None
+
+
+@dataclass(frozen=True)
+class TermRange:
+    column: MappedField
+    lower: ast.Limit | None
+    upper: ast.Limit | None
+
+
+@dataclass(frozen=True)
+class TermSet:
+    column: MappedField
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Present:
+    column: MappedField
+
+
+@dataclass(frozen=True)
+class All:
+    pass
+
+
+@dataclass(frozen=True)
+class Scaled:
+    part: Part
+    factor: float
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Without any, it matches nothing, and is left out of what it stands in."""
+
+    children: tuple[tuple[Occur, Part], ...] = ()
+
+
+Part: TypeAlias = Terms | Regexes | Near | Numbers | TermRange | TermSet | Present | All | Scaled | Parts
+
+NOTHING: Final = Parts()
+
+
+@dataclass(frozen=True)
+class BoundQuery:
+    """`column` is the one column that decides the query, which is NULL where the column is; else None."""
+
+    part: Part
+    column: MappedField | None
+    columns: tuple[MappedField, ...]
+
+
+_KINDS: Final[dict[str, tuple[IndexKind, ...]]] = {
+    "TEXTSEARCH": ("text",),
+    "FIELDMATCH": ("string",),
+    "INDEXQUERY": ("text", "string", "i64", "f64", "bool"),
+}
+_EVERY: Final[dict[str, tuple[IndexKind, ...]]] = _KINDS | {"INDEXQUERY": ("text", "string")}
+
+
+def check_text_query(
+    query: TextQuery,
+    mapping: FieldMapping,
+    *,
+    partition_columns: tuple[str, ...] | list[str] = (),
+    max_all_fields: int = 10,
+) -> None:
+    """Raise QueryError, naming column and position, for a query that no split could answer."""
+    bind_query(query, mapping, partition_columns=partition_columns, max_all_fields=max_all_fields)
+
+
+def bind_query(
+    query: TextQuery,
+    mapping: FieldMapping,
+    *,
+    partition_columns: tuple[str, ...] | list[str] = (),
+    max_all_fields: int = 0,
+) -> BoundQuery:
+    binder = _Binder(query, mapping, tuple(partition_columns))
+    defaults = binder.defaults(max_all_fields)
+    try:
+        tree = parse(query.query)
+    except QuerySyntaxError as reason:
+        raise binder.error(f"cannot parse the query: {reason.reason}", reason.position) from None
+    part = binder.node(tree, defaults)
+    columns = tuple(dict.fromkeys([*defaults, *binder.named]))
+    return BoundQuery(part, columns[0] if len(columns) == 1 and query.column != ALL_FIELDS else None, columns)
+
+
+class _Binder:
+    def __init__(self, query: TextQuery, mapping: FieldMapping, partition_columns: tuple[str, ...]) -> None:
+        self._query = query
+        self._mapping = mapping
+        self._partition_columns = partition_columns
+        self.named: list[MappedField] = []
+
+    def error(self, reason: str, position: int | None = None) -> QueryError:
+        op, column, text = self._query.op, self._query.column, self._query.query
+        subject = f"{op} on all columns" if column == ALL_FIELDS else f"{op} on column {column!r}"
+        if position is None:
+            return QueryError(f"{subject}: {reason}", column=column)
+        line = "".join(" " if character.isspace() else character for character in text)
+        head, colon, rest = reason.partition(":")
+        where = f"{head} at position {position}{colon}{rest}"
+        return QueryError(
+            f"{subject}: {where}\n  {line}\n  {' ' * position}^", column=column, position=position
+        )
+
+    def defaults(self, max_all_fields: int) -> list[MappedField]:
+        op, name = self._query.op, self._query.column
+        if name != ALL_FIELDS:
+            return [self._column(name, None)]
+        found = self._mapping.of_kind(*_EVERY[op])
+        if not found:
+            raise self.error(f"the table has no {' or '.join(_EVERY[op])} column; {_hint(op, '<column>')}")
+        if max_all_fields and len(found) > max_all_fields:
+            raise self.error(
+                f"the table has {len(found)} such columns, more than {max_all_fields}; name the columns, or raise "
+                "spark.indextables.indexquery.indexall.maxUnqualifiedFields"
+            )
+        return found
+
+    def _column(self, name: str, position: int | None) -> MappedField:
+        if name.lower() in (partition.lower() for partition in self._partition_columns):
+            raise self.error(
+                f"{name!r} is a partition column and not in the index: compare it in WHERE instead", position
+            )
+        column = self._mapping.get(name)
+        if column is None:
+            known = ", ".join(field.name for field in self._mapping.of_kind(*_KINDS[self._query.op]))
+            hint = "" if position is None else "; to search for a ':', quote or escape it"
+            raise self.error(f"unknown column {name!r}: searchable are {known or 'none'}{hint}", position)
+        if column.kind not in _KINDS[self._query.op]:
+            raise self.error(f"column {column.name!r} {_misfit(self._query.op, column)}", position)
+        return column
+
+    def node(self, node: ast.Node, defaults: list[MappedField]) -> Part:
+        match node:
+            case ast.Clause(children):
+                return Parts(tuple((o or Occur.SHOULD, self.node(child, defaults)) for o, child in children))
+            case ast.Boost(child, factor):
+                return Scaled(self.node(child, defaults), factor)
+            case ast.Everything():
+                return All()
+            case ast.Exists(name, position):
+                return Present(self._named(name, position))
+            case ast.Literal():
+                return self._over(node, defaults, lambda column: self._literal(node, column))
+            case ast.Pattern():
+                return self._over(node, defaults, lambda column: self._pattern(node, column))
+            case ast.Fuzzy():
+                return self._over(node, defaults, lambda column: self._fuzzy(node, column))
+            case ast.Range():
+                return self._over(node, self._sole(node, defaults), lambda column: self._range(node, column))
+            case ast.OneOf():
+                return self._over(node, self._sole(node, defaults), lambda column: self._one_of(node, column))
+
+    def _named(self, name: str, position: int) -> MappedField:
+        column = self._column(name, position)
+        self.named.append(column)
+        return column
+
+    def _over(
+        self,
+        node: ast.Literal | ast.Pattern | ast.Fuzzy | ast.Range | ast.OneOf,
+        defaults: list[MappedField],
+        bind: Callable[[MappedField], Part],
+    ) -> Part:
+        """One part for each column that the leaf asks; in any of them a hit is a hit."""
+        columns = defaults if node.field is None else [self._named(node.field, node.position)]
+        parts = [part for part in map(bind, columns) if part != NOTHING]
+        return parts[0] if len(parts) == 1 else Parts(tuple((Occur.SHOULD, part) for part in parts))
+
+    def _sole(self, node: ast.Range | ast.OneOf, defaults: list[MappedField]) -> list[MappedField]:
+        if node.field is None and (self._query.op == "TEXTSEARCH" or len(defaults) != 1):
+            example = defaults[0].name if defaults else "column"
+            raise self.error(f"a range or set needs a column: write {example}:... before it", node.position)
+        return defaults
+
+    def _literal(self, node: ast.Literal, column: MappedField) -> Part:
+        if column.kind not in ("text", "string"):
+            if node.slop or node.prefix:
+                raise self.error(
+                    f"column {column.name!r} is {column.spark_type}: it has no phrases", node.position
+                )
+            value = self._number(node.text, column, node.position)
+            return Numbers(column, value, value)
+        words = self._words(node.text, column, node.position)
+        return Terms(column, words, node.slop, node.prefix) if words else NOTHING
+
+    def _words(self, text: str, column: MappedField, position: int) -> tuple[tuple[int, str], ...]:
+        if column.kind == "string":
+            if len(text.encode()) > MAX_TERM_BYTES:
+                raise self.error(f"a term of more than {MAX_TERM_BYTES} bytes is not in the index", position)
+            return ((0, text),)
+        if long := too_long(text):
+            raise self.error(
+                f"the word {long[:20]!r}... is too long: text columns index words of up to "
+                f"{MAX_TOKEN_BYTES} bytes",
+                position,
+            )
+        return tokens(text)
+
+    def _single_word(self, text: str, column: MappedField, position: int, what: str) -> str:
+        words = self._words(text, column, position)
+        if len(words) != 1:
+            raise self.error(f"{what} takes one word, and {text!r} is {len(words)}", position)
+        return words[0][1]
+
+    def _pattern(self, node: ast.Pattern, column: MappedField) -> Part:
+        self._must_be_string(column, "wildcards", node.position)
+        if column.kind == "string":
+            return Regexes(column, (regex(node.pieces),))
+        words = pattern_words(node.pieces)
+        return Regexes(column, words) if words else NOTHING
+
+    def _fuzzy(self, node: ast.Fuzzy, column: MappedField) -> Part:
+        self._must_be_string(column, "fuzzy words", node.position)
+        word = self._single_word(node.text, column, node.position, "'~'")
+        return Near(column, word, node.distance) if node.distance else Terms(column, ((0, word),))
+
+    def _must_be_string(self, column: MappedField, what: str, position: int) -> None:
+        if column.kind not in ("text", "string"):
+            raise self.error(f"column {column.name!r} is {column.spark_type}: it has no {what}", position)
+
+    def _range(self, node: ast.Range, column: MappedField) -> Part:
+        lower, upper = node.lower, node.upper
+        if lower is None and upper is None:
+            return Present(column)
+        if column.kind in ("text", "string"):
+            return TermRange(column, self._limit(lower, column, node), self._limit(upper, column, node))
+        low = (
+            None if lower is None else self._number(lower.text, column, node.position) + (not lower.inclusive)
+        )
+        high = (
+            None if upper is None else self._number(upper.text, column, node.position) - (not upper.inclusive)
+        )
+        return Numbers(column, low, high)
+
+    def _limit(self, limit: ast.Limit | None, column: MappedField, node: ast.Range) -> ast.Limit | None:
+        if limit is None:
+            return None
+        word = self._single_word(limit.text, column, node.position, "the end of a range")
+        if word in ("", "*"):
+            raise self.error(f"a range over terms cannot end at {word!r}", node.position)
+        return ast.Limit(word, limit.inclusive)
+
+    def _one_of(self, node: ast.OneOf, column: MappedField) -> Part:
+        if column.kind in ("text", "string"):
+            words = [self._single_word(value, column, node.position, "a set") for value in node.values]
+            return TermSet(column, tuple(words))
+        values = [self._number(value, column, node.position) for value in node.values]
+        return Parts(tuple((Occur.SHOULD, Numbers(column, value, value)) for value in values))
+
+    def _number(self, text: str, column: MappedField, position: int) -> int:
+        try:
+            return number(text, column.spark_type)
+        except LiteralError as reason:
+            raise self.error(f"column {column.name!r} is {column.spark_type}: {reason}", position) from None
+
+
+def _misfit(op: str, column: MappedField) -> str:
+    if column.kind == "none":
+        return f"is {column.spark_type} and not in the index"
+    if op == "TEXTSEARCH" and column.kind == "string":
+        return f"is not tokenised: {_hint(op, column.name)}"
+    if op == "FIELDMATCH" and column.kind == "text":
+        return "is tokenised text: use TEXTSEARCH, or compare it with ="
+    return f"is {column.spark_type}: use INDEXQUERY, or compare it in WHERE"
+
+
+def _hint(op: str, name: str) -> str:
+    if op == "TEXTSEARCH":
+        return (
+            f"use FIELDMATCH or =, or write the table with spark.indextables.indexing.typemap.{name} = text"
+        )
+    return "only string columns have terms"

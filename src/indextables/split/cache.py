@@ -1,0 +1,188 @@
+"""The index part of splits on local disk: Tantivy opens directories only, and searches come back.
+
+A cache entry is a directory named for the split it came from, complete from the moment it has that name: it is
+filled under another name and renamed. Several processes may share the cache. An entry is evicted by renaming
+it away first; a reader that has it open keeps its files, one that is about to open it extracts it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+import threading
+import time
+import uuid
+import zlib
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import tantivy
+
+from indextables.config import Settings, keys
+from indextables.split.bundle import Bundle, Member
+
+_INDEX_MEMBER: Final = re.compile(r"meta\.json|\.managed\.json|[0-9a-f]{32}\.[a-z0-9.]+")
+_MARKER: Final = ".used"  # its time of change is when the entry was last used; it holds the size of the entry
+_WINDOW_BYTES: Final = 32 << 20
+_STALE_SECONDS: Final = 3600
+_MAX_OPEN: Final = 32
+_OPEN_TRIES: Final = 3
+
+
+@dataclass(frozen=True)
+class OpenIndex:
+    index: tantivy.Index
+    searcher: tantivy.Searcher
+
+
+# Every open index has a watcher thread, so only so many stay open. Threads do not survive a fork.
+_open: OrderedDict[str, OpenIndex] = OrderedDict()
+_lock = threading.Lock()
+os.register_at_fork(after_in_child=_open.clear)
+
+
+def open_index(bundle: Bundle, settings: Settings) -> OpenIndex:
+    """The index of a split, from memory, from the disk cache, or extracted and checked now."""
+    name = entry_name(bundle)
+    with _lock:
+        found = _open.get(name)
+        if found is not None:
+            _open.move_to_end(name)
+            return found
+    opened = _open_from(IndexCache.of(settings), bundle, name)
+    with _lock:
+        _open[name] = opened
+        while len(_open) > _MAX_OPEN:
+            _open.popitem(last=False)
+    return opened
+
+
+def entry_name(bundle: Bundle) -> str:
+    """One name for one split's bytes: a table rewritten at the same place never meets its old entries."""
+    identity = f"{bundle.store.uri}\0{bundle.key}\0{bundle.size}\0{bundle.fingerprint}"
+    return hashlib.sha256(identity.encode()).hexdigest()[:40]
+
+
+@dataclass(frozen=True)
+class IndexCache:
+    root: Path
+    max_bytes: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> IndexCache:
+        chosen = settings.get(keys.CACHE_DIRECTORY)
+        root = Path(chosen) if chosen else Path(tempfile.gettempdir()) / f"indextables-cache-{os.getuid()}"
+        return cls(root, settings.get(keys.CACHE_MAX_SIZE))
+
+    def entry(self, bundle: Bundle, name: str) -> Path:
+        """The directory of a split's index, extracted if it is not there."""
+        path = self.root / name
+        try:
+            os.utime(path / _MARKER)
+        except FileNotFoundError:
+            self._extract(bundle, path)
+            self._evict(spare=name)
+        return path
+
+    def drop(self, name: str) -> None:
+        """Take an entry out of sight, then delete it: nobody ever sees half of one."""
+        doomed = self.root / f".drop-{uuid.uuid4().hex}"
+        with contextlib.suppress(FileNotFoundError):
+            (self.root / name).rename(doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+    def _extract(self, bundle: Bundle, path: Path) -> None:
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        building = self.root / f".new-{uuid.uuid4().hex}"
+        building.mkdir()
+        try:
+            size = _extract_members(bundle, building)
+            (building / _MARKER).write_text(str(size))
+            try:
+                building.rename(path)
+            except OSError:
+                if not path.is_dir():  # otherwise another process was first, with the same bytes
+                    raise
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+
+    def _evict(self, spare: str) -> None:
+        entries: list[tuple[float, int, str]] = []
+        for path in self.root.iterdir():
+            with contextlib.suppress(OSError, ValueError):
+                if path.name.startswith("."):
+                    if time.time() - path.stat().st_mtime > _STALE_SECONDS:
+                        shutil.rmtree(path, ignore_errors=True)  # left by a process that died
+                    continue
+                marker = path / _MARKER
+                entries.append((marker.stat().st_mtime, int(marker.read_text()), path.name))
+        excess = sum(size for _, size, _ in entries) - self.max_bytes
+        for _, size, name in sorted(entries):
+            if excess <= 0:
+                return
+            if name != spare:
+                self.drop(name)
+                excess -= size
+
+
+def _open_from(cache: IndexCache, bundle: Bundle, name: str) -> OpenIndex:
+    for attempt in range(_OPEN_TRIES):
+        path = cache.entry(bundle, name)
+        try:
+            index = tantivy.Index.open(str(path))
+            return OpenIndex(index, index.searcher())
+        except (ValueError, OSError) as reason:
+            # Evicted between the two lines above, or the cached files are not what they were.
+            cache.drop(name)
+            if attempt == _OPEN_TRIES - 1:
+                raise bundle.damaged(f"its index does not open: {reason}") from reason
+    raise AssertionError
+
+
+def _extract_members(bundle: Bundle, directory: Path) -> int:
+    members = sorted(
+        (member for member in bundle.members.values() if _INDEX_MEMBER.fullmatch(member.name)),
+        key=lambda member: member.offset,
+    )
+    if not members:
+        raise bundle.damaged("it has no index")
+    window = _Window(bundle, members[-1].offset + members[-1].length)
+    for member in members:
+        _extract_member(bundle, member, window, directory / member.name)
+    return sum(member.length for member in members)
+
+
+def _extract_member(bundle: Bundle, member: Member, window: _Window, target: Path) -> None:
+    crc, done = 0, 0
+    with target.open("wb") as out:
+        while done < member.length:
+            piece = window.read(member.offset + done, member.length - done)
+            out.write(piece)
+            crc = zlib.crc32(piece, crc)
+            done += len(piece)
+    if member.crc32 is not None and crc != member.crc32:
+        raise bundle.damaged(f"the checksum of {member.name!r} is wrong")
+
+
+class _Window:
+    """Reads ahead: the members of an index lie side by side, and a store answers few large requests best."""
+
+    def __init__(self, bundle: Bundle, end: int) -> None:
+        self._bundle = bundle
+        self._end = end
+        self._start = 0
+        self._data = memoryview(b"")
+
+    def read(self, offset: int, length: int) -> memoryview:
+        """Bytes from `offset`: up to `length` of them, at least one."""
+        at = offset - self._start
+        if not 0 <= at < len(self._data):
+            fetched = self._bundle.range(offset, min(_WINDOW_BYTES, self._end - offset))
+            self._start, self._data, at = offset, memoryview(fetched), 0
+        return self._data[at : at + length]

@@ -1,0 +1,186 @@
+"""Bound queries, and the leaves of a predicate that the index decides, as Tantivy queries."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import tantivy
+from tantivy import FieldType, Query
+
+from indextables.errors import QueryError
+from indextables.schema import MappedField
+from indextables.split import binding
+from indextables.split.fields import NULLS, IndexFields
+from indextables.split.query import Limit, Occur
+from indextables.split.words import escape, prefix_regex
+
+Clauses: TypeAlias = list[tuple[Occur, Query]]
+
+_OCCUR: Final = {
+    Occur.MUST: tantivy.Occur.Must,
+    Occur.SHOULD: tantivy.Occur.Should,
+    Occur.MUST_NOT: tantivy.Occur.MustNot,
+}
+_MAX_EXPANSIONS: Final = 50
+"""Tantivy looks at no more continuations of a phrase's last word than this, and drops the others silently."""
+
+_LENIENT_ESCAPES: Final = frozenset("^`:{}\"'[]()\\-")
+
+
+class Compiler:
+    """Builds queries for one open index."""
+
+    def __init__(self, index: tantivy.Index, searcher: tantivy.Searcher, fields: IndexFields) -> None:
+        self._index = index
+        self._searcher = searcher
+        self._schema = index.schema
+        self._fields = fields
+
+    def query(self, bound: binding.BoundQuery) -> Query:
+        """The rows for which a text query is TRUE; with the scores that Tantivy's own parser would give."""
+        built = self._part(bound.part)
+        if built is None:
+            return Query.empty_query()
+        if bound.column is not None and _reaches_nulls(bound.part):
+            return boolean([(Occur.MUST, built), (Occur.MUST_NOT, self.is_null(bound.column))])
+        return built
+
+    def is_null(self, column: MappedField) -> Query:
+        return Query.term_query(self._schema, NULLS, self._fields.of(column).null_term, index_option="basic")
+
+    def term(self, column: MappedField, text: str) -> Query:
+        return Query.term_query(self._schema, self._name(column), text, index_option="freq")
+
+    def term_set(self, column: MappedField, words: list[str]) -> Query:
+        return Query.term_set_query(self._schema, self._name(column), words)
+
+    def numbers(self, column: MappedField, low: int | None, high: int | None) -> Query:
+        if low is None and high is None:
+            return boolean([(Occur.MUST, Query.all_query()), (Occur.MUST_NOT, self.is_null(column))])
+        if (low is not None and low > I64_MAX) or (high is not None and high < I64_MIN):
+            return Query.empty_query()
+        if low is not None and high is not None and low > high:
+            return Query.empty_query()
+        return Query.range_query(self._schema, self._name(column), FieldType.Integer, low, high)
+
+    def _name(self, column: MappedField) -> str:
+        return self._fields.of(column).name
+
+    def _part(self, part: binding.Part) -> Query | None:
+        match part:
+            case binding.Parts():
+                return self._parts(_flattened(part))
+            case binding.Scaled(inner, factor):
+                built = self._part(inner)
+                return None if built is None else Query.boost_query(built, factor)
+            case binding.All():
+                return Query.all_query()
+            case binding.Present(column):
+                return self.numbers(column, None, None)
+            case binding.Terms():
+                return self._terms(part)
+            case binding.Regexes(column, patterns):
+                return self._regexes(column, patterns)
+            case binding.Near(column, word, distance):
+                return Query.fuzzy_term_query(self._schema, self._name(column), word, distance)
+            case binding.Numbers(column, low, high):
+                return self.numbers(column, low, high)
+            case binding.TermSet(column, words):
+                return self.term_set(column, list(words))
+            case binding.TermRange(column, lower, upper):
+                return self._term_range(column, lower, upper)
+
+    def _parts(self, parts: binding.Parts) -> Query | None:
+        kept = [(o, built) for o, child in parts.children if (built := self._part(child)) is not None]
+        if all(occur is Occur.MUST_NOT for occur, _ in kept):
+            # Tantivy matches nothing with negations alone; here they mean everything but.
+            if not kept and not all(occur is Occur.MUST_NOT for occur, _ in parts.children):
+                return None
+            if not parts.children:
+                return None
+            kept.append((Occur.MUST, unscored(Query.all_query())))
+        return boolean(kept)
+
+    def _terms(self, part: binding.Terms) -> Query:
+        name, words = self._name(part.column), part.words
+        if len(words) == 1:
+            word = words[0][1]
+            return (
+                self._regexes(part.column, (prefix_regex(word),))
+                if part.prefix
+                else self.term(part.column, word)
+            )
+        if not part.prefix:
+            return Query.phrase_query(self._schema, name, list(words), part.slop)
+        last = words[-1][1]
+        if len(self._searcher.terms_with_prefix(name, last, limit=_MAX_EXPANSIONS + 1)) <= _MAX_EXPANSIONS:
+            return Query.phrase_prefix_query(self._schema, name, list(words))
+        patterns = [(position, escape(word)) for position, word in words[:-1]]
+        patterns.append((words[-1][0], prefix_regex(last)))
+        return Query.const_score_query(Query.regex_phrase_query(self._schema, name, patterns), 1.0)
+
+    def _regexes(self, column: MappedField, patterns: tuple[str, ...]) -> Query:
+        name = self._name(column)
+        try:
+            if len(patterns) == 1:
+                return Query.regex_query(self._schema, name, patterns[0])
+            return Query.regex_phrase_query(self._schema, name, list(patterns))
+        except ValueError as reason:
+            raise QueryError(f"column {column.name!r}: the pattern is too complex: {reason}") from reason
+
+    def _term_range(self, column: MappedField, lower: Limit | None, upper: Limit | None) -> Query:
+        # Only Tantivy's parser makes ranges over terms, and only its lenient form takes every character.
+        opening = "[" if lower is None or lower.inclusive else "{"
+        closing = "]" if upper is None or upper.inclusive else "}"
+        text = f"{self._name(column)}:{opening}{_lenient(lower)} TO {_lenient(upper)}{closing}"
+        built, problems = self._index.parse_query_lenient(text, [])
+        if problems:
+            raise QueryError(f"column {column.name!r}: the range cannot be searched: {problems[0]}")
+        return built
+
+
+I64_MIN: Final = -(1 << 63)
+I64_MAX: Final = (1 << 63) - 1
+
+
+def boolean(clauses: Clauses) -> Query:
+    return Query.boolean_query([(_OCCUR[occur], query) for occur, query in clauses])
+
+
+def unscored(query: Query) -> Query:
+    return Query.const_score_query(query, 0.0)
+
+
+def _lenient(limit: Limit | None) -> str:
+    if limit is None:
+        return "*"
+    return "".join(f"\\{c}" if c.isspace() or c in _LENIENT_ESCAPES else c for c in limit.text)
+
+
+def _flattened(parts: binding.Parts) -> binding.Parts:
+    """Pull up children that are joined the same way, as Tantivy does: it decides how scores add up."""
+    children: list[tuple[Occur, binding.Part]] = []
+    for occur, child in parts.children:
+        inner = _flattened(child) if isinstance(child, binding.Parts) else child
+        if (
+            isinstance(inner, binding.Parts)
+            and occur is not Occur.MUST_NOT
+            and all(o is occur for o, _ in inner.children)
+        ):
+            children.extend(inner.children)
+        else:
+            children.append((occur, inner))
+    return binding.Parts(tuple(children))
+
+
+def _reaches_nulls(part: binding.Part) -> bool:
+    """Whether it can match a row in which no column that it names has a value."""
+    match part:
+        case binding.All():
+            return True
+        case binding.Scaled(inner):
+            return _reaches_nulls(inner)
+        case binding.Parts(children):
+            return any(o is Occur.MUST_NOT or _reaches_nulls(child) for o, child in children)
+        case _:
+            return False

@@ -1,0 +1,106 @@
+"""How columns stand in the Tantivy index of a split.
+
+Text columns are tokenised with positions; string columns are one exact term. Numbers are fast fields only, all
+of them signed 64-bit integers: dates as days, timestamps as microseconds, booleans as 0 and 1, and floats as
+integers that sort alike, because a float that passes through Tantivy's JSON comes out a bit off one time in
+five. Two fields belong to no column: the ordinal of the row, and the names of the columns that are null in it.
+Nothing is stored.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import tantivy
+
+from indextables.schema import FieldMapping, MappedField
+
+ROW: Final = "__row"
+NULLS: Final = "__nulls"
+MAX_TERM_BYTES: Final = 65530
+"""Tantivy drops longer terms, so the index cannot answer for strings beyond this."""
+
+MAX_TOKEN_BYTES: Final = 39
+"""The default tokenizer drops longer words."""
+
+_PLAIN_NAME: Final = re.compile(r"(?!__)[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class IndexField:
+    """A column and its field: by its own name where Tantivy's path syntax cannot misread it, else by number."""
+
+    mapped: MappedField
+    name: str
+    ordinal: int
+
+    @property
+    def null_term(self) -> str:
+        return str(self.ordinal)
+
+
+@dataclass(frozen=True)
+class IndexFields:
+    """The fields of a mapping, in the order of its columns."""
+
+    mapping: FieldMapping
+
+    @cached_property
+    def all(self) -> tuple[IndexField, ...]:
+        return tuple(
+            IndexField(
+                mapped, mapped.name if _PLAIN_NAME.fullmatch(mapped.name) else f"__f{ordinal}", ordinal
+            )
+            for ordinal, mapped in enumerate(self.mapping.fields)
+        )
+
+    @cached_property
+    def _by_column(self) -> dict[str, IndexField]:
+        return {field.mapped.name: field for field in self.all}
+
+    def of(self, mapped: MappedField) -> IndexField:
+        return self._by_column[mapped.name]
+
+    def tantivy_schema(self) -> tantivy.Schema:
+        builder = tantivy.SchemaBuilder()
+        builder.add_unsigned_field(ROW, fast=True)
+        builder.add_text_field(NULLS, tokenizer_name="raw", index_option="basic")
+        for field in self.all:
+            match field.mapped.kind:
+                case "text":
+                    builder.add_text_field(field.name, tokenizer_name="default", index_option="position")
+                case "string":
+                    builder.add_text_field(field.name, tokenizer_name="raw", index_option="basic")
+                case "i64" | "f64" | "bool":
+                    builder.add_integer_field(field.name, fast=True)
+                case "none":
+                    pass
+        return builder.build()
+
+
+def sortable(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Floats as integers in Spark's order: minus infinity first, the two zeros equal, NaN last.
+
+    >>> sortable(np.array([-np.inf, -1.5, -0.0, 0.0, 2.0, np.inf, np.nan])).argsort(stable=True).tolist()
+    [0, 1, 2, 3, 4, 5, 6]
+    """
+    canonical = np.where(np.isnan(values), np.nan, values + 0.0)
+    bits = canonical.view(np.int64)
+    return np.asarray(bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF)))
+
+
+def sortable_float(value: float) -> int:
+    return int(sortable(np.array([value], dtype=np.float64))[0])
+
+
+@cache
+def analyzer() -> tantivy.TextAnalyzer:
+    """What text columns are tokenised with: the same steps as Tantivy's tokenizer named `default`."""
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+    builder = builder.filter(tantivy.Filter.remove_long(MAX_TOKEN_BYTES + 1))
+    return builder.filter(tantivy.Filter.lowercase()).build()

@@ -1,0 +1,104 @@
+"""Rows into a Tantivy index: one writer, one thread, so that documents keep the order of the rows."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import tantivy
+
+from indextables.split.fields import NULLS, ROW, IndexField, IndexFields, sortable
+
+MIN_HEAP_BYTES: Final = 15_000_000
+_CHUNK_ROWS: Final = 4096
+
+META: Final = "meta.json"
+
+
+class IndexBuilder:
+    """Takes rows in, leaves a finished index directory. Memory is bounded by the heap, whatever comes in."""
+
+    def __init__(self, fields: IndexFields, directory: Path, heap_size: int) -> None:
+        directory.mkdir(parents=True)
+        self._fields = fields
+        self._directory = directory
+        self._index = tantivy.Index(fields.tantivy_schema(), str(directory))
+        self._writer = self._index.writer(max(heap_size, MIN_HEAP_BYTES), 1)
+        self._rows = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        for start in range(0, batch.num_rows, _CHUNK_ROWS):
+            self._add_chunk(batch.slice(start, _CHUNK_ROWS))
+
+    def finish(self) -> list[Path]:
+        """Commit, and name the files of the index: those of the segments that it ended up with."""
+        self._writer.commit()
+        self._writer.wait_merging_threads()
+        meta = orjson.loads((self._directory / META).read_bytes())
+        segments = {segment["segment_id"].replace("-", "") for segment in meta["segments"]}
+        documents = sum(segment["max_doc"] for segment in meta["segments"])
+        if documents != self._rows:
+            raise RuntimeError(f"the index has {documents} documents for {self._rows} rows")
+        files = sorted(path for path in self._directory.iterdir() if path.name.split(".")[0] in segments)
+        return [*files, self._directory / META]
+
+    def abort(self) -> None:
+        with contextlib.suppress(Exception):  # whatever state it is in, its directory is about to go
+            self._writer.rollback()
+            self._writer.wait_merging_threads()
+
+    def _add_chunk(self, chunk: pa.RecordBatch) -> None:
+        keys, columns, sparse = [ROW], [list(range(self._rows, self._rows + chunk.num_rows))], []
+        for field in self._fields.all:
+            values = chunk.column(field.mapped.name)
+            if values.null_count:
+                sparse.append((field, values))
+            elif field.mapped.kind != "none":
+                keys.append(field.name)
+                columns.append(_index_values(field, values))
+        documents = [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
+        for field, values in sparse:
+            _add_sparse(documents, field, values)
+        add, dumps = self._writer.add_json, orjson.dumps
+        for document in documents:
+            add(dumps(document).decode())
+        self._rows += chunk.num_rows
+
+
+def _add_sparse(documents: list[dict[str, Any]], field: IndexField, values: pa.Array) -> None:
+    """Tantivy takes no nulls: a null is an absent key, and the column's name among the row's nulls."""
+    for position in np.flatnonzero(pc.is_null(values).to_numpy(zero_copy_only=False)).tolist():
+        documents[position].setdefault(NULLS, []).append(field.null_term)
+    if field.mapped.kind == "none":
+        return
+    for document, value in zip(documents, _index_values(field, values), strict=True):
+        if value is not None:
+            document[field.name] = value
+
+
+def _index_values(field: IndexField, values: pa.Array) -> list[Any]:
+    match field.mapped.kind:
+        case "i64":
+            width = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
+            values = values.cast(width)
+        case "bool":
+            values = values.cast(pa.int8())
+        case "f64":
+            numbers = sortable(values.cast(pa.float64()).fill_null(0.0).to_numpy())
+            values = pa.array(numbers, mask=pc.is_null(values).to_numpy(zero_copy_only=False))
+        case _:
+            return _strings(values)
+    return list(values.to_pylist())
+
+
+def _strings(values: pa.Array) -> list[str | None]:
+    try:
+        return list(values.to_pylist())
+    except UnicodeDecodeError:
+        raw = values.cast(pa.binary()).to_pylist()
+        return [value if value is None else value.decode("utf-8", "replace") for value in raw]

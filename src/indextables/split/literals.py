@@ -1,0 +1,73 @@
+"""Values of a query, written by a person, as the integers that stand for them in the index."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Final
+
+import numpy as np
+
+from indextables.predicates.tree import Value
+from indextables.schema import micros
+from indextables.split.fields import sortable_float
+
+_EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
+_I64_MIN, _I64_MAX = -(1 << 63), (1 << 63) - 1
+
+
+class LiteralError(ValueError):
+    """The text is no value of the column's type; the message says what would be."""
+
+
+def number(text: str, spark_type: str) -> int:
+    """The integer for the text, or LiteralError.
+
+    >>> number("2024-01-02", "date") - number("2024-01-01", "date")
+    1
+    >>> number("maybe", "boolean")
+    Traceback (most recent call last):
+        ...
+    indextables.split.literals.LiteralError: 'maybe' is not true or false
+    """
+    try:
+        return index_number(_value(text.strip(), spark_type), spark_type)
+    except (ValueError, OverflowError):
+        wanted = {
+            "date": "a date such as 2024-01-31",
+            "timestamp": "a time such as 2024-01-31T12:00:00Z",
+            "boolean": "true or false",
+        }.get(spark_type, "a number")
+        raise LiteralError(f"{text!r} is not {wanted}") from None
+
+
+def index_number(value: Value, spark_type: str) -> int:
+    """The integer that the index holds for a value of a column of that type."""
+    if isinstance(value, datetime):
+        return micros(value)
+    if isinstance(value, date):
+        return value.toordinal() - _EPOCH_ORDINAL
+    if spark_type in ("float", "double"):
+        return sortable_float(float(value))
+    return min(max(int(value), _I64_MIN), _I64_MAX)
+
+
+def _value(text: str, spark_type: str) -> Value:
+    match spark_type:
+        case "date":
+            return date.fromisoformat(text)
+        case "timestamp":
+            moment = datetime.fromisoformat(text)
+            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        case "boolean":
+            if text.lower() not in ("true", "false"):
+                raise ValueError
+            return text.lower() == "true"
+        case "float":
+            return float(np.float32(text))  # compare with what the column holds, not with the longer decimal
+        case "double":
+            return float(text)
+        case _:
+            value = int(text)
+            if not _I64_MIN <= value <= _I64_MAX:
+                raise ValueError
+            return value

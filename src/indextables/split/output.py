@@ -1,0 +1,144 @@
+"""From matching rows to the batches that were asked for, scores and snippets included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from indextables.predicates import TRUE, Predicate, TextQuery, columns_of, evaluate
+from indextables.schema import TableSchema
+from indextables.split.contents import SplitContents
+from indextables.split.plan import Plan
+from indextables.split.rows import RowIds, Window, empty_batch
+from indextables.split.search import Scores
+from indextables.split.snippets import Highlighter
+
+SCORE: Final = "_score"
+SNIPPET: Final = "_snippet"
+
+
+@dataclass(frozen=True)
+class RowRequest:
+    """What is wanted of a split. `columns` may have `_score` and `_snippet` among them.
+
+    `limit`: no more rows than this, any that match. `top`: only the best this many by score, best first.
+    """
+
+    columns: tuple[str, ...]
+    predicate: Predicate = TRUE
+    limit: int | None = None
+    top: int | None = None
+    snippet_column: str | None = None
+    snippet_chars: int = 150
+
+
+class ScoreBook:
+    """The scores of rows: the sum over the text queries that a row satisfies."""
+
+    def __init__(self, contents: SplitContents, scoring: list[TextQuery]) -> None:
+        self._contents = contents
+        self._scoring = scoring
+        self._known: tuple[RowIds, Scores] | None = None
+
+    def search(self, planned: Plan, limit: int | None) -> RowIds:
+        """Find the rows of the indexed part, and their scores in the same search where it has all the queries."""
+        search = self._contents.search
+        indexed = [part for part in planned.indexed if isinstance(part, TextQuery)]
+        if indexed != self._scoring:
+            return search.rows(search.conjunction(planned.indexed, scored=False))
+        rows, scores = search.hits(search.conjunction(planned.indexed, scored=True), limit)
+        order = np.argsort(rows)
+        self._known = rows[order], scores[order]
+        return self._known[0]
+
+    def of(self, rows: RowIds) -> Scores:
+        if self._known is None:
+            search = self._contents.search
+            found, scores = search.hits(search.any_of(self._scoring))
+            order = np.argsort(found)
+            self._known = found[order], scores[order]
+        known, scores = self._known
+        if not len(known):
+            return np.zeros(len(rows))
+        at = np.minimum(np.searchsorted(known, rows), len(known) - 1)
+        return np.where(known[at] == rows, scores[at], 0.0)
+
+
+class Output:
+    """Turns windows of row groups into the batches that were asked for."""
+
+    def __init__(self, contents: SplitContents, request: RowRequest, scoring: list[TextQuery]) -> None:
+        self._contents = contents
+        self._request = request
+        self._scoring = scoring
+        self._store = contents.rows
+        self.scores = ScoreBook(contents, scoring)
+        self._plain = [name for name in request.columns if name not in (SCORE, SNIPPET)]
+        self._highlighter: Highlighter | None = None
+        if SNIPPET in request.columns and scoring:
+            self._highlighter = Highlighter(
+                contents.search,
+                scoring,
+                request.snippet_column,
+                request.snippet_chars,
+            )
+        texts = self._highlighter.columns if self._highlighter else []
+        self.reads = list(dict.fromkeys([*self._plain, *texts]))
+
+    def matching(self, window: Window, residual: Predicate) -> tuple[RowIds, pa.RecordBatch | None]:
+        """The rows of the window that match, and the columns that were read to find that out."""
+        ids = self._store.row_ids(window.groups)
+        rows = ids if window.wanted is None else window.wanted
+        if residual == TRUE:
+            return rows, None
+        batch = self._store.read(window.groups, sorted(columns_of(residual)))
+        if len(rows) < len(ids):
+            batch = batch.take(pa.array(np.searchsorted(ids, rows)))
+        answers = evaluate(residual, batch, lambda query: self._contents.search.answer(query, rows))
+        keep = answers.fill_null(fill_value=False)
+        return rows[keep.to_numpy(zero_copy_only=False)], batch.filter(keep)
+
+    def batch(self, window: Window, residual: Predicate, limit: int) -> pa.RecordBatch:
+        rows, known = self.matching(window, residual)
+        if len(rows) > limit:
+            rows = rows[:limit]
+            known = None if known is None else known.slice(0, limit)
+        if not len(rows):
+            return empty_batch(0)
+        names = [] if known is None else known.schema.names
+        rest = self._store.fetch(rows, [name for name in self.reads if name not in names])
+        return self.finished(rows, rest, known)
+
+    def finished(
+        self, rows: RowIds, batch: pa.RecordBatch, known: pa.RecordBatch | None = None
+    ) -> pa.RecordBatch:
+        if not self._request.columns:
+            return empty_batch(len(rows))
+        columns = {name: batch.column(name) for name in batch.schema.names}
+        if known is not None:
+            columns |= {name: known.column(name) for name in known.schema.names}
+        made: list[pa.Array] = []
+        for name in self._request.columns:
+            if name == SCORE:
+                made.append(self._score_column(rows))
+            elif name == SNIPPET:
+                texts = self._highlighter.snippets(columns) if self._highlighter else [None] * len(rows)
+                made.append(pa.array(texts, pa.string()))
+            else:
+                made.append(columns[name])
+        return pa.RecordBatch.from_arrays(
+            made, schema=output_schema(self._contents.schema, self._request.columns)
+        )
+
+    def _score_column(self, rows: RowIds) -> pa.Array:
+        if not self._scoring:
+            return pa.nulls(len(rows), pa.float64())
+        return pa.array(self.scores.of(rows), pa.float64())
+
+
+def output_schema(schema: TableSchema, columns: tuple[str, ...]) -> pa.Schema:
+    made = {SCORE: pa.float64(), SNIPPET: pa.string()}
+    return pa.schema([pa.field(name, made.get(name) or schema.field(name).arrow_type) for name in columns])

@@ -1,0 +1,117 @@
+"""Reading one split: exactly the rows for which a predicate is TRUE, in row order or best first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+
+from indextables.config import Settings
+from indextables.errors import CorruptTableError
+from indextables.predicates import TRUE, Constant, Predicate, TextQuery
+from indextables.split.bundle import open_bundle
+from indextables.split.contents import SplitContents
+from indextables.split.output import SCORE, Output, RowRequest
+from indextables.split.plan import Plan, plan, positive_text_queries
+from indextables.split.rows import RowIds
+from indextables.split.writer import MANIFEST, MAPPING
+from indextables.storage import Store
+
+
+def open_split(
+    store: Store, key: str, size: int | None = None, *, settings: Settings | None = None
+) -> SplitReader:
+    """Open a split by its last bytes; nothing else is read until rows are asked for."""
+    bundle = open_bundle(store, key, size)
+    if MAPPING not in bundle.members or MANIFEST not in bundle.members:
+        raise CorruptTableError(
+            f"{bundle.name} was written by another program (it has no {MANIFEST}); this release reads its own splits"
+        )
+    return SplitReader(SplitContents(bundle, settings or Settings()))
+
+
+class SplitReader:
+    """An open split. A context manager: what it holds open is let go at the end."""
+
+    def __init__(self, contents: SplitContents) -> None:
+        self._contents = contents
+        self.mapping = contents.mapping
+        self.schema = contents.schema
+        self.num_rows = contents.num_rows
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._contents.close()
+
+    def count(self, predicate: Predicate = TRUE) -> int:
+        """How many rows match: from the footer or the index alone where they can tell."""
+        if isinstance(predicate, Constant):
+            return self.num_rows if predicate.value else 0
+        planned = plan(predicate, self.mapping, counting=True)
+        if planned.indexed and planned.residual == TRUE:
+            return self._contents.search.count(
+                self._contents.search.conjunction(planned.indexed, scored=False)
+            )
+        return sum(batch.num_rows for batch in self.rows(RowRequest((), predicate)))
+
+    def rows(self, request: RowRequest) -> Iterator[pa.RecordBatch]:
+        """The matching rows, in batches of some ten thousand."""
+        if request.limit == 0 or request.top == 0 or self.num_rows == 0:
+            return
+        scoring = positive_text_queries(request.predicate)
+        planned = plan(request.predicate, self.mapping)
+        if request.top is not None and scoring:
+            yield from self._best(request, planned, scoring)
+        else:
+            limit = min((n for n in (request.limit, request.top) if n is not None), default=None)
+            yield from self._in_order(request, planned, scoring, limit)
+
+    def _in_order(
+        self, request: RowRequest, planned: Plan, scoring: list[TextQuery], limit: int | None
+    ) -> Iterator[pa.RecordBatch]:
+        output = Output(self._contents, request, scoring)
+        wanted: RowIds | None = None
+        if planned.indexed:
+            enough = limit if planned.residual == TRUE else None
+            if SCORE in request.columns and scoring:
+                wanted = output.scores.search(planned, enough)
+            else:
+                wanted = self._contents.search.rows(
+                    self._contents.search.conjunction(planned.indexed, scored=False), enough
+                )
+        left = self.num_rows if limit is None else limit
+        for window in self._contents.rows.windows(wanted, planned.residual):
+            batch = output.batch(window, planned.residual, left)
+            if batch.num_rows:
+                left -= batch.num_rows
+                yield batch
+            if left <= 0:
+                return
+
+    def _best(self, request: RowRequest, planned: Plan, scoring: list[TextQuery]) -> Iterator[pa.RecordBatch]:
+        output = Output(self._contents, request, scoring)
+        top = request.top if request.limit is None else min(request.top or 0, request.limit)
+        wanted: RowIds | None = None
+        if planned.indexed:
+            wanted = output.scores.search(planned, top if planned.residual == TRUE else None)
+        if planned.residual != TRUE:
+            matching = [
+                output.matching(window, planned.residual)[0]
+                for window in self._contents.rows.windows(wanted, planned.residual)
+            ]
+            wanted = np.concatenate(matching) if matching else np.empty(0, dtype=np.int64)
+        if wanted is None:
+            wanted = np.arange(self.num_rows)
+        if not len(wanted):
+            return
+        best = wanted[np.lexsort((wanted, -output.scores.of(wanted)))[:top]]
+        ascending = np.sort(best)
+        batch = output.finished(ascending, self._contents.rows.fetch(ascending, output.reads))
+        yield batch.take(pa.array(np.searchsorted(ascending, best)))

@@ -1,0 +1,188 @@
+"""The rows of a split: Parquet inside the bundle, read by row group, column and range, never as a whole."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from indextables.predicates import Bounds, Predicate, columns_of, may_match
+from indextables.schema import TableSchema
+from indextables.split.bundle import Bundle, Member
+
+RowIds: TypeAlias = npt.NDArray[np.int64]
+
+WINDOW_ROWS: Final = 65536
+"""How many rows are read and handed out together, about."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Row groups that are read together, and the rows wanted of them, ascending; None wants all."""
+
+    groups: tuple[int, ...]
+    wanted: RowIds | None
+
+
+class RowStore:
+    """The Parquet member of one split."""
+
+    def __init__(self, bundle: Bundle, name: str, schema: TableSchema) -> None:
+        self._bundle = bundle
+        self._member = bundle.member(name)
+        self._schema = schema
+
+    @cached_property
+    def _file(self) -> pq.ParquetFile:
+        footer = self._bundle.parquet_footers.get(self._member.name)
+        if footer is not None:
+            self._bundle.checked(footer, self._bundle.range(footer.offset, footer.length))
+        with _damage(self._bundle):
+            local = self._bundle.store.local_path(self._bundle.key)
+            if local is not None:
+                mapped = pa.memory_map(str(local))
+                mapped.seek(self._member.offset)
+                source: Any = pa.BufferReader(mapped.read_buffer(self._member.length))
+            else:
+                source = pa.PythonFile(_MemberFile(self._bundle, self._member), mode="r")
+            return pq.ParquetFile(source, pre_buffer=local is None, page_checksum_verification=True)
+
+    @cached_property
+    def _starts(self) -> RowIds:
+        """The first row of each group, and one past the last row of all."""
+        meta = self._file.metadata
+        counts = [meta.row_group(group).num_rows for group in range(meta.num_row_groups)]
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+    @property
+    def num_rows(self) -> int:
+        return int(self._file.metadata.num_rows)
+
+    def windows(self, wanted: RowIds | None, predicate: Predicate) -> Iterator[Window]:
+        """The row groups that hold wanted rows and whose statistics do not rule the predicate out."""
+        groups: list[int] = []
+        rows = 0
+        for group in self._groups(wanted, predicate):
+            size = int(self._starts[group + 1] - self._starts[group])
+            if groups and rows + size > WINDOW_ROWS:
+                yield self._window(groups, wanted)
+                groups, rows = [], 0
+            groups.append(group)
+            rows += size
+        if groups:
+            yield self._window(groups, wanted)
+
+    def row_ids(self, groups: Sequence[int]) -> RowIds:
+        """The rows of these groups, in the order in which `read` gives them."""
+        spans = [np.arange(self._starts[group], self._starts[group + 1]) for group in groups]
+        return np.concatenate(spans) if spans else np.empty(0, dtype=np.int64)
+
+    def read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.RecordBatch:
+        if not columns:
+            return empty_batch(int(sum(self._starts[g + 1] - self._starts[g] for g in groups)))
+        with _damage(self._bundle):
+            table = self._file.read_row_groups(list(groups), columns=list(columns)).select(list(columns))
+            batches = table.combine_chunks().to_batches()
+        if len(batches) > 1:  # strings beyond 2 GB do not fit one array
+            raise self._bundle.damaged("a window of rows is larger than 2 GB")
+        return batches[0] if batches else table.schema.empty_table().to_batches(max_chunksize=1)[0]
+
+    def fetch(self, rows: RowIds, columns: Sequence[str]) -> pa.RecordBatch:
+        """Just these rows, ascending."""
+        if not columns:
+            return empty_batch(len(rows))
+        groups = self._groups_of(rows)
+        ids = self.row_ids(groups)
+        batch = self.read(groups, columns)
+        return batch if len(ids) == len(rows) else batch.take(pa.array(np.searchsorted(ids, rows)))
+
+    def _window(self, groups: list[int], wanted: RowIds | None) -> Window:
+        if wanted is None:
+            return Window(tuple(groups), None)
+        low, high = self._starts[groups[0]], self._starts[groups[-1] + 1]
+        return Window(tuple(groups), wanted[np.searchsorted(wanted, low) : np.searchsorted(wanted, high)])
+
+    def _groups(self, wanted: RowIds | None, predicate: Predicate) -> Iterator[int]:
+        candidates = range(len(self._starts) - 1) if wanted is None else self._groups_of(wanted)
+        columns = columns_of(predicate)
+        for group in candidates:
+            if not columns or may_match(predicate, self._bounds(group).get):
+                yield group
+
+    def _groups_of(self, rows: RowIds) -> list[int]:
+        found: list[int] = np.unique(np.searchsorted(self._starts, rows, side="right") - 1).tolist()
+        return found
+
+    def _bounds(self, group: int) -> dict[str, Bounds]:
+        return _group_bounds(self._file.metadata.row_group(group), self._schema)
+
+
+def empty_batch(rows: int) -> pa.RecordBatch:
+    """Rows without columns, which still number."""
+    return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None], children=[]))
+
+
+def _group_bounds(group: pq.RowGroupMetaData, schema: TableSchema) -> dict[str, Bounds]:
+    bounds: dict[str, Bounds] = {}
+    for index in range(group.num_columns):
+        chunk = group.column(index)
+        column = schema.get(chunk.path_in_schema)
+        # Parquet's float statistics leave NaN out, which Spark sorts above all; binary is not compared here.
+        if column is None or column.type in ("float", "double", "binary") or not chunk.is_stats_set:
+            continue
+        statistics = chunk.statistics
+        if statistics.has_min_max:
+            bounds[column.name] = Bounds(low=statistics.min, high=statistics.max)
+    return bounds
+
+
+class _damage:  # noqa: N801 - reads as a statement
+    """Whatever Parquet makes of damaged bytes, the caller learns which split they are in."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self._bundle = bundle
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, (pa.ArrowException, OSError)):
+            raise self._bundle.damaged(error) from error
+
+
+class _MemberFile(io.RawIOBase):
+    """A member of a remote bundle as a file, for Arrow to read ranges of."""
+
+    def __init__(self, bundle: Bundle, member: Member) -> None:
+        super().__init__()
+        self._bundle = bundle
+        self._member = member
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._member.length}[whence]
+        self._at = base + offset
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        left = self._member.length - self._at
+        length = left if size is None or size < 0 else min(size, left)
+        data = self._bundle.range(self._member.offset + self._at, length) if length > 0 else b""
+        self._at += len(data)
+        return data

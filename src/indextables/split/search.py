@@ -1,0 +1,178 @@
+"""Searching one open index: predicates as queries, hits as row ordinals."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import tantivy
+from tantivy import Query
+
+from indextables.predicates import And, Compare, Constant, In, IsNull, Not, Or, Predicate, TextQuery, Value
+from indextables.schema import FieldMapping, MappedField
+from indextables.split.binding import BoundQuery, bind_query
+from indextables.split.bundle import Bundle
+from indextables.split.cache import OpenIndex
+from indextables.split.compile import Compiler, boolean, unscored
+from indextables.split.fields import ROW, IndexFields
+from indextables.split.literals import index_number
+from indextables.split.query import Occur
+from indextables.split.rows import RowIds
+
+Bitmap: TypeAlias = npt.NDArray[np.bool_]
+Scores: TypeAlias = npt.NDArray[np.float64]
+
+
+class IndexSearch:
+    """Queries against the index of one split, and what they found, remembered while the split is read."""
+
+    def __init__(self, opened: OpenIndex, mapping: FieldMapping, bundle: Bundle) -> None:
+        self._searcher = opened.searcher
+        self.mapping = mapping
+        self._bundle = bundle
+        self._compiler = Compiler(opened.index, opened.searcher, IndexFields(mapping))
+        self._bound: dict[TextQuery, BoundQuery] = {}
+        self._bitmaps: dict[TextQuery | str, Bitmap] = {}
+        self.schema = opened.index.schema
+        self.searcher = opened.searcher
+
+    @property
+    def num_docs(self) -> int:
+        return int(self._searcher.num_docs)
+
+    def bound(self, query: TextQuery) -> BoundQuery:
+        if query not in self._bound:
+            self._bound[query] = bind_query(query, self.mapping)
+        return self._bound[query]
+
+    def text(self, query: TextQuery) -> Query:
+        return self._compiler.query(self.bound(query))
+
+    def conjunction(self, predicates: tuple[Predicate, ...], *, scored: bool) -> Query:
+        """The rows for which all are TRUE; `scored` by those among them that are text queries."""
+        if len(predicates) == 1 and scored and isinstance(predicates[0], TextQuery):
+            return self.text(predicates[0])
+        clauses = [
+            (
+                Occur.MUST,
+                self.text(part) if scored and isinstance(part, TextQuery) else unscored(self.holds(part)),
+            )
+            for part in predicates
+        ]
+        return boolean(clauses) if scored else unscored(boolean(clauses))
+
+    def any_of(self, queries: list[TextQuery]) -> Query:
+        return boolean([(Occur.SHOULD, self.text(query)) for query in dict.fromkeys(queries)])
+
+    def count(self, query: Query) -> int:
+        return int(self._search(query, limit=1, count=True).count)
+
+    def hits(self, query: Query, limit: int | None = None) -> tuple[RowIds, Scores]:
+        """Rows and scores, best first and equal scores by place in the index."""
+        found = self._search(query, limit=max(1, self.num_docs if limit is None else limit), count=False).hits
+        if not found:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
+        scores, addresses = zip(*found, strict=True)
+        rows = self._searcher.fast_field_values(ROW, list(addresses))
+        return np.array(rows, dtype=np.int64), np.array(scores, dtype=np.float64)
+
+    def rows(self, query: Query, limit: int | None = None) -> RowIds:
+        return np.sort(self.hits(unscored(query), limit)[0])
+
+    def answer(self, query: TextQuery, rows: RowIds) -> pa.BooleanArray:
+        """TRUE, FALSE or NULL for each of these rows."""
+        column = self.bound(query).column
+        nulls = None if column is None else self._bitmap(column.name, self._compiler.is_null(column))[rows]
+        return pa.array(self._bitmap(query, self.text(query))[rows], mask=nulls)
+
+    def _bitmap(self, key: TextQuery | str, query: Query) -> Bitmap:
+        if key not in self._bitmaps:
+            bitmap: Bitmap = np.zeros(self.num_docs, dtype=np.bool_)
+            bitmap[self.rows(query)] = True
+            self._bitmaps[key] = bitmap
+        return self._bitmaps[key]
+
+    def _search(self, query: Query, *, limit: int, count: bool) -> tantivy.SearchResult:
+        try:
+            return self._searcher.search(query, limit=limit, count=count)
+        except ValueError as reason:
+            raise self._bundle.damaged(f"its index cannot be searched: {reason}") from reason
+
+    def holds(self, predicate: Predicate) -> Query:
+        """The rows for which a predicate that the index decides is TRUE."""
+        match predicate:
+            case Constant(value):
+                return Query.all_query() if value else Query.empty_query()
+            case And(children):
+                return boolean([(Occur.MUST, self.holds(child)) for child in children])
+            case Or(children):
+                return boolean([(Occur.SHOULD, self.holds(child)) for child in children])
+            case TextQuery():
+                return self.text(predicate)
+            case Not(TextQuery() as query):
+                column = self.bound(query).column
+                return self._all_but(self.text(query), *([] if column is None else [self._null(column)]))
+            case IsNull(column):
+                return self._null(self._column(column))
+            case Not(IsNull(column)) | Not(Compare("<=>", column, None)):
+                return self._all_but(self._null(self._column(column)))
+            case Compare("<=>", column, None):
+                return self._null(self._column(column))
+            case Compare(_, _, None):
+                return Query.empty_query()
+            case Compare("<>", column, value) if value is not None:
+                found = self._column(column)
+                return self._all_but(self._equal(found, value), self._null(found))
+            case Not(Compare(_, column, value)) if value is not None:
+                return self._all_but(self._equal(self._column(column), value))
+            case Compare(op, column, value) if value is not None:
+                return self._compare(op, self._column(column), value)
+            case In(column, values):
+                return self._in(self._column(column), values)
+            case Not(In(column, values)) if None not in values:
+                found = self._column(column)
+                return self._all_but(self._in(found, values), self._null(found))
+            case _:
+                return Query.empty_query()  # NOT IN with a null among the values is never TRUE
+
+    def _column(self, name: str) -> MappedField:
+        column = self.mapping.get(name)
+        if column is None:
+            raise KeyError(name)
+        return column
+
+    def _null(self, column: MappedField) -> Query:
+        return self._compiler.is_null(column)
+
+    def _all_but(self, *queries: Query) -> Query:
+        return boolean([(Occur.MUST, Query.all_query()), *((Occur.MUST_NOT, query) for query in queries)])
+
+    def _equal(self, column: MappedField, value: Value) -> Query:
+        if isinstance(value, str):
+            return self._compiler.term(column, value)
+        number = index_number(value, column.spark_type)
+        return self._compiler.numbers(column, number, number)
+
+    def _compare(self, op: str, column: MappedField, value: Value) -> Query:
+        if op in ("=", "<=>"):
+            return self._equal(column, value)
+        number = index_number(value, column.spark_type)
+        match op:
+            case "<":
+                return self._compiler.numbers(column, None, number - 1)
+            case "<=":
+                return self._compiler.numbers(column, None, number)
+            case ">":
+                return self._compiler.numbers(column, number + 1, None)
+            case _:
+                return self._compiler.numbers(column, number, None)
+
+    def _in(self, column: MappedField, values: tuple[Value | None, ...]) -> Query:
+        present = [value for value in values if value is not None]
+        if not present:
+            return Query.empty_query()
+        if column.kind == "string":
+            return self._compiler.term_set(column, [str(value) for value in present])
+        return boolean([(Occur.SHOULD, self._equal(column, value)) for value in present])

@@ -1,0 +1,156 @@
+"""A split being written: rows to Parquet and to the index as they come, one bundle at the end."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from indextables.columns import ColumnGroup, ColumnGroupFile, Manifest
+from indextables.config import Settings, keys
+from indextables.errors import SchemaError
+from indextables.schema import FieldMapping, TableSchema
+from indextables.split.bundle import write_bundle
+from indextables.split.fields import IndexFields
+from indextables.split.indexing import IndexBuilder
+from indextables.stats import MinMaxCollector
+
+ROWS: Final = "rows-0.parquet"
+MANIFEST: Final = "columns.manifest"
+MAPPING: Final = "field_mapping.json"
+
+_ROW_GROUP_BYTES: Final = 64 << 20
+"""A row group is closed at this many bytes even if its rows are few: what is buffered must stay bounded."""
+
+
+@dataclass(frozen=True)
+class FinishedSplit:
+    """A split on local disk, ready to be stored, and what the log will say of it."""
+
+    path: Path
+    size: int
+    num_records: int
+    footer_start: int
+    footer_end: int
+    uncompressed_size: int
+    min_values: dict[str, str]
+    max_values: dict[str, str]
+
+
+class SplitWriter:
+    """Writes one split below `directory`. `schema` and `mapping` are without the partition columns."""
+
+    def __init__(
+        self, schema: TableSchema, mapping: FieldMapping, *, settings: Settings, directory: Path
+    ) -> None:
+        self.rows = 0
+        self.input_bytes = 0
+        self._schema = schema
+        self._mapping = mapping
+        name = f"split-{uuid.uuid4()}"
+        self._target = directory / f"{name}.split"
+        self._work = directory / f".{name}"
+        self._work.mkdir(parents=True)
+        self._parquet = pq.ParquetWriter(self._work / ROWS, schema.arrow, **_parquet_options(schema))
+        self._index = IndexBuilder(IndexFields(mapping), self._work / "index", settings.get(keys.HEAP_SIZE))
+        self._stats = MinMaxCollector(schema, *_statistics(schema, mapping, settings))
+        self._row_group_rows = settings.get(keys.ROW_GROUP_ROWS)
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_rows = 0
+        self._pending_bytes = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take in rows. Columns may come in any order and in any Arrow type that casts to the table's."""
+        batch = _conformed(batch, self._schema)
+        for start in range(0, batch.num_rows, self._row_group_rows):
+            piece = batch.slice(start, self._row_group_rows)
+            self._index.add(piece)
+            self._stats.add(piece)
+            self._buffer(piece)
+        self.rows += batch.num_rows
+        self.input_bytes += batch.nbytes
+
+    def finish(self) -> FinishedSplit:
+        self._flush()
+        self._parquet.close()
+        index_files = self._index.finish()
+        rows = ColumnGroupFile(ROWS, 0, self.rows)
+        manifest = Manifest((ColumnGroup(tuple(self._schema.names), "parquet", (rows,)),))
+        # The Parquet file comes last of the large members: its footer is then within the first read of a reader.
+        files = [(path.name, path) for path in index_files] + [(ROWS, self._work / ROWS)]
+        documents = [(MANIFEST, manifest.to_bytes()), (MAPPING, self._mapping.to_json().encode())]
+        written = write_bundle(self._target, files, documents)
+        shutil.rmtree(self._work, ignore_errors=True)
+        return FinishedSplit(
+            path=self._target,
+            size=written.size,
+            num_records=self.rows,
+            footer_start=written.footer_start,
+            footer_end=written.size,
+            uncompressed_size=self.input_bytes,
+            min_values=self._stats.min_values(),
+            max_values=self._stats.max_values(),
+        )
+
+    def abort(self) -> None:
+        """Leave nothing behind. May be called at any time, more than once."""
+        self._index.abort()
+        self._parquet.close()
+        shutil.rmtree(self._work, ignore_errors=True)
+        self._target.unlink(missing_ok=True)
+
+    def _buffer(self, piece: pa.RecordBatch) -> None:
+        while piece.num_rows:
+            taken = piece.slice(0, self._row_group_rows - self._pending_rows)
+            self._pending.append(taken)
+            self._pending_rows += taken.num_rows
+            self._pending_bytes += taken.nbytes
+            piece = piece.slice(taken.num_rows)
+            if self._pending_rows >= self._row_group_rows or self._pending_bytes >= _ROW_GROUP_BYTES:
+                self._flush()
+
+    def _flush(self) -> None:
+        if self._pending_rows:
+            table = pa.Table.from_batches(self._pending, self._schema.arrow)
+            self._parquet.write_table(table, row_group_size=self._pending_rows)
+        self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
+
+
+def _statistics(
+    schema: TableSchema, mapping: FieldMapping, settings: Settings
+) -> tuple[list[str], int | None]:
+    """The columns with min/max, and how many characters of a string are kept. Texts have none worth keeping."""
+    leading = schema.names[: settings.get(keys.STATS_COLUMNS_COUNT)]
+    text = {field.name for field in mapping.of_kind("text")}
+    length = settings.get(keys.STATS_MAX_LENGTH) if settings.get(keys.STATS_TRUNCATION) else None
+    return [name for name in leading if name not in text], length
+
+
+def _parquet_options(schema: TableSchema) -> dict[str, Any]:
+    return {
+        "compression": "zstd",
+        "compression_level": 1,
+        "write_page_checksum": True,
+        "write_statistics": True,
+        "use_dictionary": [
+            c.name for c in schema if c.type in ("string", "byte", "short", "integer", "date")
+        ],
+    }
+
+
+def _conformed(batch: pa.RecordBatch, schema: TableSchema) -> pa.RecordBatch:
+    if batch.schema.equals(schema.arrow):
+        return batch
+    missing = [name for name in schema.names if name not in batch.schema.names]
+    if missing:
+        raise SchemaError(f"the rows have no column {', '.join(map(repr, missing))}")
+    try:
+        columns = [batch.column(column.name).cast(column.arrow_type) for column in schema]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
+        raise SchemaError(f"the rows do not fit the columns of the table: {reason}") from reason
+    return pa.RecordBatch.from_arrays(columns, schema=schema.arrow)
