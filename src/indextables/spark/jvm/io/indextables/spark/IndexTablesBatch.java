@@ -1,0 +1,42 @@
+package io.indextables.spark;
+
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+
+/** The tasks of a scan. Equal scans have equal batches, so that Spark runs a self-join's two sides once. */
+final class IndexTablesBatch implements Batch {
+  private final IndexTablesScan scan;
+  private Batch python;
+
+  IndexTablesBatch(IndexTablesScan scan) {
+    this.scan = scan;
+  }
+
+  private synchronized Batch python() {
+    if (python == null) {
+      python = scan.planned().toBatch();
+    }
+    return python;
+  }
+
+  @Override
+  public InputPartition[] planInputPartitions() {
+    return python().planInputPartitions();
+  }
+
+  @Override
+  public PartitionReaderFactory createReaderFactory() {
+    return python().createReaderFactory();
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof IndexTablesBatch that && that.scan.equals(scan);
+  }
+
+  @Override
+  public int hashCode() {
+    return scan.hashCode();
+  }
+}

@@ -1,0 +1,199 @@
+package io.indextables.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.FunctionCatalog;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.StagedTable;
+import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** The catalog of tables by path, {@code indextables.`/data/logs`}, and of the search functions. It keeps nothing. */
+@SuppressWarnings("deprecation") // Spark 4.0 knows only the older of its createTable and stage methods
+public final class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog {
+  static final String NAME = "indextables";
+  private static final String CONF = "spark.sql.catalog." + NAME;
+
+  private String name = NAME;
+
+  /** Makes the catalog known to a session that was started without it. */
+  static void register(SparkSession session) {
+    if (!session.conf().contains(CONF)) {
+      session.conf().set(CONF, IndexTablesCatalog.class.getName());
+    }
+  }
+
+  @Override
+  public void initialize(String catalogName, CaseInsensitiveStringMap options) {
+    name = catalogName;
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public String[] defaultNamespace() {
+    return new String[0];
+  }
+
+  @Override
+  public Identifier[] listTables(String[] namespace) {
+    return new Identifier[0];
+  }
+
+  /** Says itself that there is no table: left to Spark, the message would be about querying files of a format. */
+  @Override
+  public Table loadTable(Identifier ident) throws NoSuchTableException {
+    return load(ref(ident));
+  }
+
+  /** For writing: whoever asks makes a table where there is none. */
+  @Override
+  public Table loadTable(Identifier ident, Set<TableWritePrivilege> privileges) throws NoSuchTableException {
+    if (!tableExists(ident)) {
+      throw new NoSuchTableException(ident);
+    }
+    return loadTable(ident);
+  }
+
+  @Override
+  public boolean tableExists(Identifier ident) {
+    if (ident.namespace().length > 0) {
+      return false;
+    }
+    PythonDoor.Answer answer = PythonDoor.ask(Description.request(TableRef.of(ident.name())));
+    return !answer.isNoTable() && answer.get() != null;
+  }
+
+  @Override
+  public Table loadTable(Identifier ident, String version) throws NoSuchTableException {
+    TableRef ref = ref(ident);
+    return load(ref.atVersion(TableRef.version(ref, version)));
+  }
+
+  @Override
+  public Table loadTable(Identifier ident, long timestampMicros) throws NoSuchTableException {
+    return load(ref(ident).atTimestamp(timestampMicros));
+  }
+
+  @Override
+  public Table createTable(Identifier ident, Column[] columns, Transform[] partitioning, Map<String, String> properties)
+      throws TableAlreadyExistsException {
+    StagedWrite.create(created(ident, properties), WriteMode.ERROR, schema(columns), columns(partitioning))
+        .commitStagedChanges();
+    try {
+      return loadTable(ident);
+    } catch (NoSuchTableException e) {
+      throw Failures.unchecked(e);
+    }
+  }
+
+  @Override
+  public StagedTable stageCreate(
+      Identifier ident, Column[] columns, Transform[] partitioning, Map<String, String> properties) {
+    return StagedWrite.create(created(ident, properties), WriteMode.ERROR, schema(columns), columns(partitioning));
+  }
+
+  @Override
+  public StagedTable stageReplace(
+      Identifier ident, Column[] columns, Transform[] partitioning, Map<String, String> properties)
+      throws NoSuchTableException {
+    loadTable(ident);
+    return stageCreateOrReplace(ident, columns, partitioning, properties);
+  }
+
+  @Override
+  public StagedTable stageCreateOrReplace(
+      Identifier ident, Column[] columns, Transform[] partitioning, Map<String, String> properties) {
+    return StagedWrite.create(created(ident, properties), WriteMode.OVERWRITE, schema(columns), columns(partitioning));
+  }
+
+  @Override
+  public Table alterTable(Identifier ident, TableChange... changes) {
+    throw new UnsupportedOperationException("ALTER TABLE is not supported for indextables; write a new table instead");
+  }
+
+  @Override
+  public boolean dropTable(Identifier ident) {
+    throw new UnsupportedOperationException(
+        "DROP TABLE is not supported for indextables: a table is its directory; delete " + ident.name());
+  }
+
+  @Override
+  public void renameTable(Identifier from, Identifier to) {
+    throw new UnsupportedOperationException(
+        "RENAME TABLE is not supported for indextables: a table is its directory; move " + from.name());
+  }
+
+  @Override
+  public Identifier[] listFunctions(String[] namespace) {
+    return SearchFunction.NAMES.stream()
+        .map(function -> Identifier.of(namespace, function))
+        .toArray(Identifier[]::new);
+  }
+
+  @Override
+  public UnboundFunction loadFunction(Identifier ident) throws NoSuchFunctionException {
+    String function = ident.name().toLowerCase(Locale.ROOT);
+    if (ident.namespace().length > 0 || !SearchFunction.NAMES.contains(function)) {
+      throw new NoSuchFunctionException(ident);
+    }
+    return new SearchFunction(function);
+  }
+
+  private static Table load(TableRef ref) {
+    return new WritableTable(ref, Description.of(ref));
+  }
+
+  private static TableRef ref(Identifier ident) throws NoSuchTableException {
+    if (ident.namespace().length > 0) {
+      throw new NoSuchTableException(ident);
+    }
+    return TableRef.of(ident.name());
+  }
+
+  private static TableRef created(Identifier ident, Map<String, String> properties) {
+    try {
+      return ref(ident).withOptions(properties);
+    } catch (NoSuchTableException e) {
+      throw Failures.analysis("a table of the catalog indextables is named by its path, as in indextables.`/data/logs`");
+    }
+  }
+
+  private static StructType schema(Column[] columns) {
+    StructType schema = new StructType();
+    for (Column column : columns) {
+      schema = schema.add(column.name(), column.dataType(), column.nullable());
+    }
+    return schema;
+  }
+
+  private static List<String> columns(Transform[] partitioning) {
+    List<String> columns = new ArrayList<>();
+    for (Transform transform : partitioning) {
+      NamedReference[] references = transform.references();
+      if (!transform.name().equals("identity") || references.length != 1 || references[0].fieldNames().length != 1) {
+        throw Failures.analysis("PARTITIONED BY takes plain columns; " + transform.describe() + " is not one");
+      }
+      columns.add(references[0].fieldNames()[0]);
+    }
+    return columns;
+  }
+}

@@ -1,0 +1,26 @@
+package io.indextables.spark;
+
+import java.lang.reflect.Proxy;
+import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.SparkSessionExtensionsProvider;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.BoxedUnit;
+
+/** What a session gains by the jar alone, found as a service: the search operators, and a check that each is pushed. */
+public final class IndexTablesExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit>
+    implements SparkSessionExtensionsProvider {
+  @Override
+  public BoxedUnit apply(SparkSessionExtensions extensions) {
+    extensions.injectParser(
+        (session, parser) ->
+            (ParserInterface)
+                Proxy.newProxyInstance(
+                    IndexTablesExtensions.class.getClassLoader(),
+                    new Class<?>[] {ParserInterface.class},
+                    new SearchParser(session, parser)));
+    extensions.injectResolutionRule(session -> new TransparentViews());
+    extensions.injectPlannerStrategy(session -> new UnpushedSearchCheck());
+    return BoxedUnit.UNIT;
+  }
+}

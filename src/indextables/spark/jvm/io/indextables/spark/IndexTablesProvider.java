@@ -1,0 +1,112 @@
+package io.indextables.spark;
+
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.SaveMode;
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableProvider;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.sources.CreatableRelationProvider;
+import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * The format "indextables" of DataFrameReader and DataFrameWriter. Its tables cannot be written through the V2 path, so
+ * {@code save} takes the older one, which tells a source all four modes and the columns of {@code partitionBy}.
+ */
+public final class IndexTablesProvider implements TableProvider, DataSourceRegister, CreatableRelationProvider {
+  private Description description; // Spark makes a provider for each load and asks for the schema before the table
+
+  @Override
+  public String shortName() {
+    return PythonDoor.NAME;
+  }
+
+  @Override
+  public StructType inferSchema(CaseInsensitiveStringMap options) {
+    return describe(options.asCaseSensitiveMap()).schema();
+  }
+
+  @Override
+  public Transform[] inferPartitioning(CaseInsensitiveStringMap options) {
+    describe(options.asCaseSensitiveMap());
+    return new Transform[0];
+  }
+
+  /** Else {@code save} would ask for the schema of a table that is yet to be written. */
+  @Override
+  public boolean supportsExternalMetadata() {
+    return true;
+  }
+
+  @Override
+  public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> options) {
+    TableRef ref = TableRef.of(options);
+    if (description == null) {
+      return new UnreadTable(ref, schema);
+    }
+    if (!description.schema().asNullable().equals(schema.asNullable())) {
+      throw Failures.analysis(
+          "the table at " + ref.path() + " has a schema of its own (" + description.schema().toDDL()
+              + "); read it without schema(...), then select and cast");
+    }
+    return new IndexTablesTable(ref, description);
+  }
+
+  @Override
+  public BaseRelation createRelation(
+      SQLContext context, SaveMode mode, scala.collection.immutable.Map<String, String> parameters, Dataset<Row> rows) {
+    Map<String, String> options = options(parameters);
+    WriteMode writeMode = WriteMode.of(mode);
+    Request request = Request.of("prepare_write", TableRef.of(options)).with("mode", writeMode.word());
+    if (!PythonDoor.ask(request).get().get("skip").asBoolean()) {
+      rows.write()
+          .format(WriteProvider.class.getName())
+          .mode(mode == SaveMode.Overwrite ? SaveMode.Overwrite : SaveMode.Append)
+          .options(options)
+          .option(WriteProvider.MODE, writeMode.word())
+          .save();
+    }
+    return new WrittenRelation(context, rows.schema());
+  }
+
+  private Description describe(Map<String, String> options) {
+    if (description == null) {
+      description = Description.of(TableRef.of(options));
+    }
+    return description;
+  }
+
+  private static Map<String, String> options(scala.collection.immutable.Map<String, String> parameters) {
+    return new HashMap<>(
+        CollectionConverters.asJava(
+            parameters instanceof CaseInsensitiveMap<String> folded ? folded.originalMap() : parameters));
+  }
+
+  private static final class WrittenRelation extends BaseRelation {
+    private final SQLContext context;
+    private final StructType schema;
+
+    WrittenRelation(SQLContext context, StructType schema) {
+      this.context = context;
+      this.schema = schema;
+    }
+
+    @Override
+    public SQLContext sqlContext() {
+      return context;
+    }
+
+    @Override
+    public StructType schema() {
+      return schema;
+    }
+  }
+}

@@ -1,0 +1,122 @@
+package io.indextables.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.NullOrdering;
+import org.apache.spark.sql.connector.expressions.SortDirection;
+import org.apache.spark.sql.connector.expressions.SortOrder;
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
+import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
+import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
+import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.connector.read.SupportsPushDownTopN;
+import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Gathers what Spark offers to push down. Python says which filters it decides exactly; the others stay in Spark, which
+ * then offers neither limit nor aggregate.
+ */
+final class IndexTablesScanBuilder
+    implements SupportsPushDownV2Filters,
+        SupportsPushDownRequiredColumns,
+        SupportsPushDownLimit,
+        SupportsPushDownTopN,
+        SupportsPushDownAggregates {
+  private final TableRef table;
+  private StructType schema;
+  private Predicate[] pushed = new Predicate[0];
+  private boolean everyFilterPushed = true;
+  private ScanShape shape = ScanShape.ALL_ROWS;
+
+  IndexTablesScanBuilder(TableRef table, StructType schema) {
+    this.table = table;
+    this.schema = schema;
+  }
+
+  @Override
+  public Predicate[] pushPredicates(Predicate[] predicates) {
+    if (predicates.length == 0) {
+      return predicates;
+    }
+    Request request = Request.of("pushdown", table).with("filters", PredicateJson.of(List.of(predicates)));
+    Set<Integer> accepted = new HashSet<>();
+    for (JsonNode index : PythonDoor.ask(request).get().get("accepted")) {
+      accepted.add(index.asInt());
+    }
+    List<Predicate> taken = new ArrayList<>();
+    List<Predicate> left = new ArrayList<>();
+    for (int i = 0; i < predicates.length; i++) {
+      (accepted.contains(i) ? taken : left).add(predicates[i]);
+    }
+    pushed = taken.toArray(new Predicate[0]);
+    everyFilterPushed = left.isEmpty();
+    return left.toArray(new Predicate[0]);
+  }
+
+  @Override
+  public Predicate[] pushedPredicates() {
+    return pushed;
+  }
+
+  @Override
+  public void pruneColumns(StructType required) {
+    schema = required;
+  }
+
+  @Override
+  public boolean pushLimit(int limit) {
+    shape = ScanShape.limit(limit);
+    return true;
+  }
+
+  @Override
+  public boolean pushTopN(SortOrder[] orders, int limit) {
+    if (orders.length != 1 || !isBestScoreFirst(orders[0])) {
+      return false;
+    }
+    shape = ScanShape.top(limit);
+    return true;
+  }
+
+  /** Limit and top apply to each task alone; Spark applies them once more to what the tasks return. */
+  @Override
+  public boolean isPartiallyPushed() {
+    return true;
+  }
+
+  @Override
+  public boolean pushAggregation(Aggregation aggregation) {
+    boolean isCount =
+        aggregation.groupByExpressions().length == 0
+            && aggregation.aggregateExpressions().length == 1
+            && aggregation.aggregateExpressions()[0] instanceof CountStar;
+    if (!isCount || !everyFilterPushed) {
+      return false;
+    }
+    shape = ScanShape.COUNT;
+    schema = new StructType().add("count", DataTypes.LongType);
+    return true;
+  }
+
+  @Override
+  public Scan build() {
+    return new IndexTablesScan(table, schema, List.of(pushed), shape);
+  }
+
+  private static boolean isBestScoreFirst(SortOrder order) {
+    return order.expression() instanceof NamedReference reference
+        && reference.fieldNames().length == 1
+        && reference.fieldNames()[0].equals(MetadataColumns.SCORE)
+        && order.direction() == SortDirection.DESCENDING
+        && order.nullOrdering() == NullOrdering.NULLS_LAST;
+  }
+}

@@ -1,0 +1,56 @@
+package io.indextables.spark;
+
+import java.util.EnumSet;
+import java.util.Set;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** A table as it was when it was loaded: every scan of it reads that one version. */
+class IndexTablesTable implements SupportsRead, SupportsMetadataColumns {
+  protected final TableRef ref;
+  protected final Description description;
+
+  IndexTablesTable(TableRef ref, Description description) {
+    this.ref = ref;
+    this.description = description;
+  }
+
+  @Override
+  public String name() {
+    return "indextables.`" + ref.path() + "`";
+  }
+
+  @Override
+  @SuppressWarnings("deprecation") // schema() is what every supported Spark still asks for
+  public StructType schema() {
+    return description.schema();
+  }
+
+  @Override
+  public Transform[] partitioning() {
+    return description.partitionColumns().stream().map(Expressions::identity).toArray(Transform[]::new);
+  }
+
+  @Override
+  public MetadataColumn[] metadataColumns() {
+    return MetadataColumns.all();
+  }
+
+  @Override
+  public Set<TableCapability> capabilities() {
+    return EnumSet.of(TableCapability.BATCH_READ);
+  }
+
+  @Override
+  public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+    TableRef pinned = ref.atVersion(description.version()).withOptions(options.asCaseSensitiveMap());
+    return new IndexTablesScanBuilder(pinned, description.schema());
+  }
+}

@@ -1,0 +1,46 @@
+package io.indextables.spark;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.HexFormat;
+import java.util.List;
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
+import org.apache.spark.sql.connector.expressions.Literal;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.UserDefinedScalarFunc;
+
+/** Spark's pushed expressions as JSON, one for one; what they mean and which of them to take is for Python to say. */
+final class PredicateJson {
+  private PredicateJson() {}
+
+  static ArrayNode of(List<? extends Expression> expressions) {
+    ArrayNode array = Json.array();
+    expressions.forEach(expression -> array.add(of(expression)));
+    return array;
+  }
+
+  static ObjectNode of(Expression expression) {
+    ObjectNode node = Json.object();
+    if (expression instanceof NamedReference reference) {
+      node.set("col", Json.strings(List.of(reference.fieldNames())));
+    } else if (expression instanceof Literal<?> literal) {
+      node.put("lit", text(literal.value())).put("type", literal.dataType().simpleString());
+    } else if (expression instanceof UserDefinedScalarFunc function && SearchFunction.isOurs(function.canonicalName())) {
+      node.put("udf", function.name()).set("args", of(List.of(function.children())));
+    } else if (expression instanceof GeneralScalarExpression scalar) {
+      node.put("op", scalar.name()).set("args", of(List.of(scalar.children())));
+    } else {
+      node.put("opaque", expression.getClass().getSimpleName());
+    }
+    return node;
+  }
+
+  /** Literals are Catalyst's own values: days for a date, microseconds for a timestamp, UTF8String for a string. */
+  private static String text(Object value) {
+    if (value == null) {
+      return null;
+    }
+    return value instanceof byte[] bytes ? HexFormat.of().formatHex(bytes) : value.toString();
+  }
+}

@@ -1,0 +1,67 @@
+package io.indextables.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.SupportsTruncate;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * The only way to the Python side. Every use gets a {@link PythonDataSourceV2} of its own: one instance keeps the reader
+ * of its last scan and would hand it to the next.
+ */
+final class PythonDoor {
+  static final String NAME = "indextables";
+  private static final String ANSWER = "__it";
+
+  private PythonDoor() {}
+
+  /** Runs a command in Python on the driver. Its answer, or its refusal, comes as the metadata of a schema field. */
+  static Answer ask(Request request) {
+    StructType reply = source().inferSchema(request.asOptions());
+    return new Answer(Json.parse(reply.apply(ANSWER).metadata().getString(ANSWER)));
+  }
+
+  static Scan scan(StructType schema, Request request) {
+    return ((SupportsRead) table(schema, request)).newScanBuilder(request.asOptions()).build();
+  }
+
+  static Write write(LogicalWriteInfo info, Request request, boolean truncate) {
+    LogicalWriteInfo forPython = new WriteInfo(info.queryId(), info.schema(), request.asOptions());
+    WriteBuilder builder = ((SupportsWrite) table(info.schema(), request)).newWriteBuilder(forPython);
+    return truncate ? ((SupportsTruncate) builder).truncate().build() : builder.build();
+  }
+
+  private static Table table(StructType schema, Request request) {
+    return source().getTable(schema, new Transform[0], request.asOptions());
+  }
+
+  private static PythonDataSourceV2 source() {
+    PythonDataSourceV2 source = new PythonDataSourceV2();
+    source.setShortName(NAME);
+    return source;
+  }
+
+  /** What Python said. */
+  record Answer(JsonNode json) {
+    /** The answer, or the error it carries as an AnalysisException. */
+    JsonNode get() {
+      if (!json.has("error")) {
+        return json;
+      }
+      String message = json.get("error").get("message").asText();
+      throw isNoTable() ? Failures.noSuchTable(message) : Failures.analysis(message);
+    }
+
+    boolean isNoTable() {
+      return json.has("error") && json.get("error").get("kind").asText().equals("TABLE_NOT_FOUND");
+    }
+  }
+}

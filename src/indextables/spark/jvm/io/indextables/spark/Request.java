@@ -1,0 +1,62 @@
+package io.indextables.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Map;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** One message to Python: a command and its arguments as a single option, since Spark folds the case of option keys. */
+final class Request {
+  private static final String OPTION = "__request";
+
+  private final ObjectNode json;
+
+  private Request(ObjectNode json) {
+    this.json = json;
+  }
+
+  static Request of(String command, TableRef table) {
+    ObjectNode json = Json.object().put("command", command).put("path", table.path());
+    ObjectNode options = json.putObject("options");
+    table.options().forEach(options::put);
+    if (table.version() != null) {
+      json.put("version", table.version());
+    }
+    if (table.timestamp() != null) {
+      json.put("timestamp", table.timestamp());
+    }
+    return new Request(json);
+  }
+
+  Request with(String key, JsonNode value) {
+    ObjectNode copy = json.deepCopy();
+    copy.set(key, value);
+    return new Request(copy);
+  }
+
+  Request with(String key, String value) {
+    ObjectNode copy = json.deepCopy();
+    copy.put(key, value);
+    return new Request(copy);
+  }
+
+  Request with(String key, long value) {
+    ObjectNode copy = json.deepCopy();
+    copy.put(key, value);
+    return new Request(copy);
+  }
+
+  CaseInsensitiveStringMap asOptions() {
+    return new CaseInsensitiveStringMap(Map.of(OPTION, json.toString()));
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof Request that && that.json.equals(json);
+  }
+
+  @Override
+  public int hashCode() {
+    return json.hashCode();
+  }
+}

@@ -1,0 +1,141 @@
+package io.indextables.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import org.antlr.v4.runtime.CharStreams;
+import org.antlr.v4.runtime.Token;
+import org.apache.spark.sql.catalyst.parser.SqlBaseLexer;
+import org.apache.spark.sql.catalyst.parser.UpperCaseCharStream;
+
+/**
+ * Turns {@code column [NOT] TEXTSEARCH 'query'} into {@code indextables.textsearch(column, 'query')}, and likewise for the
+ * other operators and for {@code *} in place of a column.
+ *
+ * <p>The text is read with Spark's own lexer, so strings, comments and quoted names are what Spark takes them for. None of
+ * the forms that are rewritten is valid SQL otherwise. Tokens are told by their names: their numbers differ between Spark
+ * releases.
+ */
+final class SearchOperators {
+  private static final Set<String> STRINGS = Set.of("STRING_LITERAL", "DOUBLEQUOTED_STRING");
+  /** Words that end no operand: after one of these a {@code *} is not a multiplication, and the word no column. */
+  private static final Set<String> NOT_OPERANDS =
+      Set.of(
+          "SELECT", "DISTINCT", "WHERE", "AND", "OR", "NOT", "ON", "HAVING", "QUALIFY", "FILTER", "CASE", "WHEN", "THEN",
+          "ELSE", "BY", "AS", "FROM", "JOIN", "IN", "IS", "LIKE", "RLIKE", "BETWEEN", "EXISTS", "IF", "RETURN");
+
+  private final int[] sql;
+  private final List<Word> words = new ArrayList<>();
+
+  private record Word(String kind, String text, int start, int end) {
+    boolean is(String word) {
+      return text.equalsIgnoreCase(word);
+    }
+
+    boolean isString() {
+      return STRINGS.contains(kind);
+    }
+
+    boolean isName() {
+      int first = text.codePointAt(0);
+      return (first == '`' || first == '_' || Character.isLetter(first))
+          && !isString()
+          && !NOT_OPERANDS.contains(text.toUpperCase(Locale.ROOT));
+    }
+
+    boolean endsOperand() {
+      int first = text.codePointAt(0);
+      return isName() || isString() || is(")") || is("]") || Character.isDigit(first) || is("NULL") || is("END");
+    }
+  }
+
+  private SearchOperators(String text) {
+    sql = text.codePoints().toArray(); // the lexer counts code points
+    SqlBaseLexer lexer = new SqlBaseLexer(new UpperCaseCharStream(CharStreams.fromString(text)));
+    lexer.removeErrorListeners(); // what cannot be read is left for the parser to report
+    for (Token token = lexer.nextToken(); token.getType() != Token.EOF; token = lexer.nextToken()) {
+      if (token.getChannel() == Token.DEFAULT_CHANNEL && token.getStopIndex() >= token.getStartIndex()) {
+        String kind = lexer.getVocabulary().getSymbolicName(token.getType());
+        words.add(new Word(kind, slice(token.getStartIndex(), token.getStopIndex() + 1), token.getStartIndex(),
+            token.getStopIndex() + 1));
+      }
+    }
+  }
+
+  static RewrittenSql rewrite(String text) {
+    String folded = text.toLowerCase(Locale.ROOT);
+    if (SearchFunction.NAMES.stream().noneMatch(folded::contains)) {
+      return RewrittenSql.unchanged(text);
+    }
+    return new SearchOperators(text).rewrite();
+  }
+
+  private RewrittenSql rewrite() {
+    RewrittenSql.Builder result = new RewrittenSql.Builder(sql);
+    for (int operator = 1; operator + 1 < words.size(); operator++) {
+      String function = words.get(operator).text().toLowerCase(Locale.ROOT);
+      if (!SearchFunction.NAMES.contains(function)) {
+        continue;
+      }
+      boolean negated = words.get(operator - 1).is("NOT");
+      int last = negated ? operator - 2 : operator - 1;
+      int first = last < 0 ? -1 : startOfOperand(last);
+      int end = endOfQuery(operator + 1);
+      if (first < 0 || end < 0 || words.get(first).start() < result.position()) {
+        continue;
+      }
+      result.copyTo(words.get(first).start());
+      result.insert((negated ? "(NOT " : "") + IndexTablesCatalog.NAME + "." + function + "(");
+      if (words.get(last).is("*")) {
+        result.copyTo(words.get(last).start());
+        result.insert(MetadataColumns.ALL);
+      } else {
+        result.copyTo(words.get(last).end());
+      }
+      result.insert(", ");
+      result.skipTo(words.get(operator + 1).start());
+      result.copyTo(words.get(end).end());
+      result.insert(negated ? "))" : ")");
+    }
+    return result.build();
+  }
+
+  /** The first word of {@code name(.name)*}, {@code *} or {@code name(.name)*.*} that ends at this one; -1 if none does. */
+  private int startOfOperand(int last) {
+    boolean star = words.get(last).is("*");
+    boolean qualified = last >= 2 && words.get(last - 1).is(".") && words.get(last - 2).isName();
+    if (star && !qualified) {
+      return last >= 1 && words.get(last - 1).endsOperand() ? -1 : last;
+    }
+    if (!star && !words.get(last).isName()) {
+      return -1;
+    }
+    int first = last;
+    while (first >= 2 && words.get(first - 1).is(".") && words.get(first - 2).isName()) {
+      first -= 2;
+    }
+    return first;
+  }
+
+  /** The last word of one or more strings, {@code ?} or {@code :name} that begin at this one; -1 if none does. */
+  private int endOfQuery(int first) {
+    Word word = words.get(first);
+    if (word.isString()) {
+      int last = first;
+      while (last + 1 < words.size() && words.get(last + 1).isString()) {
+        last++;
+      }
+      return last;
+    }
+    if (word.is("?")) {
+      return first;
+    }
+    boolean named = word.is(":") && first + 1 < words.size() && words.get(first + 1).start() == word.end();
+    return named ? first + 1 : -1;
+  }
+
+  private String slice(int start, int end) {
+    return new String(sql, start, end - start);
+  }
+}

@@ -1,0 +1,73 @@
+package io.indextables.spark;
+
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.connector.catalog.StagedTable;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A table about to be created or replaced. Its rows and its schema become visible in one commit, that of the write; only
+ * a table that gets no rows is committed here.
+ */
+final class StagedWrite implements StagedTable, SupportsWrite {
+  private final TableRef ref;
+  private final WriteMode mode;
+  private final StructType schema;
+  private final List<String> partitionBy;
+  private boolean written;
+
+  private StagedWrite(TableRef ref, WriteMode mode, StructType schema, List<String> partitionBy) {
+    this.ref = ref;
+    this.mode = mode;
+    this.schema = schema;
+    this.partitionBy = partitionBy;
+  }
+
+  static StagedWrite create(TableRef ref, WriteMode mode, StructType schema, List<String> partitionBy) {
+    return new StagedWrite(ref, mode, schema, partitionBy);
+  }
+
+  @Override
+  public String name() {
+    return "indextables.`" + ref.path() + "`";
+  }
+
+  @Override
+  @SuppressWarnings("deprecation")
+  public StructType schema() {
+    return schema;
+  }
+
+  @Override
+  public Set<TableCapability> capabilities() {
+    return EnumSet.of(TableCapability.BATCH_WRITE, TableCapability.TRUNCATE); // Spark replaces by an overwrite
+  }
+
+  @Override
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    written = true;
+    TableRef target = ref.withOptions(info.options().asCaseSensitiveMap());
+    return new IndexTablesWriteBuilder(target, info, mode, partitionBy);
+  }
+
+  @Override
+  public void commitStagedChanges() {
+    if (written) {
+      return;
+    }
+    Request request =
+        Request.of("create_table", ref)
+            .with("mode", mode.word())
+            .with("schema", schema.json())
+            .with("partition_by", Json.strings(partitionBy));
+    PythonDoor.ask(request).get();
+  }
+
+  @Override
+  public void abortStagedChanges() {}
+}

@@ -1,0 +1,114 @@
+package io.indextables.spark;
+
+import java.util.HashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.util.DateTimeUtils;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.unsafe.types.UTF8String;
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Which table, at which version, with which settings. Settings are the session's {@code spark.indextables.*} and, above
+ * them, the options of this read or write, with their keys as the user wrote them.
+ *
+ * @param version the version, or null for the newest
+ * @param timestamp microseconds since 1970, or null; only where there is no version
+ */
+record TableRef(String path, Map<String, String> options, Long version, Long timestamp) {
+  private static final String PREFIX = "spark.indextables.";
+  private static final String LEGACY_PREFIX = "spark.tantivy4spark.";
+  private static final String VERSION = "versionasof";
+  private static final String TIMESTAMP = "timestampasof";
+
+  static TableRef of(String path) {
+    return new TableRef(path, sessionSettings(), null, null);
+  }
+
+  /** From the options of a DataFrameReader or Writer, the path among them. */
+  static TableRef of(Map<String, String> options) {
+    Map<String, String> folded = new HashMap<>();
+    options.forEach((key, value) -> folded.put(key.toLowerCase(Locale.ROOT), value));
+    if (folded.get("path") == null) {
+      throw Failures.analysis("indextables takes one path, as in load(\"/data/logs\") or save(\"/data/logs\")");
+    }
+    if (folded.get(VERSION) != null && folded.get(TIMESTAMP) != null) {
+      throw Failures.analysis("versionAsOf and timestampAsOf cannot be given together");
+    }
+    return new TableRef(
+            folded.get("path"), sessionSettings(), version(folded.get(VERSION)), timestamp(folded.get(TIMESTAMP)))
+        .withOptions(options);
+  }
+
+  TableRef withOptions(Map<String, String> more) {
+    Map<String, String> merged = new TreeMap<>(options);
+    more.forEach(
+        (key, value) -> {
+          if (isSetting(key)) {
+            merged.keySet().removeIf(key::equalsIgnoreCase);
+            merged.put(key, value);
+          }
+        });
+    return new TableRef(path, merged, version, timestamp);
+  }
+
+  TableRef atVersion(long pinned) {
+    return new TableRef(path, options, pinned, null);
+  }
+
+  TableRef atTimestamp(long micros) {
+    return new TableRef(path, options, null, micros);
+  }
+
+  static long version(TableRef ref, String text) {
+    Long parsed = version(text);
+    if (parsed == null) {
+      throw Failures.analysis("no version given for the table at " + ref.path);
+    }
+    return parsed;
+  }
+
+  private static Long version(String text) {
+    if (text == null) {
+      return null;
+    }
+    try {
+      return Long.valueOf(text.strip());
+    } catch (NumberFormatException e) {
+      throw Failures.analysis("'" + text + "' is not a version of a table; versions are whole numbers, 0 the first");
+    }
+  }
+
+  private static Long timestamp(String text) {
+    if (text == null) {
+      return null;
+    }
+    Option<Object> micros =
+        DateTimeUtils.stringToTimestamp(
+            UTF8String.fromString(text), DateTimeUtils.getZoneId(SQLConf.get().sessionLocalTimeZone()));
+    if (micros.isEmpty()) {
+      throw Failures.analysis("timestampAsOf '" + text + "' is not a timestamp, such as 2024-05-01 12:00:00");
+    }
+    return (Long) micros.get();
+  }
+
+  private static Map<String, String> sessionSettings() {
+    Map<String, String> settings = new TreeMap<>();
+    CollectionConverters.asJava(SparkSession.active().conf().getAll())
+        .forEach(
+            (key, value) -> {
+              if (isSetting(key)) {
+                settings.put(key, value);
+              }
+            });
+    return settings;
+  }
+
+  private static boolean isSetting(String key) {
+    String folded = key.toLowerCase(Locale.ROOT);
+    return folded.startsWith(PREFIX) || folded.startsWith(LEGACY_PREFIX);
+  }
+}

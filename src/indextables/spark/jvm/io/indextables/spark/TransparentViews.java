@@ -1,0 +1,41 @@
+package io.indextables.spark;
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.View;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.command.AlterViewAsCommand;
+import org.apache.spark.sql.execution.command.CreateViewCommand;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Lets {@code _score} and its siblings be seen through a temporary view, as they are through a subquery: a DataFrame that
+ * is given a name for SQL should answer like the table. Spark itself drops the view's node a moment later.
+ */
+final class TransparentViews extends Rule<LogicalPlan> {
+  @Override
+  public LogicalPlan apply(LogicalPlan plan) {
+    if (plan instanceof CreateViewCommand || plan instanceof AlterViewAsCommand) {
+      return plan; // these take down which views they stand on
+    }
+    return plan.resolveOperatorsUp(new Unwrap());
+  }
+
+  private static final class Unwrap extends AbstractPartialFunction<LogicalPlan, LogicalPlan> {
+    private static final long serialVersionUID = 1L;
+
+    @Override
+    public boolean isDefinedAt(LogicalPlan plan) {
+      return plan instanceof View view
+          && view.isTempView()
+          && view.child().resolved()
+          && CollectionConverters.asJava(view.child().metadataOutput()).stream()
+              .anyMatch(column -> column.name().equals(MetadataColumns.ALL));
+    }
+
+    @Override
+    public LogicalPlan apply(LogicalPlan plan) {
+      return ((View) plan).child();
+    }
+  }
+}

@@ -1,0 +1,57 @@
+package io.indextables.spark;
+
+import java.util.EnumSet;
+import java.util.Set;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * A table that was named with a schema and not looked at: the target of a {@code save}, which need not exist yet, or a
+ * table of the session catalog, which is looked at when it is scanned.
+ */
+final class UnreadTable implements SupportsRead, SupportsMetadataColumns {
+  private final TableRef ref;
+  private final StructType schema;
+
+  UnreadTable(TableRef ref, StructType schema) {
+    this.ref = ref;
+    this.schema = schema;
+  }
+
+  @Override
+  public String name() {
+    return "indextables.`" + ref.path() + "`";
+  }
+
+  @Override
+  @SuppressWarnings("deprecation")
+  public StructType schema() {
+    return schema;
+  }
+
+  @Override
+  public MetadataColumn[] metadataColumns() {
+    return MetadataColumns.all();
+  }
+
+  @Override
+  public Set<TableCapability> capabilities() {
+    return EnumSet.of(TableCapability.BATCH_READ);
+  }
+
+  @Override
+  public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+    Description description = Description.of(ref);
+    if (!description.schema().asNullable().equals(schema.asNullable())) {
+      throw Failures.analysis(
+          "the columns of the table at " + ref.path() + " have changed since the catalog took them down; it has "
+              + description.schema().toDDL());
+    }
+    return new IndexTablesTable(ref, description).newScanBuilder(options);
+  }
+}

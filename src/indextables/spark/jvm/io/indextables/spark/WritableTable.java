@@ -1,0 +1,26 @@
+package io.indextables.spark;
+
+import java.util.EnumSet;
+import java.util.Set;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+
+/** A table of the catalog: INSERT INTO appends to it, INSERT OVERWRITE replaces its rows. */
+final class WritableTable extends IndexTablesTable implements SupportsWrite {
+  WritableTable(TableRef ref, Description description) {
+    super(ref, description);
+  }
+
+  @Override
+  public Set<TableCapability> capabilities() {
+    return EnumSet.of(TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE);
+  }
+
+  @Override
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    TableRef target = ref.withOptions(info.options().asCaseSensitiveMap());
+    return new IndexTablesWriteBuilder(target, info, WriteMode.APPEND, null);
+  }
+}

@@ -1,0 +1,24 @@
+package io.indextables.spark;
+
+import org.apache.spark.sql.SaveMode;
+
+/** What a write does with a table that is there already. */
+enum WriteMode {
+  APPEND,
+  OVERWRITE,
+  ERROR,
+  IGNORE;
+
+  static WriteMode of(SaveMode mode) {
+    return switch (mode) {
+      case Append -> APPEND;
+      case Overwrite -> OVERWRITE;
+      case ErrorIfExists -> ERROR;
+      case Ignore -> IGNORE;
+    };
+  }
+
+  String word() {
+    return name().toLowerCase(java.util.Locale.ROOT);
+  }
+}

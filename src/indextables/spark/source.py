@@ -1,0 +1,88 @@
+"""The data source as Spark's Python API sees it: the far end of the jar's calls, or, without the jar, all there is."""
+
+from __future__ import annotations
+
+import os
+
+import orjson
+from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceReader
+from pyspark.sql.types import StringType, StructField, StructType
+
+from indextables.config import Settings
+from indextables.errors import ConfigError
+from indextables.schema import TableSchema
+from indextables.spark.commands import answer, requested_scan
+from indextables.spark.reader import ScanReader
+from indextables.spark.request import OPTION, Request, uncarried
+from indextables.spark.writer import TableWriter
+from indextables.storage import table_uri
+from indextables.table import ScanRequest, Table, open_table, plan_scan, plan_write
+
+ANSWER = "__it"
+"""The schema field whose metadata carries an answer."""
+
+
+class IndexTablesDataSource(DataSource):
+    """`format("indextables")`. With the jar, Spark asks Java, which sends a request here.
+
+    Without it Spark asks this class: reads (every row and column, no push-down), append and overwrite work.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return "indextables"
+
+    def schema(self) -> StructType:
+        request = self._request()
+        if request is None:
+            return StructType.fromJson(orjson.loads(self._table().snapshot.schema.to_json()))
+        reply = orjson.dumps(answer(request)).decode()
+        return StructType([StructField(ANSWER, StringType(), True, {ANSWER: reply})])
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        request = self._request()
+        if request is None:
+            return self._plain_reader(schema)
+        plan = request.arguments.get("plan")
+        return ScanReader(uncarried(plan) if plan is not None else requested_scan(request).tasks)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        request = self._request()
+        if request is not None:
+            plan = request.arguments["plan"]
+            return TableWriter(uncarried(plan) if plan is not None else None)
+        return TableWriter(
+            plan_write(
+                table_uri(self._path()),
+                TableSchema.from_json(schema.json()),
+                mode="overwrite" if overwrite else "append",
+                partition_by=None,
+                settings=Settings(dict(self.options)),
+            )
+        )
+
+    def _request(self) -> Request | None:
+        text = self.options.get(OPTION)
+        return None if text is None else Request.parse(text)
+
+    def _path(self) -> str:
+        path = self.options.get("path")
+        if path is None:
+            raise ConfigError('indextables takes one path, as in load("/data/logs") or save("/data/logs")')
+        return str(path)
+
+    def _table(self) -> Table:
+        version = self.options.get("versionasof")
+        return open_table(
+            self._path(),
+            version=None if version is None else int(version),
+            as_of=self.options.get("timestampasof"),
+            settings=dict(self.options),
+        )
+
+    def _plain_reader(self, schema: StructType) -> ScanReader:
+        table = self._table()
+        request = ScanRequest(columns=tuple(schema.fieldNames()))
+        parallelism = os.cpu_count() or 1
+        plan = plan_scan(table.uri, table.snapshot, request, table.settings, parallelism=parallelism)
+        return ScanReader(plan.tasks)
