@@ -272,7 +272,11 @@ def test_history_is_newest_first(path: str) -> None:
     history = it.open(path).history()
     assert history.column("version").to_pylist() == [2, 1, 0]
     assert history.column("operation").to_pylist() == ["WRITE"] * 3
-    assert [dict(p)["mode"] for p in history.column("parameters").to_pylist()] == ["overwrite", "append", "append"]
+    assert [dict(p)["mode"] for p in history.column("parameters").to_pylist()] == [
+        "overwrite",
+        "append",
+        "append",
+    ]
     assert history.column("rows_added").to_pylist() == [1, 1, 2]
     assert history.column("files_removed").to_pylist() == [2, 0, 0]
     assert it.open(path, version=1).history().column("version").to_pylist() == [1, 0]

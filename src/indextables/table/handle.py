@@ -85,7 +85,9 @@ class Table:
 
     def files(self, where: str | None = None) -> pa.Table:
         """One row for each live file that can hold a row that satisfies `where`."""
-        return files_table([(found.key, found.file) for found in matching_files(self._snapshot, self._where(where))])
+        return files_table(
+            [(found.key, found.file) for found in matching_files(self._snapshot, self._where(where))]
+        )
 
     def to_arrow(
         self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None

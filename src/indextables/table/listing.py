@@ -69,7 +69,9 @@ def history_table(entries: Sequence[HistoryEntry], *, up_to: int) -> pa.Table:
     for version, info, did in entries:
         if version > up_to:
             continue
-        parameters = {key: _as_text(value) for key, value in (info.parameters or {}).items()} if info else None
+        parameters = (
+            {key: _as_text(value) for key, value in (info.parameters or {}).items()} if info else None
+        )
         rows.append(
             (
                 version,
