@@ -91,7 +91,7 @@ def history_table(entries: Sequence[HistoryEntry], *, up_to: int) -> pa.Table:
     return _table(rows, HISTORY_SCHEMA)
 
 
-def _table(rows: list[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
+def _table(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
     columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
     arrays = [
         pa.array([_pairs(value) for value in column], field.type)

@@ -129,8 +129,8 @@ def run_write_task(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> TaskRe
 
 def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
     """One commit for the whole write; the version it made, or the newest one when there was nothing to commit."""
-    results = [result for result in results if result is not None]
-    adds = tuple(add for result in results for add in result.adds)
+    stored = [result for result in results if result is not None]
+    adds = tuple(add for result in stored for add in result.adds)
     if plan.mode == "append" and plan.base_version is not None and not adds:
         return plan.base_version
     settings = Settings(plan.options)
@@ -148,7 +148,7 @@ def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
     except CommitUnknownError:
         raise
     except Exception:
-        abort_write(plan, results)
+        abort_write(plan, stored)
         raise
 
 
