@@ -8,6 +8,7 @@ from indextables.log import (
     AddFile,
     CommitInfo,
     RemoveFile,
+    cache,
     load_snapshot,
     read_version,
     split_key,
@@ -17,7 +18,8 @@ from indextables.storage import Store
 
 
 def check_table(store: Store) -> int:
-    """All of them; the newest version."""
+    """All of them, from the store and not from memory; the newest version."""
+    cache.forget(store.uri)
     newest = check_versions(store)
     check_removes(store, newest)
     check_live_files(store)

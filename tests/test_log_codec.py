@@ -24,6 +24,7 @@ from indextables.log import (
     decode_version,
     encode_version,
 )
+from indextables.log.codec import first_action
 from indextables.log.fields import to_document
 
 NAME = "/t/_transaction_log/00000000000000000007.json"
@@ -84,6 +85,13 @@ def test_an_explicit_null_reads_as_a_field_left_out(action: Any):
     every = {_json_name(field.name): None for field in fields(action) if field.name != "extra"}
     line = json.dumps({name: {**every, **body}}).encode()
     assert decode_version(line, NAME) == [action]
+
+
+@given(st.lists(ANY, max_size=3), st.booleans())
+def test_the_first_action_can_be_read_alone(wanted: list[Any], compress: bool):
+    data = encode_version(wanted, compress=compress)
+    for form in (data, b"\x01\x01" + data) if compress else (data,):
+        assert first_action(form, NAME) == (wanted[0] if wanted else None)
 
 
 def _json_name(attribute: str) -> str:

@@ -14,17 +14,11 @@ from indextables.log.actions import (
 from indextables.log.changes import Append, Change, DropPartitions, MergeGroup, MergeSplits, Overwrite
 from indextables.log.codec import decode_version, encode_version
 from indextables.log.commit import Committed, commit
+from indextables.log.history import HistoryEntry, Summary, history
 from indextables.log.layout import LOG_DIRECTORY, split_key, version_key
+from indextables.log.loading import VersionGapWarning, load_snapshot, refresh
 from indextables.log.snapshot import Gap, Snapshot
-from indextables.log.versions import (
-    HistoryEntry,
-    Summary,
-    VersionGapWarning,
-    history,
-    load_snapshot,
-    read_version,
-    refresh,
-)
+from indextables.log.versions import read_version
 
 __all__ = [
     "LOG_DIRECTORY",

@@ -57,6 +57,17 @@ def decode_version(data: bytes, name: str, *, max_inflated: int = MAX_INFLATED) 
     return actions
 
 
+def first_action(data: bytes, name: str) -> Action | None:
+    """The first action alone, without inflating or parsing the rest; None if it does not fit into a chunk."""
+    start = data.find(_GZIP, 0, len(_OLD_PREFIX) + len(_GZIP))
+    try:
+        head = data if start < 0 else zlib.decompressobj(wbits=31).decompress(data[start:], _CHUNK)
+    except zlib.error as reason:
+        raise CorruptTableError(f"{name}: damaged gzip stream ({reason})") from reason
+    line, newline, _ = head.partition(b"\n")
+    return next(iter(decode_version(line, name)), None) if newline else None
+
+
 def _inflate(data: bytes, name: str, limit: int) -> bytes:
     if data.startswith(_OLD_PREFIX):
         data = data[len(_OLD_PREFIX) :]

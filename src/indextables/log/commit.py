@@ -30,10 +30,12 @@ from indextables.errors import (
 from indextables.log.actions import Action, CommitInfo, Metadata, RemoveFile
 from indextables.log.changes import Change
 from indextables.log.codec import encode_version
+from indextables.log.history import summarize
 from indextables.log.layout import version_key
+from indextables.log.loading import load_snapshot, refresh
 from indextables.log.protocol import check_writable
 from indextables.log.snapshot import Snapshot, VersionActions, replay
-from indextables.log.versions import load_snapshot, read_version, refresh, summarize
+from indextables.log.versions import read_version
 from indextables.storage import Store
 
 ENGINE: Final = f"indextables/{distribution.version('indextables')}"

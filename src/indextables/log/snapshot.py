@@ -28,8 +28,9 @@ class Gap:
 class Snapshot:
     """What is true at `version`. `files` are the live splits by key, in the order in which they came.
 
-    `timestamp_ms` is the commit's own time, never before that of an earlier version. `gap` is the hole in the
-    log, if it has one: such a table can be read up to it and not written to.
+    `timestamp_ms` is the commit's own time, never before that of an earlier version, and `txn_id` its own name,
+    if its writer gave it one. `gap` is the hole in the log, if it has one: such a table can be read up to it and
+    not written to.
     """
 
     uri: str
@@ -39,6 +40,7 @@ class Snapshot:
     metadata: Metadata
     files: Mapping[str, AddFile]
     txns: Mapping[str, int] = field(default_factory=dict)
+    txn_id: str | None = None
     gap: Gap | None = None
 
     @cached_property
@@ -92,9 +94,10 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
     protocol, metadata = (base.protocol, base.metadata) if base else (None, None)
     files = dict(base.files) if base else {}
     txns = dict(base.txns) if base else {}
-    version, timestamp = (base.version, base.timestamp_ms) if base else (-1, 0)
+    version, timestamp, txn_id = (base.version, base.timestamp_ms, base.txn_id) if base else (-1, 0, None)
     for found in versions:
         version, timestamp = found.version, max(timestamp, found.raw_timestamp_ms)
+        txn_id = found.commit_info.txn_id if found.commit_info is not None else None
         for action in found.actions:
             if isinstance(action, AddFile):
                 files[_key(action.path, uri, version)] = action
@@ -122,6 +125,7 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
         metadata,
         files,
         txns,
+        txn_id,
     )
 
 

@@ -1,0 +1,53 @@
+"""What each version did to the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from indextables.log.actions import Action, AddFile, CommitInfo, RemoveFile
+from indextables.log.versions import read_versions, readable_versions
+from indextables.storage import Store
+
+
+class Summary(NamedTuple):
+    """What one version did to the table, counted."""
+
+    timestamp_ms: int
+    files_added: int
+    files_removed: int
+    rows_added: int
+    bytes_added: int
+    bytes_removed: int
+
+
+class HistoryEntry(NamedTuple):
+    """One version: its number, who made it (unless its writer left no word), and what it did."""
+
+    version: int
+    commit_info: CommitInfo | None
+    summary: Summary
+
+
+def history(store: Store) -> list[HistoryEntry]:
+    """Every readable version, newest first."""
+    entries: list[HistoryEntry] = []
+    timestamp = 0
+    for found in read_versions(store, readable_versions(store)[0]):
+        timestamp = max(timestamp, found.raw_timestamp_ms)
+        entries.append(HistoryEntry(found.version, found.commit_info, summarize(found.actions, timestamp)))
+    return entries[::-1]
+
+
+def summarize(actions: Iterable[Action], timestamp_ms: int) -> Summary:
+    actions = list(actions)
+    adds = [action for action in actions if isinstance(action, AddFile)]
+    removes = [action for action in actions if isinstance(action, RemoveFile)]
+    return Summary(
+        timestamp_ms,
+        files_added=len(adds),
+        files_removed=len(removes),
+        rows_added=sum(add.num_records or 0 for add in adds),
+        bytes_added=sum(add.size for add in adds),
+        bytes_removed=sum(remove.size or 0 for remove in removes),
+    )

@@ -1,0 +1,102 @@
+"""A table that was read before is only brought up to date, and another one at the same place is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from faults import FaultyStore, MemoryStore
+from indextables.log import Append, Snapshot, cache, commit, load_snapshot, version_key
+from logs import add, live, metadata, put_table
+
+
+@pytest.fixture(autouse=True)
+def _empty() -> Iterator[None]:
+    cache.forget()
+    yield
+    cache.forget()
+
+
+def table(versions: int) -> MemoryStore:
+    store, snapshot = MemoryStore(), None
+    for version in range(versions):
+        snapshot = commit(store, Append((add(str(version)),), metadata()), base=snapshot).snapshot
+    return store
+
+
+def load_and_count(store: MemoryStore, version: int | None = None) -> tuple[Snapshot, list[tuple[str, str]]]:
+    watched = FaultyStore(store)
+    return load_snapshot(watched, version), watched.calls
+
+
+def test_a_second_load_looks_at_two_versions_only():
+    store = table(20)
+    first, calls = load_and_count(store)
+    assert len(calls) == 21
+    second, calls = load_and_count(store)
+    assert second is first
+    assert calls == [("get", version_key(19)), ("get", version_key(20))]
+
+
+def test_what_was_committed_since_is_read():
+    store = table(5)
+    load_snapshot(store)
+    commit(store, Append((add("new"),), metadata()), base=load_snapshot(store))
+    snapshot, calls = load_and_count(store)
+    assert live(snapshot) == ["0", "1", "2", "3", "4", "new"]
+    assert len(calls) == 3
+    cache.forget(store.uri)
+    assert load_snapshot(store) == snapshot
+
+
+def test_a_version_that_was_the_newest_once_is_remembered():
+    store = table(5)
+    old = load_snapshot(store)
+    commit(store, Append((add("new"),), metadata()), base=old)
+    load_snapshot(store)
+    again, calls = load_and_count(store, 4)
+    assert again is old
+    assert calls == [("get", version_key(4))]
+    assert len(load_and_count(store, 2)[1]) == 1 + 3
+
+
+@pytest.mark.parametrize("versions", [1, 5, 9])
+def test_another_table_at_the_same_place_is_noticed(versions: int):
+    load_snapshot(table(5))
+    other = table(versions)
+    assert live(load_snapshot(other)) == [str(version) for version in range(versions)]
+    assert load_snapshot(other, versions - 1).version == versions - 1
+
+
+def test_a_version_without_a_transaction_id_is_not_kept():
+    store = MemoryStore()
+    put_table(store, [add("a")])
+    load_snapshot(store)
+    assert cache.recall(store.uri) is None
+
+
+def test_a_damaged_version_is_not_hidden_by_the_memory_of_it():
+    store = table(3)
+    load_snapshot(store)
+    store.put(version_key(2), b"{}\n")
+    with pytest.raises(Exception, match="no action"):
+        load_snapshot(store)
+
+
+def test_memory_is_bounded_by_snapshots_and_by_files(monkeypatch: pytest.MonkeyPatch):
+    store = table(1)
+    snapshot = load_snapshot(store)
+
+    def kept(files: int, version: int) -> None:
+        many = {str(n): add(str(n)) for n in range(files)}
+        cache.remember(Snapshot("u", version, 0, snapshot.protocol, snapshot.metadata, many, txn_id="t"))
+
+    monkeypatch.setattr(cache, "MAX_FILES", 10)
+    for version, files in enumerate([4, 4, 4, 11]):
+        kept(files, version)
+    assert [cache.recall("u", version) is not None for version in range(4)] == [False, True, True, False]
+    monkeypatch.setattr(cache, "MAX_SNAPSHOTS", 2)
+    cache.recall("u", 1)
+    kept(0, 7)
+    assert [cache.recall("u", version) is not None for version in (1, 2, 7)] == [True, False, True]
