@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import shutil
 import sys
@@ -11,21 +10,22 @@ import time
 from pathlib import Path
 
 from pyspark import StorageLevel
-from pyspark.sql import SparkSession
 from rich.console import Console
 
 from bench import tables
 from bench.measure import machine, record, show
 from indextables.demo import log_batch, log_dataframe
 from indextables.demo.logs import CHUNK_ROWS
-from indextables.spark import configure
+from indextables.demo.session import local_session
 
 HOME = Path(__file__).resolve().parent.parent / "bench-data"
+FULL_SIZE = 5_000_000
+"""Below this a search is mostly the fixed cost of a Spark job, and no goal is set for it."""
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    arguments.add_argument("--rows", type=int, default=5_000_000, help="size of the data set (5000000)")
+    arguments.add_argument("--rows", type=int, default=FULL_SIZE, help="size of the data set (5000000)")
     arguments.add_argument("--repeat", type=int, default=5, help="runs of each search and scan (5)")
     arguments.add_argument("--write-repeat", type=int, default=2, help="runs of each write (2)")
     chosen = arguments.parse_args()
@@ -36,7 +36,8 @@ def main() -> None:
         console.print(f"[dim]{name:12} {value}")
     shutil.rmtree(HOME, ignore_errors=True)
     HOME.mkdir()
-    spark = session()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
+    spark = local_session("indextables bench", HOME, memory_gb=max(2, min(8, memory // 3)))
     started = time.perf_counter()
 
     def say(text: str) -> None:
@@ -53,7 +54,7 @@ def main() -> None:
     found = tables.write(pair, rows, sample, count=chosen.rows, mb=megabytes, repeat=chosen.write_repeat)
     rows.unpersist()
     say("searching")
-    found += tables.search(pair, repeat=chosen.repeat)
+    found += tables.search(pair, repeat=chosen.repeat, judged=chosen.rows >= FULL_SIZE)
     say("scanning")
     found += tables.scan(pair, repeat=chosen.repeat)
     spark.stop()
@@ -64,24 +65,6 @@ def main() -> None:
         HOME / "results.json", {"machine": facts, "rows": chosen.rows, "megabytes": round(megabytes)}, found
     )
     console.print(f"[dim]every run is in {HOME / 'results.json'}")
-
-
-def session() -> SparkSession:
-    logging.getLogger("py4j").setLevel(logging.ERROR)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
-    builder = (
-        SparkSession.builder.master("local[*]")
-        .appName("indextables bench")
-        .config("spark.driver.memory", f"{max(2, min(8, memory // 3))}g")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.warehouse.dir", str(HOME / "spark-warehouse"))
-        .config("spark.sql.session.timeZone", "UTC")
-    )
-    spark = configure(builder).getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
 
 
 if __name__ == "__main__":

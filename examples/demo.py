@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,7 +14,7 @@ from rich.panel import Panel
 
 import indextables as it
 from indextables.demo import RARE_WORD, log_dataframe, log_table
-from indextables.spark import configure
+from indextables.demo.session import local_session
 
 HOME = Path(__file__).resolve().parent.parent / "demo-data"
 
@@ -42,7 +39,11 @@ def main() -> None:
     shutil.rmtree(HOME, ignore_errors=True)
     HOME.mkdir()
     report.title("A search table, end to end")
-    spark = start_spark(report)
+    report.say("starting Spark ...")
+    with report.step("start Spark"):
+        spark = local_session(
+            "indextables demo", HOME, memory_gb=2, options={"spark.sql.shuffle.partitions": "4"}
+        )
     tour(report, spark, HOME, rows)
     summary(report, HOME, time.perf_counter() - started)
     spark.stop()
@@ -53,36 +54,6 @@ def tour(report: Report, spark: SparkSession, home: Path, rows: int) -> None:
     ask(report, spark, home)
     contrast(report, spark, home)
     without_spark(report, spark, home)
-
-
-def start_spark(report: Report) -> SparkSession:
-    report.say("starting Spark ...")
-    builder = (
-        SparkSession.builder.master("local[*]")
-        .appName("indextables demo")
-        .config("spark.driver.memory", "2g")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.warehouse.dir", str(HOME / "spark-warehouse"))
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "4")
-    )
-    with report.step("start Spark"), errors_to(HOME / "spark.log"):
-        return configure(builder).getOrCreate()
-
-
-@contextmanager
-def errors_to(path: Path) -> Iterator[None]:
-    """What programs started meanwhile write to stderr goes to a file, for as long as they live: Spark's log."""
-    kept = os.dup(2)
-    with path.open("wb") as log:
-        os.dup2(log.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 def build(report: Report, spark: SparkSession, home: Path, rows: int) -> None:

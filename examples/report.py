@@ -58,12 +58,9 @@ class Report:
     def spark_job(self, spark: SparkSession, what: str, job: Callable[[], T]) -> T:
         """Runs something that keeps Spark busy, with a bar of the tasks it has finished."""
         self.say(f"{what} ...")
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         with (
             self.step(what),
-            Progress(
-                *columns, TextColumn("tasks"), TimeElapsedColumn(), console=self.console, transient=True
-            ) as bar,
+            self._bar() as bar,
             ThreadPoolExecutor(1) as thread,
         ):
             shown = bar.add_task("working", total=None)
@@ -75,6 +72,16 @@ class Report:
         self.say(f"[dim]  done in {self.steps[-1][1]:.1f} s")
         return answer
 
+    def _bar(self) -> Progress:
+        columns = (
+            SpinnerColumn(),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("tasks"),
+            TimeElapsedColumn(),
+        )
+        return Progress(*columns, console=self.console, transient=True, disable=not self.console.is_terminal)
+
     def sql(self, spark: SparkSession, what: str, query: str) -> list[Row]:
         """Shows a query, runs it, shows its rows."""
         self.title(what)
@@ -82,7 +89,7 @@ class Report:
         with self.step(what):
             rows: list[Row] = spark.sql(query).collect()
         self.rows([row.asDict() for row in rows])
-        self.say(f"[dim]{len(rows)} rows in {self.steps[-1][1]:.2f} s")
+        self.say(f"[dim]{len(rows)} row{'' if len(rows) == 1 else 's'} in {self.steps[-1][1]:.2f} s")
         return rows
 
     def rows(self, rows: Sequence[dict[str, Any]]) -> None:
@@ -94,8 +101,20 @@ class Report:
             numbers = any(isinstance(row[name], int | float) for row in rows)
             table.add_column(name, justify="right" if numbers else "left", overflow="fold")
         for row in rows:
-            table.add_row(*(_cell(value) for value in row.values()))
+            table.add_row(*(self._cell(value) for value in row.values()))
         self.console.print(table)
+
+    def _cell(self, value: Any) -> str:
+        if value is None:
+            return "[dim]null"
+        if isinstance(value, float):
+            return f"{value:,.2f}"
+        if isinstance(value, int) and not isinstance(value, bool):
+            return f"{value:,}"
+        if isinstance(value, datetime):
+            return f"{value:%Y-%m-%d %H:%M:%S}"
+        opening, closing = ("[bold yellow]", "[/]") if self.console.is_terminal else ("*", "*")
+        return escape(str(value)).replace("<b>", opening).replace("</b>", closing)
 
 
 def _tasks(spark: SparkSession) -> tuple[int, int]:
@@ -103,15 +122,3 @@ def _tasks(spark: SparkSession) -> tuple[int, int]:
     tracker = spark.sparkContext.statusTracker()
     stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
     return sum(s.numCompletedTasks for s in stages if s), sum(s.numTasks for s in stages if s)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "[dim]null"
-    if isinstance(value, float):
-        return f"{value:,.2f}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M:%S}"
-    return escape(str(value)).replace("<b>", "[bold yellow]").replace("</b>", "[/]")
