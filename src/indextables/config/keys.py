@@ -22,7 +22,7 @@ HEAP_SIZE: Final = Setting(
 ROW_GROUP_ROWS: Final = Setting(
     "spark.indextables.write.rowGroupRows",
     positive,
-    16384,
+    4096,
     "Rows in one Parquet row group of a split: the smallest piece a search fetches.",
 )
 TEMP_DIRECTORY: Final = Setting(

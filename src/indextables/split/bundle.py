@@ -20,9 +20,8 @@ from typing import Any, BinaryIO, Final
 import orjson
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageError
+from indextables.split.members import CHECKSUMS
 from indextables.storage import Store
-
-CHECKSUMS: Final = "checksums.json"
 
 _MAGIC: Final = 403881646
 _VERSION: Final = 1

@@ -10,9 +10,9 @@ from indextables.errors import CorruptTableError, SchemaError
 from indextables.schema import Field, FieldMapping, TableSchema
 from indextables.split.bundle import Bundle
 from indextables.split.cache import open_index
+from indextables.split.members import MANIFEST, MAPPING
 from indextables.split.rows import RowStore
 from indextables.split.search import IndexSearch
-from indextables.split.writer import MANIFEST, MAPPING
 
 
 class SplitContents:

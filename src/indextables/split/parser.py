@@ -47,7 +47,7 @@ _NUMBER: Final = re.compile(r"-\d+(?:\.\d+)?")
 _FACTOR: Final = re.compile(r"\d+(?:\.\d+)?")
 _DISTANCE: Final = re.compile(r"~(\d+)(?=[\s)^]|$)")
 _SLOP: Final = re.compile(r"~(\d+)")
-_COMPARISON: Final = re.compile(r"(>=|<=|<|>)\s*")
+_COMPARISON: Final = re.compile(r"(>=|<=|<|>)\s*(?=[^\s{}\[\]()])")
 _RANGE_WORD: Final = re.compile(r'[^\s{}"\[\]()]+')
 _TO: Final = re.compile(r"\s+TO\s+")
 _IN: Final = re.compile(r"IN\s+\[\s*")
@@ -89,11 +89,9 @@ class _Parser:
         """Everything up to the end or a closing parenthesis."""
         items: list[Item] = []
         while True:
-            spaced = self._skip_space()
+            self._skip_space()
             if self._peek() in ("", ")"):
                 return _joined(items)
-            if items and not spaced and self._peek() not in '("' and self._text[self._at - 1] not in ')"':
-                self._fail(f"unexpected {self._peek()!r}; put a space before it, or quote or escape it")
             items.append(self._item(first=not items))
 
     def _item(self, *, first: bool) -> Item:
@@ -107,7 +105,7 @@ class _Parser:
         occur = {"+": Occur.MUST, "-": Occur.MUST_NOT}.get(self._peek())
         if occur is not None:
             self._at += 1
-            if self._peek() == "" or self._peek() in ")+-" or self._peek().isspace():
+            if self._peek() in ("", ")") or self._peek().isspace():
                 self._fail(f"{occur.value!r} needs a word, phrase or group right after it", self._at - 1)
         node = self._leaf()
         if self._peek() == "^":
@@ -344,9 +342,8 @@ class _Parser:
             return True
         return False
 
-    def _skip_space(self) -> bool:
-        start, self._at = self._at, _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
-        return self._at > start
+    def _skip_space(self) -> None:
+        self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
 
     def _peek(self) -> str:
         return self._text[self._at : self._at + 1]

@@ -14,10 +14,10 @@ from indextables.errors import CorruptTableError
 from indextables.predicates import TRUE, Constant, Predicate, TextQuery
 from indextables.split.bundle import open_bundle
 from indextables.split.contents import SplitContents
+from indextables.split.members import MANIFEST, MAPPING
 from indextables.split.output import SCORE, Output, RowRequest
 from indextables.split.plan import Plan, plan, positive_text_queries
 from indextables.split.rows import RowIds
-from indextables.split.writer import MANIFEST, MAPPING
 from indextables.storage import Store
 
 

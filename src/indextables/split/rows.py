@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,10 @@ import pyarrow.parquet as pq
 
 from indextables.predicates import Bounds, Predicate, columns_of, may_match
 from indextables.schema import TableSchema
-from indextables.split.bundle import Bundle, Member
+from indextables.split.bundle import Bundle
+from indextables.split.chunks import chunks_of
+from indextables.split.members import CHUNK_CHECKSUMS
+from indextables.split.ranges import MemberSource, open_member
 
 RowIds: TypeAlias = npt.NDArray[np.int64]
 
@@ -40,19 +42,25 @@ class RowStore:
         self._schema = schema
 
     @cached_property
+    def _source(self) -> MemberSource:
+        return open_member(self._bundle, self._member)
+
+    @cached_property
+    def _checksums(self) -> bytes | None:
+        name = self._member.name + CHUNK_CHECKSUMS
+        return self._bundle.read(name) if name in self._bundle.members else None
+
+    @cached_property
     def _file(self) -> pq.ParquetFile:
         footer = self._bundle.parquet_footers.get(self._member.name)
         if footer is not None:
             self._bundle.checked(footer, self._bundle.range(footer.offset, footer.length))
         with _damage(self._bundle):
-            local = self._bundle.store.local_path(self._bundle.key)
-            if local is not None:
-                mapped = pa.memory_map(str(local))
-                mapped.seek(self._member.offset)
-                source: Any = pa.BufferReader(mapped.read_buffer(self._member.length))
-            else:
-                source = pa.PythonFile(_MemberFile(self._bundle, self._member), mode="r")
-            return pq.ParquetFile(source, pre_buffer=local is None, page_checksum_verification=True)
+            return pq.ParquetFile(
+                self._source.arrow_file(),
+                pre_buffer=False,  # `load` has fetched what is read
+                page_checksum_verification=self._checksums is None,
+            )
 
     @cached_property
     def _starts(self) -> RowIds:
@@ -88,7 +96,10 @@ class RowStore:
         if not columns:
             return empty_batch(int(sum(self._starts[g + 1] - self._starts[g] for g in groups)))
         with _damage(self._bundle):
+            indices = [self._file.schema_arrow.get_field_index(name) for name in columns]
+            self._source.load(chunks_of(self._file.metadata, self._checksums, groups, indices))
             table = self._file.read_row_groups(list(groups), columns=list(columns)).select(list(columns))
+            self._source.release()
             batches = table.combine_chunks().to_batches()
         if len(batches) > 1:  # strings beyond 2 GB do not fit one array
             raise self._bundle.damaged("a window of rows is larger than 2 GB")
@@ -153,36 +164,5 @@ class _damage:  # noqa: N801 - reads as a statement
         pass
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, (pa.ArrowException, OSError)):
+        if isinstance(error, (pa.ArrowException, OSError, ValueError)):
             raise self._bundle.damaged(error) from error
-
-
-class _MemberFile(io.RawIOBase):
-    """A member of a remote bundle as a file, for Arrow to read ranges of."""
-
-    def __init__(self, bundle: Bundle, member: Member) -> None:
-        super().__init__()
-        self._bundle = bundle
-        self._member = member
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._member.length}[whence]
-        self._at = base + offset
-        return self._at
-
-    def read(self, size: int | None = -1) -> bytes:
-        left = self._member.length - self._at
-        length = left if size is None or size < 0 else min(size, left)
-        data = self._bundle.range(self._member.offset + self._at, length) if length > 0 else b""
-        self._at += len(data)
-        return data

@@ -16,13 +16,11 @@ from indextables.config import Settings, keys
 from indextables.errors import SchemaError
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split.bundle import write_bundle
+from indextables.split.chunks import chunk_checksums
 from indextables.split.fields import IndexFields
 from indextables.split.indexing import IndexBuilder
+from indextables.split.members import CHUNK_CHECKSUMS, MANIFEST, MAPPING, ROWS
 from indextables.stats import MinMaxCollector
-
-ROWS: Final = "rows-0.parquet"
-MANIFEST: Final = "columns.manifest"
-MAPPING: Final = "field_mapping.json"
 
 _ROW_GROUP_BYTES: Final = 64 << 20
 """A row group is closed at this many bytes even if its rows are few: what is buffered must stay bounded."""
@@ -83,7 +81,12 @@ class SplitWriter:
         manifest = Manifest((ColumnGroup(tuple(self._schema.names), "parquet", (rows,)),))
         # The Parquet file comes last of the large members: its footer is then within the first read of a reader.
         files = [(path.name, path) for path in index_files] + [(ROWS, self._work / ROWS)]
-        documents = [(MANIFEST, manifest.to_bytes()), (MAPPING, self._mapping.to_json().encode())]
+        checksums = chunk_checksums(self._work / ROWS)
+        documents = [
+            (ROWS + CHUNK_CHECKSUMS, checksums),
+            (MANIFEST, manifest.to_bytes()),
+            (MAPPING, self._mapping.to_json().encode()),
+        ]
         written = write_bundle(self._target, files, documents)
         shutil.rmtree(self._work, ignore_errors=True)
         return FinishedSplit(

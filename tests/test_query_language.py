@@ -1,0 +1,433 @@
+"""The query language: Tantivy's own meaning wherever it has one, and ours, stated rule by rule, where not."""
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+import tantivy
+from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import strategies as st
+
+from indextables.errors import QueryError
+from indextables.predicates import TextQuery
+from indextables.schema import FieldMapping, TableSchema
+from indextables.split import check_text_query
+from indextables.split import query as ast
+from indextables.split.binding import bind_query
+from indextables.split.compile import Compiler
+from indextables.split.fields import ROW, IndexFields
+from indextables.split.indexing import IndexBuilder
+from indextables.split.parser import QuerySyntaxError, parse
+
+WORDS = ["alpha", "beta", "gamma", "delta", "web", "conn1", "conn2", "it", "s"]
+
+
+def _texts(count: int, step: int) -> list[str]:
+    return [
+        " ".join(WORDS[(row * step + word * word * 3 + row // 7) % len(WORDS)] for word in range(2 + row % 6))
+        for row in range(count)
+    ]
+
+
+ROWS = pa.record_batch(
+    {
+        "t": ["web conn2 alpha" if row % 9 == 4 else text for row, text in enumerate(_texts(60, 5))],
+        "u": _texts(60, 7),
+        "s": [["alpha", "alpha beta", "x/y", ""][row % 4] for row in range(60)],
+        "n": pa.array(range(60), pa.int32()),
+        "f": pa.array([float(row) / 4 for row in range(60)], pa.float32()),
+        "b": [row % 3 == 0 for row in range(60)],
+        "d": pa.array([19000 + row for row in range(60)], pa.int32()).cast(pa.date32()),
+        "m": pa.array([row * 1_000_000 for row in range(60)], pa.timestamp("us", "UTC")),
+        "z": pa.array([None if row % 5 == 0 else "maybe there" for row in range(60)], pa.string()),
+        "x": pa.array([b"x"] * 60),
+    }
+)
+SCHEMA = TableSchema.from_arrow(ROWS.schema)
+MAPPING = FieldMapping.of(SCHEMA, (), {"t": "text", "u": "text", "z": "text"})
+
+
+class Engine:
+    def __init__(self, directory: Path) -> None:
+        fields = IndexFields(MAPPING)
+        builder = IndexBuilder(fields, directory, 0)
+        builder.add(ROWS)
+        builder.finish()
+        self.index = tantivy.Index.open(str(directory))
+        self.searcher = self.index.searcher()
+        self.compiler = Compiler(self.index, self.searcher, fields)
+
+    def run(self, query: tantivy.Query) -> dict[int, float]:
+        hits = self.searcher.search(query, limit=100).hits
+        rows = self.searcher.fast_field_values(ROW, [address for _, address in hits])
+        return dict(zip(rows, [score for score, _ in hits], strict=True))
+
+    def ours(self, text: str, column: str = "t", op: str = "TEXTSEARCH") -> dict[int, float]:
+        return self.run(self.compiler.query(bind_query(TextQuery(op, column, text), MAPPING)))
+
+    def rows(self, text: str, column: str = "t", op: str = "TEXTSEARCH") -> list[int]:
+        return sorted(self.ours(text, column, op))
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    return Engine(tmp_path_factory.mktemp("engine") / "index")
+
+
+# --- the same as Tantivy ------------------------------------------------------------------------------------
+
+words = st.sampled_from([*WORDS, "absent", "Alpha", "alpha-beta", "web,conn1", "!!!", "it\\ s"])
+phrases = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join)
+
+
+def _leaves() -> st.SearchStrategy[str]:
+    quoted = st.tuples(phrases, st.sampled_from(['"', "'"])).map(lambda p: f"{p[1]}{p[0]}{p[1]}")
+    sloppy = st.tuples(phrases, st.integers(0, 3)).map(lambda p: f'"{p[0]}"~{p[1]}')
+    continued = st.tuples(st.sampled_from(WORDS), st.sampled_from(["c", "con", "b"])).map(
+        lambda p: f'"{p[0]} {p[1]}"*'
+    )
+    ranges = st.sampled_from(["t:[a TO d]", "t:{alpha TO web}", "u:>beta", "u:<= delta", "t:[* TO c}"])
+    sets = st.sampled_from(["t: IN [alpha web]", "u:IN ['beta' absent]"])
+    return st.one_of(words, words, quoted, sloppy, continued, ranges, sets, st.just("*"))
+
+
+def _wider(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    fielded = st.tuples(st.sampled_from(["t", "u"]), words).map(lambda p: f"{p[0]}:{p[1]}")
+    group = inner.map(lambda q: f"({q})")
+    fielded_group = st.tuples(st.sampled_from(["t", "u"]), inner).map(lambda p: f"{p[0]}:({p[1]})")
+    boosted = st.tuples(st.one_of(words, group), st.sampled_from(["2", "0.5", "1"])).map(
+        lambda p: f"{p[0]}^{p[1]}"
+    )
+    signed = st.tuples(st.sampled_from("+-"), st.one_of(words, group)).map("".join)
+    negated = st.one_of(words, group).map(lambda q: f"NOT {q}")
+    items = st.one_of(inner, fielded, group, fielded_group, boosted, signed, negated)
+    joints = st.sampled_from([" ", " AND ", " OR "])
+    return st.lists(st.tuples(joints, items), min_size=1, max_size=4).map(
+        lambda parts: "".join(joint + item for joint, item in parts)[len(parts[0][0]) :]
+    )
+
+
+def _only_negates_somewhere(node: ast.Node) -> bool:
+    if isinstance(node, ast.Boost):
+        return _only_negates_somewhere(node.node)
+    if not isinstance(node, ast.Clause):
+        return False
+    return all(occur is ast.Occur.MUST_NOT for occur, _ in node.children) or any(
+        _only_negates_somewhere(child) for _, child in node.children
+    )
+
+
+@given(text=st.recursive(_leaves(), _wider, max_leaves=8), defaults=st.sampled_from([["t"], ["t", "u", "z"]]))
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@example("alpha AND beta OR gamma delta", ["t"])
+@example("alpha -beta OR -gamma AND delta", ["t"])
+@example("alpha alpha (alpha OR beta)^2", ["t", "u", "z"])
+def test_hits_and_scores_are_those_of_tantivys_own_parser(
+    engine: Engine, text: str, defaults: list[str]
+) -> None:
+    assume(not _only_negates_somewhere(parse(text)))
+    try:
+        theirs = engine.run(engine.index.parse_query(text, defaults))
+    except ValueError:
+        assume(False)
+    column = "t" if len(defaults) == 1 else "*"
+    assert engine.ours(text, column) == theirs
+
+
+def _as_tantivy(node: ast.Node) -> dict:
+    match node:
+        case ast.Clause(children):
+            names = {
+                ast.Occur.MUST: "must",
+                ast.Occur.SHOULD: "should",
+                ast.Occur.MUST_NOT: "must_not",
+                None: None,
+            }
+            return {"type": "bool", "clauses": [(names[o], _as_tantivy(child)) for o, child in children]}
+        case ast.Boost(child, factor):
+            return {"type": "boost", "underlying": _as_tantivy(child), "boost": factor}
+        case ast.Everything():
+            return {"type": "all"}
+        case ast.Exists(name):
+            return {"type": "exists", "field": name}
+        case ast.Literal():
+            delimiter = {"": "none", '"': "double_quotes", "'": "single_quotes"}[node.quote]
+            return {
+                "type": "literal",
+                "field_name": node.field,
+                "phrase": node.text,
+                "delimiter": delimiter,
+                "slop": node.slop,
+                "prefix": node.prefix,
+            }
+        case _:
+            return {"type": "other"}
+
+
+def _ours_alone(document: object) -> bool:
+    """Whether a tree of Tantivy's has something that we read otherwise: wildcards, fuzzy words, kept backslashes."""
+    if isinstance(document, dict):
+        if document.get("type") in ("range", "set", "regex"):
+            return True
+        name = document.get("field_name") or document.get("field")
+        if isinstance(name, str) and (name in ("AND", "OR", "NOT") or not set("\\\t").isdisjoint(name)):
+            return True
+        if document.get("type") == "literal" and document["delimiter"] == "none":
+            return any(character in document["phrase"] for character in "*?~\\")
+        return any(_ours_alone(value) for value in document.values())
+    return any(map(_ours_alone, document)) if isinstance(document, (list, tuple)) else False
+
+
+pieces = st.sampled_from(
+    [
+        "a",
+        "b",
+        "ab",
+        " ",
+        " ",
+        "AND ",
+        "OR ",
+        "NOT ",
+        " AND ",
+        " OR ",
+        "(",
+        ")",
+        '"',
+        "+",
+        "-",
+        "^2",
+        "^",
+        ":",
+    ]
+    + ["a:", "t:", "*", "\\", "~2", "5", "[", "]", "{", "}", "\t", ","]
+)
+
+
+@given(text=st.lists(pieces, max_size=10).map("".join))
+@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+def test_whatever_tantivy_parses_has_the_same_tree(text: str) -> None:
+    assume(not re.search(r"[+-]\s", text))  # Tantivy lets a sign reach over spaces, but only to a `*`
+    try:
+        theirs = tantivy.parse_query(text)
+    except ValueError:
+        theirs = None
+    try:
+        ours = parse(text)
+    except QuerySyntaxError as problem:
+        assert 0 <= problem.position <= len(text)
+        assert theirs is None or _ours_alone(theirs), problem.reason
+        return
+    if theirs is not None and not _ours_alone(theirs):
+        assert _as_tantivy(ours) == theirs
+
+
+@given(st.text(max_size=40))
+def test_any_text_parses_or_says_where_it_does_not(text: str) -> None:
+    try:
+        parse(text)
+    except QuerySyntaxError as problem:
+        assert 0 <= problem.position <= len(text)
+
+
+# --- ours -----------------------------------------------------------------------------------------------------
+
+
+def _containing(column: str, *tokens: str) -> list[int]:
+    texts = ROWS.column(column).to_pylist()
+    return [row for row, text in enumerate(texts) if text is not None and set(tokens) <= set(text.split())]
+
+
+def test_not_alone_means_everything_but(engine: Engine) -> None:
+    expected = sorted(set(range(60)) - set(_containing("t", "alpha")))
+    assert engine.rows("NOT alpha") == engine.rows("-alpha") == engine.rows("(NOT alpha)") == expected
+
+
+def test_not_inside_a_query_excludes(engine: Engine) -> None:
+    beta_only = sorted(set(_containing("t", "beta")) - set(_containing("t", "alpha")))
+    assert engine.rows("beta AND NOT alpha") == beta_only
+    assert engine.ours("beta AND NOT alpha") == engine.ours("+beta -alpha")
+    either = sorted(set(_containing("t", "beta")) | (set(range(60)) - set(_containing("t", "alpha"))))
+    assert engine.rows("beta OR NOT alpha") == either
+
+
+def test_a_query_over_one_column_never_matches_where_it_is_null(engine: Engine) -> None:
+    present = [row for row in range(60) if row % 5]
+    assert engine.rows("*", "z") == engine.rows("z:*", "z") == engine.rows("NOT absent", "z") == present
+
+
+def test_prefixes_and_wildcards_match_whole_words(engine: Engine) -> None:
+    both = sorted({*_containing("t", "conn1"), *_containing("t", "conn2")})
+    assert engine.rows("conn*") == engine.rows("CON*") == engine.rows("c?nn?") == engine.rows("*nn?") == both
+    assert engine.rows("conn?x") == []
+    assert engine.rows("t:[conn TO conn9]") == both
+
+
+def test_a_pattern_over_several_words_matches_them_in_sequence(engine: Engine) -> None:
+    texts = ROWS.column("t").to_pylist()
+    expected = [row for row, text in enumerate(texts) if " web conn" in f" {text}"]
+    assert expected
+    assert engine.rows("web-con*") == engine.rows('"web con"*') == expected
+
+
+def test_fuzzy_words_match_within_the_distance(engine: Engine) -> None:
+    assert engine.rows("gama~1") == engine.rows("gamma~0") == _containing("t", "gamma")
+    assert engine.rows("gxxma~1") == []
+    assert engine.rows("gxxma~2") == _containing("t", "gamma")
+
+
+def test_a_phrase_prefix_sees_every_continuation(tmp_path: Path) -> None:
+    rows = pa.record_batch({"t": [f"web conn{row:04d}" for row in range(300)]})
+    mapping = FieldMapping.of(TableSchema.from_arrow(rows.schema), (), {"t": "text"})
+    builder = IndexBuilder(IndexFields(mapping), tmp_path / "index", 0)
+    builder.add(rows)
+    builder.finish()
+    index = tantivy.Index.open(str(tmp_path / "index"))
+    compiler = Compiler(index, index.searcher(), IndexFields(mapping))
+    query = compiler.query(bind_query(TextQuery("TEXTSEARCH", "t", '"web conn"*'), mapping))
+    assert index.searcher().search(query, limit=1).count == 300
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("n:7", [7]),
+        ("n:-7", []),
+        ("n:[3 TO 5]", [3, 4, 5]),
+        ("n:{3 TO 5}", [4]),
+        ("n:>57", [58, 59]),
+        ("n:<=1", [0, 1]),
+        ("n: IN [4 9 400]", [4, 9]),
+        ("f:0.25", [1]),
+        ("f:>=14.5", [58, 59]),
+        ("d:2022-01-09", [1]),
+        ("d:[2022-01-08 TO 2022-01-10}", [0, 1]),
+        ('m:"1970-01-01T00:00:03Z"', [3]),
+        ('m:>="1970-01-01T00:00:58"', [58, 59]),
+        ("b:true AND n:<7", [0, 3, 6]),
+        ("NOT n:>=2", [0, 1]),
+    ],
+)
+def test_numbers_dates_and_times_compare_by_value(engine: Engine, text: str, expected: list[int]) -> None:
+    assert engine.rows(text, "n", "INDEXQUERY") == expected
+
+
+def test_an_index_query_without_a_field_asks_its_column(engine: Engine) -> None:
+    assert engine.rows("[1 TO 2]", "n", "INDEXQUERY") == [1, 2]
+    assert engine.rows(">= 58", "n", "INDEXQUERY") == [58, 59]
+    assert engine.rows("IN [alpha x/y]", "s", "FIELDMATCH") == [row for row in range(60) if row % 4 in (0, 2)]
+
+
+def test_field_match_compares_whole_values(engine: Engine) -> None:
+    assert engine.rows('"alpha beta"', "s", "FIELDMATCH") == list(range(1, 60, 4))
+    assert engine.rows("alpha\\ beta", "s", "FIELDMATCH") == list(range(1, 60, 4))
+    assert (
+        engine.rows("x/y", "s", "FIELDMATCH") == engine.rows("x*", "s", "FIELDMATCH") == list(range(2, 60, 4))
+    )
+    assert engine.rows('""', "s", "FIELDMATCH") == list(range(3, 60, 4))
+    assert engine.rows('s:["alpha b" TO "alpha c"]', "s", "FIELDMATCH") == list(range(1, 60, 4))
+
+
+def test_all_columns_are_those_the_operator_can_search(engine: Engine) -> None:
+    assert engine.rows("alpha", "*") == sorted({*_containing("t", "alpha"), *_containing("u", "alpha")})
+    assert engine.rows("alpha", "*", "FIELDMATCH") == list(range(0, 60, 4))
+    everywhere = {*_containing("t", "alpha"), *_containing("u", "alpha"), *range(0, 60, 4)}
+    assert engine.rows("alpha", "*", "INDEXQUERY") == sorted(everywhere)
+
+
+def test_apostrophes_and_paths_are_words(engine: Engine) -> None:
+    assert engine.rows("it's") == engine.rows('"it s"')
+    assert engine.rows("/web/") == engine.rows("web")
+
+
+# --- errors ---------------------------------------------------------------------------------------------------
+
+
+def _error(op: str, column: str, text: str, **kwargs: object) -> QueryError:
+    with pytest.raises(QueryError) as caught:
+        check_text_query(TextQuery(op, column, text), MAPPING, **kwargs)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "reason"),
+    [
+        ('alpha "beta', 6, "unclosed quote"),
+        ("(alpha", 0, "unclosed parenthesis"),
+        ("alpha)", 5, "')' closes nothing"),
+        ("alpha AND", 6, "AND needs something after it"),
+        ("OR alpha", 0, "OR needs something in front of it"),
+        ("alpha AND OR beta", 10, "OR stands where a word should"),
+        ("alpha NOT", 6, "NOT needs something after it"),
+        ("alpha^", 5, "'^' needs a number"),
+        ("alpha ()", 6, "nothing between the parentheses"),
+        ("t:[a b]", 2, "TO is missing"),
+        ("t:[a TO b", 2, "unclosed range"),
+        ("t: IN [a b", 0, "unclosed set"),
+        ("t:", 0, "nothing follows 't:'"),
+        ("alpha - beta", 6, "'-' needs a word"),
+        ("alpha~3", 0, "a fuzzy word takes ~1 or ~2"),
+        ("alp*a~1", 0, "not both"),
+        ("alpha\\", 5, "a backslash needs a character"),
+        ("t:a:b", 3, "unexpected ':'"),
+        ("(" * 101 + "a" + ")" * 101, 100, "nested more than 100 deep"),
+        ("nope:1", 0, "unknown column 'nope'"),
+        (
+            "alpha s:x",
+            6,
+            "use FIELDMATCH or =, or write the table with spark.indextables.indexing.typemap.s = text",
+        ),
+        ("[a TO b]", 0, "a range or set needs a column"),
+        ("t:[a-b TO c]", 0, "takes one word"),
+        ("w" * 50, 0, "too long"),
+    ],
+)
+def test_an_error_names_column_position_and_reason(text: str, position: int, reason: str) -> None:
+    error = _error("TEXTSEARCH", "t", text)
+    assert error.column == "t"
+    assert error.position == position
+    assert reason in str(error)
+    message, shown, caret = str(error).split("\n")
+    assert message.startswith("TEXTSEARCH on column 't': ")
+    assert f"at position {position}" in message
+    assert shown[2:] == text
+    assert caret == "  " + " " * position + "^"
+
+
+def test_the_documented_message() -> None:
+    assert str(_error("TEXTSEARCH", "t", 'a AND "b c')).split("\n") == [
+        "TEXTSEARCH on column 't': cannot parse the query at position 6: unclosed quote",
+        '  a AND "b c',
+        "        ^",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("op", "column", "reason"),
+    [
+        ("TEXTSEARCH", "s", "is not tokenised: use FIELDMATCH or ="),
+        ("TEXTSEARCH", "n", "use INDEXQUERY"),
+        ("FIELDMATCH", "t", "is tokenised text: use TEXTSEARCH"),
+        ("INDEXQUERY", "x", "is binary and not in the index"),
+        ("TEXTSEARCH", "nope", "unknown column 'nope': searchable are t, u, z"),
+    ],
+)
+def test_an_operator_on_the_wrong_column_says_what_to_do(op: str, column: str, reason: str) -> None:
+    error = _error(op, column, "alpha")
+    assert error.position is None
+    assert reason in str(error)
+
+
+def test_a_partition_column_is_not_in_the_index() -> None:
+    assert "partition column" in str(_error("INDEXQUERY", "t", "day:1", partition_columns=("day",)))
+
+
+def test_a_search_over_too_many_columns_is_refused() -> None:
+    assert "more than 2" in str(_error("TEXTSEARCH", "*", "alpha", max_all_fields=2))
+    check_text_query(TextQuery("TEXTSEARCH", "*", "alpha"), MAPPING, max_all_fields=3)
+    check_text_query(TextQuery("TEXTSEARCH", "*", "alpha"), MAPPING, max_all_fields=0)
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("n:x", "number"), ("d:5", "date"), ("b:2", "true or false")])
+def test_a_literal_must_fit_its_column(text: str, wanted: str) -> None:
+    assert wanted in str(_error("INDEXQUERY", "n", text))
