@@ -1,7 +1,7 @@
 """Every python and sql block of README.md and docs/*.md runs, file by file, in order, in one namespace a file.
 
 Paths below /tmp/ lead into the test's own directory. In Python, a line `expression  # -> text` states what the
-expression prints as; in SQL, a last line `-- -> [(...)]` states the rows.
+expression prints as; in SQL, a line `-- -> [(...)]` after the semicolon states the rows.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(python|sql)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+STATEMENT = re.compile(r"(.+?);[ ]*$(?:\n-- -> ([^\n]+))?", re.MULTILINE | re.DOTALL)
 STATED = re.compile(r"#\s*->\s*(.+)$")
 
 
@@ -47,12 +48,12 @@ def run_python(block: Block, page: Path, namespace: dict[str, object]) -> None:
 
 
 def run_sql(block: Block, page: Path, spark) -> None:
-    for statement in re.split(r";\s*$", block.code, flags=re.MULTILINE):
-        if not statement.strip():
-            continue
+    assert not STATEMENT.sub("", block.code).strip(), (
+        f"{page.name}:{block.line} has SQL that no semicolon ends"
+    )
+    for statement, stated in STATEMENT.findall(block.code):
         rows = [tuple(row) for row in spark.sql(statement).collect()]
-        if stated := re.search(r"^-- -> (.+)$", statement, re.MULTILINE):
-            assert str(rows) == stated[1], f"{page.name}:{block.line} gives {rows}"
+        assert stated in ("", str(rows)), f"{page.name}:{block.line} gives {rows}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
