@@ -8,6 +8,7 @@ it away first; a reader that has it open keeps its files, one that is about to o
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
@@ -106,9 +107,9 @@ class IndexCache:
             (building / _MARKER).write_text(str(size))
             try:
                 building.rename(path)
-            except OSError:
-                if not path.is_dir():  # otherwise another process was first, with the same bytes
-                    raise
+            except OSError as reason:
+                if reason.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                    raise  # else another process was first, with the same bytes
         finally:
             shutil.rmtree(building, ignore_errors=True)
 
@@ -132,17 +133,25 @@ class IndexCache:
 
 
 def _open_from(cache: IndexCache, bundle: Bundle, name: str) -> OpenIndex:
-    for attempt in range(_OPEN_TRIES):
+    for _ in range(_OPEN_TRIES):
         path = cache.entry(bundle, name)
         try:
-            index = tantivy.Index.open(str(path))
-            return OpenIndex(index, index.searcher())
-        except (ValueError, OSError) as reason:
+            return _opened(path)
+        except (ValueError, OSError):
             # Evicted between the two lines above, or the cached files are not what they were.
             cache.drop(name)
-            if attempt == _OPEN_TRIES - 1:
-                raise bundle.damaged(f"its index does not open: {reason}") from reason
-    raise AssertionError
+    # Others evict faster than this process opens: a copy of its own, which needs no name once it is open.
+    with tempfile.TemporaryDirectory(prefix=".own-", dir=cache.root) as own:
+        _extract_members(bundle, Path(own))
+        try:
+            return _opened(Path(own))
+        except (ValueError, OSError) as reason:
+            raise bundle.damaged(f"its index does not open: {reason}") from reason
+
+
+def _opened(path: Path) -> OpenIndex:
+    index = tantivy.Index.open(str(path))
+    return OpenIndex(index, index.searcher())
 
 
 def _extract_members(bundle: Bundle, directory: Path) -> int:

@@ -71,8 +71,7 @@ class Compiler:
             case binding.Parts():
                 return self._parts(_flattened(part))
             case binding.Scaled(inner, factor):
-                built = self._part(inner)
-                return None if built is None else Query.boost_query(built, factor)
+                return Query.boost_query(self._part(inner) or Query.empty_query(), factor)
             case binding.All():
                 return Query.all_query()
             case binding.Present(column):

@@ -125,7 +125,11 @@ class Output:
             if name == SCORE:
                 made.append(self._score_column(rows))
             elif name == SNIPPET:
-                texts = self._highlighter.snippets(columns) if self._highlighter else [None] * len(rows)
+                texts = (
+                    self._highlighter.snippets(columns, len(rows))
+                    if self._highlighter
+                    else [None] * len(rows)
+                )
                 made.append(pa.array(texts, pa.string()))
             else:
                 made.append(columns[name])

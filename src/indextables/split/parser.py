@@ -66,9 +66,12 @@ class QuerySyntaxError(ValueError):
 def parse(text: str) -> Node:
     """The tree of a query; QuerySyntaxError when it has none.
 
-    >>> parse("a AND title:b")
-    Clause(children=((<Occur.MUST: '+'>, Literal(text='a', field=None, quote='', slop=0, prefix=False, \
-position=0)), (<Occur.MUST: '+'>, Literal(text='b', field='title', quote='', slop=0, prefix=False, position=12))))
+    >>> parse("title:b*").field
+    'title'
+    >>> parse('a AND "b')
+    Traceback (most recent call last):
+        ...
+    indextables.split.parser.QuerySyntaxError: unclosed quote
     """
     return without_repeats(_Parser(text).whole())
 

@@ -35,10 +35,12 @@ class Highlighter:
     def columns(self) -> list[str]:
         return list(self._generators)
 
-    def snippets(self, columns: Mapping[str, pa.Array]) -> list[str | None]:
+    def snippets(self, columns: Mapping[str, pa.Array], rows: int) -> list[str | None]:
+        if not self._generators:
+            return [None] * rows
         texts = [columns[name].to_pylist() for name in self._generators]
         generators = list(self._generators.values())
-        return [_snippet(row, generators) for row in zip(*texts, strict=True)] if texts else []
+        return [_snippet(row, generators) for row in zip(*texts, strict=True)]
 
 
 def _snippet(
