@@ -38,7 +38,10 @@ from indextables.log.snapshot import Snapshot, VersionActions, replay
 from indextables.log.versions import read_version
 from indextables.storage import Store
 
-ENGINE: Final = f"indextables/{distribution.version('indextables')}"
+try:
+    ENGINE = f"indextables/{distribution.version('indextables')}"
+except distribution.PackageNotFoundError:  # run from a source tree, or from a zip on an executor
+    ENGINE = "indextables"
 
 _SAME_NUMBER_TRIES: Final = 10
 _READ_BACKS: Final = 5
@@ -71,6 +74,12 @@ def commit(
 
     `base` is the snapshot that the caller worked from (None: it saw no table). Every error but
     CommitUnknownError means that nothing was committed.
+
+    >>> from indextables.log import Append, Metadata
+    >>> from indextables.storage import open_store
+    >>> table = Metadata("some-id", '{"type": "struct", "fields": []}')
+    >>> commit(open_store("memory:doc-commit"), Append((), table), base=None).version
+    0
     """
     settings = settings or Settings()
     backoff = Backoff.of(settings, rng or random.Random(), sleep)  # noqa: S311 - jitter, not secrecy

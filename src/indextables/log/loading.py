@@ -38,6 +38,13 @@ def load_snapshot(store: Store, version: int | None = None, as_of_ms: int | None
 
     TableNotFoundError where there is no log, VersionNotFoundError for a version that cannot be read,
     ProtocolError for a table that takes a newer release.
+
+    >>> from indextables.log import Append, Metadata, commit
+    >>> from indextables.storage import open_store
+    >>> store = open_store("memory:doc-load")
+    >>> made = commit(store, Append((), Metadata("some-id", '{"type": "struct", "fields": []}')), base=None)
+    >>> load_snapshot(store, 0) == made.snapshot
+    True
     """
     known = _recall(store, version) if as_of_ms is None else None
     if known is not None:
