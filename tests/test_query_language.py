@@ -18,7 +18,8 @@ from indextables.split.binding import bind_query
 from indextables.split.compile import Compiler
 from indextables.split.fields import ROW, IndexFields
 from indextables.split.indexing import IndexBuilder
-from indextables.split.parser import QuerySyntaxError, parse
+from indextables.split.parser import parse
+from indextables.split.scanner import QuerySyntaxError
 
 WORDS = ["alpha", "beta", "gamma", "delta", "web", "conn1", "conn2", "it", "s"]
 

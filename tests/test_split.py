@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indextables.config import Settings
-from indextables.errors import CorruptTableError, SchemaError
+from indextables.errors import CorruptTableError, QueryError, SchemaError
 from indextables.predicates import (
     TRUE,
     And,
@@ -492,6 +492,35 @@ def test_a_search_reads_only_the_row_groups_it_needs(tmp_path: Path) -> None:
         store.ranges.clear()
         assert ids(reader, Compare("=", "id", 12_000)) == [12_000]
         assert sum(length for _, length in store.ranges) < split.size / 20
+
+
+def test_what_is_taken_in_pieces_is_the_same(reader: SplitReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = TextQuery("TEXTSEARCH", "text", "alpha OR web")
+    mixed = And((query, Compare(">", "number", 0)))
+    requests = [
+        RowRequest(("id", "text", "_score"), query),
+        RowRequest(("id", "_score"), mixed, top=50),
+        RowRequest(("id", "raw"), StringMatch("contains", "text", "a")),
+    ]
+
+    def answers() -> list[list[dict[str, Any]]]:
+        return [[row for batch in reader.rows(request) for row in batch.to_pylist()] for request in requests]
+
+    whole = answers()
+    monkeypatch.setattr("indextables.split.search._HITS_AT_ONCE", 100)
+    monkeypatch.setattr("indextables.split.rows._WINDOW_BYTES", 1)
+    assert answers() == whole
+
+
+def test_a_pattern_that_fits_too_many_words_is_a_query_error(tmp_path: Path) -> None:
+    rows = pa.record_batch({"t": [f"a{row} b{row}" for row in range(20_000)]})
+    split = write_split(
+        tmp_path, [rows], FieldMapping.of(TableSchema.from_arrow(rows.schema), (), {"t": "text"})
+    )
+    with opened(tmp_path, split) as reader:
+        with pytest.raises(QueryError, match="too many different words"):
+            reader.count(TextQuery("TEXTSEARCH", "t", "a*-b*"))
+        assert reader.count(TextQuery("TEXTSEARCH", "t", "a*")) == 20_000
 
 
 # --- damage ---------------------------------------------------------------------------------------------------

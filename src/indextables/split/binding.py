@@ -7,103 +7,33 @@ wrong with a query is found here, without opening a split, so that it is an erro
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from indextables.errors import QueryError
 from indextables.predicates.tree import ALL_FIELDS, TextQuery
 from indextables.schema import FieldMapping, IndexKind, MappedField
 from indextables.split import query as ast
+from indextables.split.bound import (
+    NOTHING,
+    All,
+    BoundQuery,
+    Near,
+    Numbers,
+    Part,
+    Parts,
+    Present,
+    Regexes,
+    Scaled,
+    TermRange,
+    Terms,
+    TermSet,
+)
 from indextables.split.fields import MAX_TERM_BYTES, MAX_TOKEN_BYTES
 from indextables.split.literals import LiteralError, number
-from indextables.split.parser import QuerySyntaxError, parse
+from indextables.split.parser import parse
 from indextables.split.query import Occur
+from indextables.split.scanner import QuerySyntaxError
 from indextables.split.words import pattern_words, regex, tokens, too_long
-
-
-@dataclass(frozen=True)
-class Terms:
-    """One token, or several at their positions (`slop` apart). With `prefix`, the last one may go on."""
-
-    column: MappedField
-    words: tuple[tuple[int, str], ...]
-    slop: int = 0
-    prefix: bool = False
-
-
-@dataclass(frozen=True)
-class Regexes:
-    """One pattern for a term, or several for terms that follow one another."""
-
-    column: MappedField
-    patterns: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Near:
-    column: MappedField
-    word: str
-    distance: int
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """Inclusive bounds in the integers of the index."""
-
-    column: MappedField
-    low: int | None
-    high: int | None
-
-
-@dataclass(frozen=True)
-class TermRange:
-    column: MappedField
-    lower: ast.Limit | None
-    upper: ast.Limit | None
-
-
-@dataclass(frozen=True)
-class TermSet:
-    column: MappedField
-    words: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Present:
-    column: MappedField
-
-
-@dataclass(frozen=True)
-class All:
-    pass
-
-
-@dataclass(frozen=True)
-class Scaled:
-    part: Part
-    factor: float
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Without any, it matches nothing, and is left out of what it stands in."""
-
-    children: tuple[tuple[Occur, Part], ...] = ()
-
-
-Part: TypeAlias = Terms | Regexes | Near | Numbers | TermRange | TermSet | Present | All | Scaled | Parts
-
-NOTHING: Final = Parts()
-
-
-@dataclass(frozen=True)
-class BoundQuery:
-    """`column` is the one column that decides the query, which is NULL where the column is; else None."""
-
-    part: Part
-    column: MappedField | None
-    columns: tuple[MappedField, ...]
-
 
 _KINDS: Final[dict[str, tuple[IndexKind, ...]]] = {
     "TEXTSEARCH": ("text",),

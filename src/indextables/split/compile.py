@@ -9,8 +9,8 @@ from tantivy import FieldType, Query
 
 from indextables.errors import QueryError
 from indextables.schema import MappedField
-from indextables.split import binding
-from indextables.split.fields import NULLS, IndexFields
+from indextables.split import bound as kinds
+from indextables.split.fields import NULLS, ROW, IndexFields
 from indextables.split.query import Limit, Occur
 from indextables.split.words import escape, prefix_regex
 
@@ -36,7 +36,7 @@ class Compiler:
         self._schema = index.schema
         self._fields = fields
 
-    def query(self, bound: binding.BoundQuery) -> Query:
+    def query(self, bound: kinds.BoundQuery) -> Query:
         """The rows for which a text query is TRUE; with the scores that Tantivy's own parser would give."""
         built = self._part(bound.part)
         if built is None:
@@ -63,33 +63,38 @@ class Compiler:
             return Query.empty_query()
         return Query.range_query(self._schema, self._name(column), FieldType.Integer, low, high)
 
+    def among_rows(self, query: Query, start: int, count: int) -> Query:
+        """The same hits and scores, of `count` rows from `start` on."""
+        rows = Query.range_query(self._schema, ROW, FieldType.Unsigned, start, start + count - 1)
+        return boolean([(Occur.MUST, query), (Occur.MUST, unscored(rows))])
+
     def _name(self, column: MappedField) -> str:
         return self._fields.of(column).name
 
-    def _part(self, part: binding.Part) -> Query | None:
+    def _part(self, part: kinds.Part) -> Query | None:
         match part:
-            case binding.Parts():
+            case kinds.Parts():
                 return self._parts(_flattened(part))
-            case binding.Scaled(inner, factor):
+            case kinds.Scaled(inner, factor):
                 return Query.boost_query(self._part(inner) or Query.empty_query(), factor)
-            case binding.All():
+            case kinds.All():
                 return Query.all_query()
-            case binding.Present(column):
+            case kinds.Present(column):
                 return self.numbers(column, None, None)
-            case binding.Terms():
+            case kinds.Terms():
                 return self._terms(part)
-            case binding.Regexes(column, patterns):
+            case kinds.Regexes(column, patterns):
                 return self._regexes(column, patterns)
-            case binding.Near(column, word, distance):
+            case kinds.Near(column, word, distance):
                 return Query.fuzzy_term_query(self._schema, self._name(column), word, distance)
-            case binding.Numbers(column, low, high):
+            case kinds.Numbers(column, low, high):
                 return self.numbers(column, low, high)
-            case binding.TermSet(column, words):
+            case kinds.TermSet(column, words):
                 return self.term_set(column, list(words))
-            case binding.TermRange(column, lower, upper):
+            case kinds.TermRange(column, lower, upper):
                 return self._term_range(column, lower, upper)
 
-    def _parts(self, parts: binding.Parts) -> Query | None:
+    def _parts(self, parts: kinds.Parts) -> Query | None:
         kept = [(o, built) for o, child in parts.children if (built := self._part(child)) is not None]
         if all(occur is Occur.MUST_NOT for occur, _ in kept):
             # Tantivy matches nothing with negations alone; here they mean everything but.
@@ -100,7 +105,7 @@ class Compiler:
             kept.append((Occur.MUST, unscored(Query.all_query())))
         return boolean(kept)
 
-    def _terms(self, part: binding.Terms) -> Query:
+    def _terms(self, part: kinds.Terms) -> Query:
         name, words = self._name(part.column), part.words
         if len(words) == 1:
             word = words[0][1]
@@ -156,30 +161,30 @@ def _lenient(limit: Limit | None) -> str:
     return "".join(f"\\{c}" if c.isspace() or c in _LENIENT_ESCAPES else c for c in limit.text)
 
 
-def _flattened(parts: binding.Parts) -> binding.Parts:
+def _flattened(parts: kinds.Parts) -> kinds.Parts:
     """Pull up children that are joined the same way, as Tantivy does: it decides how scores add up."""
-    children: list[tuple[Occur, binding.Part]] = []
+    children: list[tuple[Occur, kinds.Part]] = []
     for occur, child in parts.children:
-        inner = _flattened(child) if isinstance(child, binding.Parts) else child
+        inner = _flattened(child) if isinstance(child, kinds.Parts) else child
         if (
-            isinstance(inner, binding.Parts)
+            isinstance(inner, kinds.Parts)
             and occur is not Occur.MUST_NOT
             and all(o is occur for o, _ in inner.children)
         ):
             children.extend(inner.children)
         else:
             children.append((occur, inner))
-    return binding.Parts(tuple(children))
+    return kinds.Parts(tuple(children))
 
 
-def _reaches_nulls(part: binding.Part) -> bool:
+def _reaches_nulls(part: kinds.Part) -> bool:
     """Whether it can match a row in which no column that it names has a value."""
     match part:
-        case binding.All():
+        case kinds.All():
             return True
-        case binding.Scaled(inner):
+        case kinds.Scaled(inner):
             return _reaches_nulls(inner)
-        case binding.Parts(children):
+        case kinds.Parts(children):
             return any(o is Occur.MUST_NOT or _reaches_nulls(child) for o, child in children)
         case _:
             return False

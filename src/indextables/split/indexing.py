@@ -15,7 +15,8 @@ import tantivy
 from indextables.split.fields import NULLS, ROW, IndexField, IndexFields, sortable
 
 MIN_HEAP_BYTES: Final = 15_000_000
-_CHUNK_ROWS: Final = 4096
+_CHUNK_ROWS: Final = 4096  # rows are Python objects for a moment: only so many, and so many bytes, at a time
+_CHUNK_BYTES: Final = 16 << 20
 
 META: Final = "meta.json"
 
@@ -32,8 +33,9 @@ class IndexBuilder:
         self._rows = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        for start in range(0, batch.num_rows, _CHUNK_ROWS):
-            self._add_chunk(batch.slice(start, _CHUNK_ROWS))
+        step = max(1, min(_CHUNK_ROWS, batch.num_rows * _CHUNK_BYTES // max(1, batch.nbytes)))
+        for start in range(0, batch.num_rows, step):
+            self._add_chunk(batch.slice(start, step))
 
     def finish(self) -> list[Path]:
         """Commit, and name the files of the index: those of the segments that it ended up with."""

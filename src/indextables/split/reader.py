@@ -86,6 +86,8 @@ class SplitReader:
                 wanted = self._contents.search.rows(
                     self._contents.search.conjunction(planned.indexed, scored=False), enough
                 )
+        elif limit is not None and planned.residual == TRUE:
+            wanted = np.arange(min(limit, self.num_rows))
         left = self.num_rows if limit is None else limit
         for window in self._contents.rows.windows(wanted, planned.residual):
             batch = output.batch(window, planned.residual, left)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeAlias
@@ -23,6 +23,8 @@ RowIds: TypeAlias = npt.NDArray[np.int64]
 
 WINDOW_ROWS: Final = 65536
 """How many rows are read and handed out together, about."""
+
+_WINDOW_BYTES: Final = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -75,16 +77,7 @@ class RowStore:
 
     def windows(self, wanted: RowIds | None, predicate: Predicate) -> Iterator[Window]:
         """The row groups that hold wanted rows and whose statistics do not rule the predicate out."""
-        groups: list[int] = []
-        rows = 0
-        for group in self._groups(wanted, predicate):
-            size = int(self._starts[group + 1] - self._starts[group])
-            if groups and rows + size > WINDOW_ROWS:
-                yield self._window(groups, wanted)
-                groups, rows = [], 0
-            groups.append(group)
-            rows += size
-        if groups:
+        for groups in self._together(self._groups(wanted, predicate)):
             yield self._window(groups, wanted)
 
     def row_ids(self, groups: Sequence[int]) -> RowIds:
@@ -109,10 +102,28 @@ class RowStore:
         """Just these rows, ascending."""
         if not columns:
             return empty_batch(len(rows))
-        groups = self._groups_of(rows)
-        ids = self.row_ids(groups)
-        batch = self.read(groups, columns)
-        return batch if len(ids) == len(rows) else batch.take(pa.array(np.searchsorted(ids, rows)))
+        pieces: list[pa.RecordBatch] = []
+        for groups in self._together(self._groups_of(rows)):
+            window = self._window(groups, rows)
+            ids, batch = self.row_ids(groups), self.read(groups, columns)
+            whole = window.wanted is None or len(ids) == len(window.wanted)
+            pieces.append(batch if whole else batch.take(pa.array(np.searchsorted(ids, window.wanted))))
+        return pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
+
+    def _together(self, groups: Iterable[int]) -> Iterator[list[int]]:
+        """Row groups in runs that fit in memory comfortably."""
+        run: list[int] = []
+        rows = size = 0
+        for group in groups:
+            meta = self._file.metadata.row_group(group)
+            if run and (rows + meta.num_rows > WINDOW_ROWS or size + meta.total_byte_size > _WINDOW_BYTES):
+                yield run
+                run, rows, size = [], 0, 0
+            run.append(group)
+            rows += meta.num_rows
+            size += meta.total_byte_size
+        if run:
+            yield run
 
     def _window(self, groups: list[int], wanted: RowIds | None) -> Window:
         if wanted is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -10,9 +10,11 @@ import pyarrow as pa
 import tantivy
 from tantivy import Query
 
+from indextables.errors import QueryError
 from indextables.predicates import And, Compare, Constant, In, IsNull, Not, Or, Predicate, TextQuery, Value
 from indextables.schema import FieldMapping, MappedField
-from indextables.split.binding import BoundQuery, bind_query
+from indextables.split.binding import bind_query
+from indextables.split.bound import BoundQuery
 from indextables.split.bundle import Bundle
 from indextables.split.cache import OpenIndex
 from indextables.split.compile import Compiler, boolean, unscored
@@ -23,6 +25,9 @@ from indextables.split.rows import RowIds
 
 Bitmap: TypeAlias = npt.NDArray[np.bool_]
 Scores: TypeAlias = npt.NDArray[np.float64]
+
+_HITS_AT_ONCE: Final = 1 << 20
+"""A hit is a Python object of Tantivy's for a moment: past this many they are taken a range of rows at a time."""
 
 
 class IndexSearch:
@@ -70,8 +75,18 @@ class IndexSearch:
         return int(self._search(query, limit=1, count=True).count)
 
     def hits(self, query: Query, limit: int | None = None) -> tuple[RowIds, Scores]:
-        """Rows and scores, best first and equal scores by place in the index."""
-        found = self._search(query, limit=max(1, self.num_docs if limit is None else limit), count=False).hits
+        """Rows and scores, in no order; with a limit, the best that many."""
+        if limit is not None or self.num_docs <= _HITS_AT_ONCE:
+            return self._hits(query, self.num_docs if limit is None else limit)
+        starts = range(0, self.num_docs, _HITS_AT_ONCE)
+        pieces = [
+            self._hits(self._compiler.among_rows(query, start, _HITS_AT_ONCE), _HITS_AT_ONCE)
+            for start in starts
+        ]
+        return np.concatenate([rows for rows, _ in pieces]), np.concatenate([scores for _, scores in pieces])
+
+    def _hits(self, query: Query, limit: int) -> tuple[RowIds, Scores]:
+        found = self._search(query, limit=max(1, limit), count=False).hits
         if not found:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
         scores, addresses = zip(*found, strict=True)
@@ -98,6 +113,10 @@ class IndexSearch:
         try:
             return self._searcher.search(query, limit=limit, count=count)
         except ValueError as reason:
+            if "max expansions" in str(reason):
+                raise QueryError(
+                    "a pattern in the query fits too many different words: make it longer"
+                ) from reason
             raise self._bundle.damaged(f"its index cannot be searched: {reason}") from reason
 
     def holds(self, predicate: Predicate) -> Query:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import uuid
 from dataclasses import dataclass
@@ -103,7 +104,8 @@ class SplitWriter:
     def abort(self) -> None:
         """Leave nothing behind. May be called at any time, more than once."""
         self._index.abort()
-        self._parquet.close()
+        with contextlib.suppress(Exception):  # closing writes a footer, to a file that is about to go
+            self._parquet.close()
         shutil.rmtree(self._work, ignore_errors=True)
         self._target.unlink(missing_ok=True)
 

@@ -1,0 +1,135 @@
+"""The characters of a query: words with their escapes and wildcards, quotes, names of fields."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NoReturn
+
+from indextables.split.query import Pieces, Wildcard
+
+DISTANCE: Final = re.compile(r"~(\d+)(?=[\s)^]|$)")
+
+_FIELD_STOPS: Final = frozenset("+^`:{}\"'[]()!\\* ")
+_WORD_STOPS: Final = frozenset('^:{}"[]()')
+_WORD_START_STOPS: Final = _WORD_STOPS | frozenset("'`-")
+_STANDALONE_STOPS: Final = _WORD_STOPS | frozenset("'`")
+_SPACE: Final = re.compile(r"\s*")
+_WILDCARDS: Final = {"*": Wildcard.ANY, "?": Wildcard.ONE}
+
+
+class QuerySyntaxError(ValueError):
+    """What is wrong, and the 0-based character of the query where it is."""
+
+    def __init__(self, reason: str, position: int) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.position = position
+
+
+class Scanner:
+    """A place in a query, which moves forward. What does not fit there is a QuerySyntaxError."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def peek(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def skip_space(self) -> None:
+        self.at = _SPACE.match(self.text, self.at).end()  # type: ignore[union-attr]
+
+    def keyword(self, word: str) -> bool:
+        end = self.at + len(word)
+        after = self.text[end : end + 1]
+        if self.text.startswith(word, self.at) and (after in ("", "(", ")", '"') or after.isspace()):
+            self.at = end
+            return True
+        return False
+
+    def standalone_star(self) -> bool:
+        after = self.text[self.at + 1 : self.at + 2]
+        if self.peek() == "*" and (after == "" or after.isspace() or after in _STANDALONE_STOPS):
+            self.at += 1
+            return True
+        return False
+
+    def quoted(self) -> str:
+        start, quote, text = self.at, self.peek(), []
+        self.at += 1
+        while (character := self.peek()) != quote:
+            if character == "\\":
+                self.at += 1
+            if self.at >= len(self.text):
+                self.fail("unclosed quote", start)
+            text.append(self.peek())
+            self.at += 1
+        self.at += 1
+        return "".join(text)
+
+    def pieces(self) -> Pieces:
+        """The characters of a word, escapes taken out, wildcards told from letters."""
+        pieces: list[str | Wildcard] = []
+        stops = _WORD_START_STOPS
+        while (character := self.peek()) and not character.isspace() and character not in stops:
+            stops = _WORD_STOPS
+            if character == "~" and pieces and DISTANCE.match(self.text, self.at):
+                break
+            if character == "\\":
+                pieces.append(self._escaped())
+                continue
+            pieces.append(_WILDCARDS.get(character, character))
+            self.at += 1
+        if not pieces:
+            self.fail(self._no_word())
+        return tuple(_merged(pieces))
+
+    def _escaped(self) -> str:
+        following = self.text[self.at + 1 : self.at + 2]
+        if not following:
+            self.fail("a backslash needs a character after it; write \\\\ for the backslash itself")
+        self.at += 2
+        return f"\\{following}" if following.isalnum() else following
+
+    def _no_word(self) -> str:
+        character = self.peek()
+        if character == "":
+            return "the query ends where a word should stand"
+        return f"unexpected {character!r}; quote or escape it if it is meant"
+
+    def field_name(self) -> str | None:
+        name: list[str] = []
+        at = self.at
+        while at < len(self.text):
+            character, following = self.text[at], self.text[at + 1 : at + 2]
+            if character == "\\" and following and following in _FIELD_STOPS:
+                name.append(following)
+                at += 2
+                continue
+            if character.isspace() or (character in _FIELD_STOPS and (character != "\\" or not name)):
+                break
+            if character == "-" and not name:
+                break
+            name.append(character)
+            at += 1
+        colon = _SPACE.match(self.text, at).end()  # type: ignore[union-attr]
+        if not name or self.text[colon : colon + 1] != ":":
+            return None
+        start, self.at = self.at, colon + 1
+        self.skip_space()
+        if self.peek() in ("", ")"):
+            self.fail(f"nothing follows '{''.join(name)}:'", start)
+        return "".join(name)
+
+    def fail(self, reason: str, position: int | None = None) -> NoReturn:
+        raise QuerySyntaxError(reason, self.at if position is None else position)
+
+
+def _merged(pieces: list[str | Wildcard]) -> list[str | Wildcard]:
+    merged: list[str | Wildcard] = []
+    for piece in pieces:
+        if isinstance(piece, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += piece
+        elif not (piece is Wildcard.ANY and merged and merged[-1] is Wildcard.ANY):
+            merged.append(piece)
+    return merged
