@@ -139,7 +139,8 @@ def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
     protocol = Protocol(min_reader_version=PROTOCOL_VERSION, min_writer_version=PROTOCOL_VERSION)
     change: Append | Overwrite
     if plan.mode == "overwrite":
-        change = Overwrite(adds=adds, metadata=plan.metadata, protocol=protocol)
+        replaces = base.metadata if base is not None else None
+        change = Overwrite(adds=adds, metadata=plan.metadata, protocol=protocol, replaces=replaces)
     else:
         create: Literal["allow", "only"] = "allow" if plan.mode == "append" else "only"
         change = Append(adds=adds, metadata=plan.metadata, protocol=protocol, create=create)
