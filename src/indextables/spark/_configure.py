@@ -20,27 +20,23 @@ BATCH_ROWS: Final = "65536"
 def configure(builder: Builder) -> Builder:
     """Gives a session the format, the catalog and the search operators.
 
-    `spark = configure(SparkSession.builder).getOrCreate()`, and likewise for `SparkSession.builder.remote("local[2]")`.
-    A session that talks to a Connect server elsewhere gets them only if that server was started with the jar too.
-    On this machine Spark's workers run this Python, unless `PYSPARK_PYTHON` says otherwise.
+    `spark = configure(SparkSession.builder).getOrCreate()`, and likewise for `SparkSession.builder.remote("local[2]")`:
+    choose the master or the remote first. A Connect server elsewhere (`sc://...`) must have been started with the jar
+    itself. Spark's workers on this machine run this Python, unless `PYSPARK_PYTHON` says otherwise.
     """
-    jar = jar_path()
     chosen: dict[str, Any] = dict(getattr(builder, "_options", {}))
-    if _is_local(chosen) and "spark.pyspark.python" not in chosen:
+    target = str(
+        _first(chosen, "spark.remote", "SPARK_REMOTE") or _first(chosen, "spark.master", "MASTER") or "local"
+    )
+    if target.startswith("local") and "spark.pyspark.python" not in chosen:
         # Spark would take whatever `python3` the PATH has, which in a virtual environment may lack this package.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    jars = [part for part in str(chosen.get("spark.jars", "")).split(",") if part]
-    if str(jar) not in jars:
-        builder = builder.config("spark.jars", ",".join([*jars, str(jar)]))
+    if not target.startswith("sc://"):
+        builder = _with_jar(builder, chosen, str(jar_path()))
     builder = builder.config("spark.sql.catalog.indextables", CATALOG)
     if "spark.sql.execution.arrow.maxRecordsPerBatch" not in chosen:
         builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", BATCH_ROWS)
     return builder
-
-
-def _is_local(options: dict[str, Any]) -> bool:
-    target = options.get("spark.remote") or options.get("spark.master") or os.environ.get("MASTER") or "local"
-    return str(target).startswith("local")
 
 
 def jar_path() -> Path:
@@ -51,3 +47,23 @@ def jar_path() -> Path:
             "elsewhere install the package from a wheel"
         )
     return JAR
+
+
+def _with_jar(builder: Builder, chosen: dict[str, Any], jar: str) -> Builder:
+    is_connect = (
+        _first(chosen, "spark.remote", "SPARK_REMOTE") is not None
+        or str(_first(chosen, "spark.api.mode", "SPARK_API_MODE")).lower() == "connect"
+    )
+    if is_connect and "spark.jars" not in chosen:
+        # A Connect client applies its builder's options to the running server, which warns that spark.jars is
+        # fixed by then; the arguments of the server's start are the way in that both agree on.
+        arguments = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
+        if jar not in arguments:
+            os.environ["PYSPARK_SUBMIT_ARGS"] = f"--jars {jar} {arguments}"
+        return builder
+    jars = [part for part in str(chosen.get("spark.jars", "")).split(",") if part]
+    return builder if jar in jars else builder.config("spark.jars", ",".join([*jars, jar]))
+
+
+def _first(chosen: dict[str, Any], key: str, variable: str) -> Any:
+    return chosen.get(key, os.environ.get(variable))

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from indextables.config import Settings
-from indextables.errors import IndexTablesError, TableExistsError
+from indextables.errors import IndexTablesError, QueryError, TableExistsError
 from indextables.predicates import Predicate, conjunction, from_spark
+from indextables.predicates.spark import ALL_COLUMN
 from indextables.schema import TableSchema
 from indextables.spark.request import Request, carried
 from indextables.storage import open_store, table_uri
@@ -45,6 +46,11 @@ def requested_scan(request: Request) -> ScanPlan:
     table = requested_table(request)
     schema = table.snapshot.schema
     wanted = request.arguments
+    if ALL_COLUMN in wanted["columns"]:
+        raise QueryError(
+            f"{ALL_COLUMN}, which stands for * in a search of all columns, has no value of its own: "
+            "the search must stand in the WHERE of a query directly on the table"
+        )
     is_count = wanted.get("aggregate") == "count"
     accepted = [_must_take(node, schema) for node in wanted["filters"]]
     scan = ScanRequest(

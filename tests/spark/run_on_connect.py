@@ -1,0 +1,37 @@
+"""Runs the cases of the read and search tests on Spark Connect and writes report.json: python run_on_connect.py DIR."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+import traceback
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from indextables.spark import configure
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    directory = Path(sys.argv[1])
+    spark = configure(SparkSession.builder.remote("local[2]")).getOrCreate()
+    spark.conf.set("spark.sql.shuffle.partitions", "4")
+    report: dict[str, str | None] = {}
+    for name in ("test_spark_read_correctness.py", "test_spark_on_connect.py"):
+        module = runpy.run_path(str(HERE / name))
+        world = module["prepare"](spark, directory / name)
+        for title, case in module["CASES"].items():
+            try:
+                case(spark, world)
+            except Exception:
+                report[title] = traceback.format_exc()
+            else:
+                report[title] = None
+    (directory / "report.json").write_text(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""What a user does most, on Spark Connect. Details of each are tested on classic; here it is that they arrive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException, ParseException
+
+
+def prepare(spark, directory: Path) -> dict[str, Any]:
+    path = str(directory)
+    rows = spark.range(100).selectExpr(
+        "id", "IF(id % 4 = 0, 'disk error on db', 'all is well') AS message", "cast(id % 2 AS string) AS host"
+    )
+    rows.write.format("indextables").partitionBy("host").option(
+        "spark.indextables.indexing.typemap.message", "text"
+    ).save(path)
+    spark.read.format("indextables").load(path).createOrReplaceTempView("logs")
+    return {"path": path, "rows": rows}
+
+
+def operators_search(spark, world) -> None:
+    assert spark.sql("SELECT * FROM logs WHERE message TEXTSEARCH 'disk AND error'").count() == 25
+    assert spark.sql("SELECT * FROM logs WHERE message NOT TEXTSEARCH 'disk'").count() == 75
+    assert spark.sql("SELECT * FROM logs WHERE * TEXTSEARCH 'well'").count() == 75
+    assert spark.table("logs").filter("message TEXTSEARCH 'error' AND id < 10").count() == 3
+
+
+def parameters_are_queries_too(spark, world) -> None:
+    found = spark.sql("SELECT * FROM logs WHERE message TEXTSEARCH :words", args={"words": "disk"})
+    assert found.count() == 25
+
+
+def scores_order(spark, world) -> None:
+    best = spark.sql(
+        "SELECT id, _score FROM logs WHERE message TEXTSEARCH 'disk' ORDER BY _score DESC LIMIT 3"
+    ).collect()
+    assert len(best) == 3
+    assert all(row["_score"] > 0 for row in best)
+
+
+def the_four_modes(spark, world) -> None:
+    path, rows = world["path"] + "-modes", world["rows"]
+    rows.write.format("indextables").save(path)
+    with pytest.raises(AnalysisException, match="there is a table at .* already"):
+        rows.write.format("indextables").save(path)
+    rows.write.format("indextables").mode("ignore").save(path)
+    rows.limit(10).write.format("indextables").mode("append").save(path)
+    assert spark.read.format("indextables").load(path).count() == 110
+    rows.limit(10).write.format("indextables").mode("overwrite").save(path)
+    assert spark.read.format("indextables").load(path).count() == 10
+    assert spark.read.format("indextables").option("versionAsOf", 1).load(path).count() == 110
+
+
+def the_catalog_creates_inserts_and_travels(spark, world) -> None:
+    table = f"indextables.`{world['path']}-catalog`"
+    spark.sql(
+        f"CREATE TABLE {table} AS SELECT id, message FROM logs WHERE message TEXTSEARCH 'error'"
+    ).collect()
+    spark.sql(f"INSERT INTO {table} SELECT id, message FROM logs LIMIT 5").collect()
+    assert spark.table(table).count() == 30
+    assert spark.sql(f"SELECT * FROM {table} VERSION AS OF 0").count() == 25
+
+
+def errors_are_plain_and_placed(spark, world) -> None:
+    with pytest.raises(AnalysisException, match="there is no table at /nowhere"):
+        spark.read.format("indextables").load("/nowhere").collect()
+    with pytest.raises(AnalysisException, match="column 'host'"):
+        spark.sql("SELECT * FROM logs WHERE host TEXTSEARCH 'x'").collect()
+    with pytest.raises(AnalysisException, match=r"TEXTSEARCH of .*message could not be handed to the index"):
+        spark.sql("SELECT message TEXTSEARCH 'x' FROM logs").collect()
+    with pytest.raises(ParseException, match=r"line 1, pos 56"):
+        spark.sql("SELECT * FROM logs WHERE message TEXTSEARCH 'x' AND AND id = 1").collect()
+
+
+CASES = {
+    case.__name__: case
+    for case in (
+        operators_search,
+        parameters_are_queries_too,
+        scores_order,
+        the_four_modes,
+        the_catalog_creates_inserts_and_travels,
+        errors_are_plain_and_placed,
+    )
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_on_connect(connect_report, case):
+    assert connect_report[case] is None, connect_report[case]

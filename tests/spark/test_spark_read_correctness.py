@@ -1,0 +1,155 @@
+"""Queries that share one DataFrame answer as Parquet does, each by its own filters, on classic and on Connect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROWS = 1000
+
+
+def prepare(spark, directory: Path) -> dict[str, Any]:
+    """The same rows as an indextables table and as Parquet."""
+    rows = spark.range(0, ROWS, 1, 3).selectExpr(
+        "id",
+        "cast(id % 7 as int) AS k",
+        "IF(id % 11 = 0, NULL, concat('name ', id % 13)) AS name",
+        "cast(id * 1.5 AS double) AS amount",
+    )
+    rows.write.format("indextables").save(str(directory / "ours"))
+    rows.write.parquet(str(directory / "theirs"))
+    ours = spark.read.format("indextables").load(str(directory / "ours"))
+    theirs = spark.read.parquet(str(directory / "theirs"))
+    return {"ours": ours, "theirs": theirs, "path": str(directory / "ours")}
+
+
+def same(world: dict[str, Any], query: Callable[[Any], Any]) -> None:
+    """The query gives the same rows on both, and leaves the DataFrames as they were."""
+    for _ in range(2):
+        ours, theirs = (sorted(map(repr, query(world[name]).collect())) for name in ("ours", "theirs"))
+        assert ours == theirs
+    assert world["ours"].count() == ROWS
+
+
+def repeated_filters(spark, world) -> None:
+    ours = world["ours"]
+    assert [ours.filter(f"k = {k}").count() for k in range(7)] == [143] * 6 + [142]
+    assert ours.count() == ROWS
+    assert len(ours.filter("k = 1").filter("id < 20").collect()) == 3
+    assert len(ours.collect()) == ROWS
+
+
+def union_of_two_filters(spark, world) -> None:
+    same(world, lambda d: d.filter("k = 1").union(d.filter("k = 2")).groupBy("k").count())
+
+
+def self_join(spark, world) -> None:
+    same(world, lambda d: d.filter("k = 1").alias("a").join(d.filter("id < 50").alias("b"), "id"))
+    same(world, lambda d: d.alias("a").join(d.filter("k = 3").alias("b"), "id").selectExpr("a.id", "b.name"))
+
+
+def scalar_subquery(spark, world) -> None:
+    def query(d):
+        d.createOrReplaceTempView("numbers")
+        return spark.sql(
+            "SELECT id, (SELECT max(id) FROM numbers WHERE k = 2) AS top FROM numbers "
+            "WHERE k = 1 AND id > (SELECT avg(id) FROM numbers WHERE k = 3)"
+        )
+
+    same(world, query)
+
+
+def temporary_view(spark, world) -> None:
+    def query(d):
+        d.filter("k < 3").createOrReplaceTempView("few")
+        return spark.sql(
+            "SELECT k, count(*) FROM few WHERE id % 2 = 0 GROUP BY k "
+            "UNION ALL SELECT 100, count(*) FROM few WHERE k = 0 UNION ALL SELECT 200, count(*) FROM few"
+        )
+
+    same(world, query)
+
+
+def semi_and_anti_joins(spark, world) -> None:
+    def query(d):
+        d.createOrReplaceTempView("numbers")
+        return spark.sql(
+            "SELECT id FROM numbers a WHERE id IN (SELECT id FROM numbers WHERE k = 4) AND NOT EXISTS "
+            "(SELECT 1 FROM numbers b WHERE b.id = a.id AND b.name = 'name 3')"
+        )
+
+    same(world, query)
+
+
+def threads(spark, world) -> None:
+    def count(k: int) -> int:
+        return world["ours"].filter(f"k = {k}").count()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(count, list(range(7)) * 3)) == ([143] * 6 + [142]) * 3
+
+
+def limits_beside_filters(spark, world) -> None:
+    ours = world["ours"]
+    assert len(ours.limit(5).collect()) == 5
+    assert ours.limit(5).count() == 5
+    assert ours.filter("k = 1").limit(1000).count() == 143
+    assert ours.limit(ROWS * 2).count() == ROWS
+
+
+def columns_in_any_order(spark, world) -> None:
+    same(world, lambda d: d.filter("id < 30").select("name", "id"))
+    same(world, lambda d: d.filter("k = 1 AND amount > 100").select("name"))
+    same(world, lambda d: d.selectExpr("count(*)", "count(name)", "sum(amount)", "max(k)"))
+    same(world, lambda d: d.select("k").distinct())
+
+
+def filters_that_only_spark_can_decide(spark, world) -> None:
+    same(world, lambda d: d.filter("length(name) > 6 AND k = 1"))
+    same(world, lambda d: d.filter("id % 2 = 0 OR k = 1").groupBy().count())
+
+
+CASES = {
+    case.__name__: case
+    for case in (
+        repeated_filters,
+        union_of_two_filters,
+        self_join,
+        scalar_subquery,
+        temporary_view,
+        semi_and_anti_joins,
+        threads,
+        limits_beside_filters,
+        columns_in_any_order,
+        filters_that_only_spark_can_decide,
+    )
+}
+
+
+@pytest.fixture(scope="module")
+def world(spark, tmp_path_factory):
+    return prepare(spark, tmp_path_factory.mktemp("reads"))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_classic_answers_as_parquet_does(spark, world, case):
+    CASES[case](spark, world)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_connect_answers_as_parquet_does(connect_report, case):
+    assert connect_report[case] is None, connect_report[case]
+
+
+def test_an_old_dataframe_keeps_its_version(spark, world, tmp_path):
+    # On Connect a DataFrame is a question, asked anew each time; versionAsOf pins it there.
+    path = str(tmp_path / "growing")
+    world["ours"].limit(10).write.format("indextables").save(path)
+    before = spark.read.format("indextables").load(path)
+    world["ours"].limit(5).write.format("indextables").mode("append").save(path)
+    assert before.count() == len(before.collect()) == 10
+    assert spark.read.format("indextables").load(path).count() == 15
