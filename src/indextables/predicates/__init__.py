@@ -5,6 +5,7 @@ from indextables.predicates.fold import bind, normalize
 from indextables.predicates.prune import Bounds, may_match
 from indextables.predicates.spark import from_spark
 from indextables.predicates.sql import parse_where
+from indextables.predicates.text import to_sql
 from indextables.predicates.tree import (
     ALL_FIELDS,
     TRUE,
@@ -51,4 +52,5 @@ __all__ = [
     "normalize",
     "parse_where",
     "text_queries",
+    "to_sql",
 ]

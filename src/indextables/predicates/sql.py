@@ -23,6 +23,7 @@ from indextables.predicates.tree import (
     Constant,
     In,
     IsNull,
+    MatchKind,
     Not,
     Or,
     Predicate,
@@ -43,6 +44,11 @@ _COMPARISONS: Final[dict[type[exp.Expression], CompareOp]] = {
     exp.NullSafeEQ: "<=>",
 }
 _FLIPPED: Final[dict[CompareOp, CompareOp]] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_MATCHES: Final[dict[type[exp.Expression], MatchKind]] = {
+    exp.StartsWith: "starts_with",
+    exp.EndsWith: "ends_with",
+    exp.Contains: "contains",
+}
 _OPERATORS: Final[dict[str, TextOp]] = {
     "TEXTSEARCH": "TEXTSEARCH",
     "FIELDMATCH": "FIELDMATCH",
@@ -137,9 +143,11 @@ class _Reader:
                 return And((Compare(">=", column.name, low), Compare("<=", column.name, high)))
             case exp.Like():
                 return self._like(node)
-            case exp.StartsWith():
+            case exp.StartsWith() | exp.EndsWith() | exp.Contains():
                 column = self._column(node.this)
-                return StringMatch("starts_with", column.name, str(self._value(node.expression, column)))
+                return StringMatch(
+                    _MATCHES[type(node)], column.name, str(self._value(node.expression, column))
+                )
             case exp.Boolean():
                 return Constant(bool(node.this))
             case exp.Null():
@@ -213,7 +221,7 @@ class _Reader:
             case exp.Neg() if isinstance(node.this, exp.Literal):
                 return from_sql(f"-{node.this.this}", column)
             case exp.HexString():
-                return from_sql(f"X'{int(node.this):x}'", column)
+                return from_sql(f"X'{node.this}'", column)
             case exp.Cast() if isinstance(node.this, exp.Literal):
                 return from_sql(node.this.this, column)
             case exp.Paren():
