@@ -153,3 +153,30 @@ def test_an_old_dataframe_keeps_its_version(spark, world, tmp_path):
     world["ours"].limit(5).write.format("indextables").mode("append").save(path)
     assert before.count() == len(before.collect()) == 10
     assert spark.read.format("indextables").load(path).count() == 15
+
+
+def test_statistics_let_spark_broadcast_the_smaller_side(spark, world):
+    plan = (
+        world["ours"]
+        .join(world["ours"].filter("id < 10").select("id"), "id")
+        ._jdf.queryExecution()
+        .toString()
+    )
+    assert "BroadcastHashJoin" in plan
+
+
+def test_the_scan_reports_the_splits_it_read_and_skipped(spark, tmp_path):
+    path = str(tmp_path / "metrics")
+    spark.range(100).selectExpr("id", "id % 4 AS k").write.format("indextables").partitionBy("k").save(path)
+    one = spark.read.format("indextables").load(path).filter("k = 1").select("id")
+    assert len(one.collect()) == 25
+    scan = one._jdf.queryExecution().executedPlan().collectLeaves().head()
+    figures = {name: scan.metrics().apply(name).value() for name in ("splitsRead", "splitsSkipped")}
+    assert figures == {"splitsRead": 1, "splitsSkipped": 3}
+
+
+def test_only_the_columns_asked_for_are_read(spark, world):
+    plan = world["ours"].filter("k = 1 AND amount > 3").select("id")._jdf.queryExecution().toString()
+    scan = next(line for line in plan.splitlines() if "BatchScan" in line)
+    assert "[id#" in scan
+    assert "k#" not in scan

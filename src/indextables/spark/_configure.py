@@ -62,7 +62,9 @@ def _with_jar(builder: Builder, chosen: dict[str, Any], jar: str) -> Builder:
             os.environ["PYSPARK_SUBMIT_ARGS"] = f"--jars {jar} {arguments}"
         return builder
     jars = [part for part in str(chosen.get("spark.jars", "")).split(",") if part]
-    return builder if jar in jars else builder.config("spark.jars", ",".join([*jars, jar]))
+    if jar not in jars:
+        builder = builder.config("spark.jars", ",".join([*jars, jar]))
+    return builder
 
 
 def _first(chosen: dict[str, Any], key: str, variable: str) -> Any:

@@ -122,6 +122,7 @@ def _prepare_write(request: Request) -> Answer:
 def _plan_write(request: Request) -> Answer:
     plan = requested_write(request)
     return {
+        "skip": plan is None,
         "plan": carried(plan),
         "partition_columns": [] if plan is None else plan.partition_columns,
     }

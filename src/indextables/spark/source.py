@@ -11,12 +11,12 @@ from pyspark.sql.types import StringType, StructField, StructType
 from indextables.config import Settings
 from indextables.errors import ConfigError
 from indextables.schema import TableSchema
-from indextables.spark.commands import answer, requested_scan
+from indextables.spark.commands import answer, requested_scan, requested_write
 from indextables.spark.reader import ScanReader
 from indextables.spark.request import OPTION, Request, uncarried
 from indextables.spark.writer import TableWriter
 from indextables.storage import table_uri
-from indextables.table import ScanRequest, Table, open_table, plan_scan, plan_write
+from indextables.table import ScanRequest, Table, WritePlan, open_table, plan_scan, plan_write
 
 ANSWER = "__it"
 """The schema field whose metadata carries an answer."""
@@ -49,8 +49,7 @@ class IndexTablesDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         request = self._request()
         if request is not None:
-            plan = request.arguments["plan"]
-            return TableWriter(uncarried(plan) if plan is not None else None)
+            return TableWriter(_write_plan(request))
         return TableWriter(
             plan_write(
                 table_uri(self._path()),
@@ -86,3 +85,12 @@ class IndexTablesDataSource(DataSource):
         parallelism = os.cpu_count() or 1
         plan = plan_scan(table.uri, table.snapshot, request, table.settings, parallelism=parallelism)
         return ScanReader(plan.tasks)
+
+
+def _write_plan(request: Request) -> WritePlan | None:
+    """The plan as it was carried here, made again where it was too large for that; None: leave the table alone."""
+    if request.arguments["skip"]:
+        return None
+    plan = request.arguments["plan"]
+    carried: WritePlan | None = uncarried(plan) if plan is not None else requested_write(request)
+    return carried

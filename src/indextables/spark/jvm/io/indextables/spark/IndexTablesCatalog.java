@@ -84,8 +84,7 @@ public final class IndexTablesCatalog implements StagingTableCatalog, FunctionCa
 
   @Override
   public Table loadTable(Identifier ident, String version) throws NoSuchTableException {
-    TableRef ref = ref(ident);
-    return load(ref.atVersion(TableRef.version(ref, version)));
+    return load(ref(ident).atVersion(version));
   }
 
   @Override

@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.CreatableRelationProvider;
 import org.apache.spark.sql.sources.DataSourceRegister;
@@ -65,6 +66,7 @@ public final class IndexTablesProvider implements TableProvider, DataSourceRegis
       SQLContext context, SaveMode mode, scala.collection.immutable.Map<String, String> parameters, Dataset<Row> rows) {
     Map<String, String> options = options(parameters);
     WriteMode writeMode = WriteMode.of(mode);
+    refuseNarrowerOverwrites(mode, new CaseInsensitiveStringMap(options));
     Request request = Request.of("prepare_write", TableRef.of(options)).with("mode", writeMode.word());
     if (!PythonDoor.ask(request).get().get("skip").asBoolean()) {
       rows.write()
@@ -75,6 +77,17 @@ public final class IndexTablesProvider implements TableProvider, DataSourceRegis
           .save();
     }
     return new WrittenRelation(context, rows.schema());
+  }
+
+  /** Other sources would replace a part of the table; replacing all of it instead would lose the rest. */
+  private static void refuseNarrowerOverwrites(SaveMode mode, CaseInsensitiveStringMap options) {
+    String partitions =
+        options.getOrDefault("partitionOverwriteMode", SQLConf.get().partitionOverwriteMode().toString());
+    boolean isNarrower = options.containsKey("replaceWhere") || partitions.equalsIgnoreCase("dynamic");
+    if (mode == SaveMode.Overwrite && isNarrower) {
+      throw Failures.analysis(
+          "indextables overwrites whole tables; replaceWhere and partitionOverwriteMode=dynamic are not supported");
+    }
   }
 
   private Description describe(Map<String, String> options) {

@@ -24,7 +24,7 @@ class IndexTablesTable implements SupportsRead, SupportsMetadataColumns {
 
   @Override
   public String name() {
-    return "indextables.`" + ref.path() + "`";
+    return ref.name();
   }
 
   @Override

@@ -36,7 +36,7 @@ final class IndexTablesWriteBuilder implements WriteBuilder, SupportsTruncate {
             .with("schema", info.schema().json())
             .with("partition_by", partitionColumns == null ? Json.none() : Json.strings(partitionColumns));
     JsonNode plan = PythonDoor.ask(request).get();
-    Request write = Request.of("write", table).with("plan", plan.get("plan"));
+    Request write = request.with("command", "write").with("skip", plan.get("skip")).with("plan", plan.get("plan"));
     Write python = PythonDoor.write(info, write, mode == WriteMode.OVERWRITE);
     List<String> clustered = Json.strings(plan.get("partition_columns"));
     return new IndexTablesWrite(python, clustered);

@@ -22,8 +22,8 @@ final class SearchOperators {
   /** Words that end no operand: after one of these a {@code *} is not a multiplication, and the word no column. */
   private static final Set<String> NOT_OPERANDS =
       Set.of(
-          "SELECT", "DISTINCT", "WHERE", "AND", "OR", "NOT", "ON", "HAVING", "QUALIFY", "FILTER", "CASE", "WHEN", "THEN",
-          "ELSE", "BY", "AS", "FROM", "JOIN", "IN", "IS", "LIKE", "RLIKE", "BETWEEN", "EXISTS", "IF", "RETURN");
+          "SELECT", "DISTINCT", "WHERE", "AND", "OR", "NOT", "ON", "HAVING", "QUALIFY", "CASE", "WHEN", "THEN", "ELSE", "BY",
+          "AS", "FROM", "JOIN", "IN", "IS", "LIKE", "RLIKE", "BETWEEN");
 
   private final int[] sql;
   private final List<Word> words = new ArrayList<>();

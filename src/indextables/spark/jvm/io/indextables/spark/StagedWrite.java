@@ -34,7 +34,7 @@ final class StagedWrite implements StagedTable, SupportsWrite {
 
   @Override
   public String name() {
-    return "indextables.`" + ref.path() + "`";
+    return ref.name();
   }
 
   @Override

@@ -43,6 +43,11 @@ record TableRef(String path, Map<String, String> options, Long version, Long tim
         .withOptions(options);
   }
 
+  /** How plans and messages name the table. */
+  String name() {
+    return IndexTablesCatalog.NAME + ".`" + path + "`";
+  }
+
   TableRef withOptions(Map<String, String> more) {
     Map<String, String> merged = new TreeMap<>(options);
     more.forEach(
@@ -59,16 +64,12 @@ record TableRef(String path, Map<String, String> options, Long version, Long tim
     return new TableRef(path, options, pinned, null);
   }
 
-  TableRef atTimestamp(long micros) {
-    return new TableRef(path, options, null, micros);
+  TableRef atVersion(String text) {
+    return atVersion(version(text));
   }
 
-  static long version(TableRef ref, String text) {
-    Long parsed = version(text);
-    if (parsed == null) {
-      throw Failures.analysis("no version given for the table at " + ref.path);
-    }
-    return parsed;
+  TableRef atTimestamp(long micros) {
+    return new TableRef(path, options, null, micros);
   }
 
   private static Long version(String text) {

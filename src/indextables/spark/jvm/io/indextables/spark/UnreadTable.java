@@ -25,7 +25,7 @@ final class UnreadTable implements SupportsRead, SupportsMetadataColumns {
 
   @Override
   public String name() {
-    return "indextables.`" + ref.path() + "`";
+    return ref.name();
   }
 
   @Override

@@ -39,7 +39,7 @@ final class WriteTarget implements SupportsWrite {
 
   @Override
   public String name() {
-    return "indextables.`" + ref.path() + "`";
+    return ref.name();
   }
 
   @Override

@@ -1,0 +1,182 @@
+"""The Python end of the jar's calls, without a JVM: requests in, answers, readers and writers out."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+import indextables as it
+from indextables.spark import _configure, request
+from indextables.spark.source import ANSWER, IndexTablesDataSource
+
+SCHEMA = StructType([StructField("id", LongType()), StructField("message", StringType())])
+
+
+@pytest.fixture
+def path(tmp_path) -> str:
+    where = str(tmp_path / "table")
+    for start in (0, 10):
+        rows = pa.table(
+            {"id": range(start, start + 10), "message": [f"words {i}" for i in range(start, start + 10)]}
+        )
+        it.write(where, rows, text=["message"])
+    return where
+
+
+def source(command: str, path: str, **arguments: Any) -> IndexTablesDataSource:
+    fields = {"command": command, "path": path, "options": {}} | arguments
+    return IndexTablesDataSource({"__request": json.dumps(fields)})
+
+
+def ask(command: str, path: str, **arguments: Any) -> dict[str, Any]:
+    reply = source(command, path, **arguments).schema()
+    return json.loads(reply[ANSWER].metadata[ANSWER])
+
+
+def more_than_15() -> dict[str, Any]:
+    return {"op": ">", "args": [{"col": ["id"]}, {"lit": "15", "type": "bigint"}]}
+
+
+def scan(path: str, **arguments: Any) -> dict[str, Any]:
+    return {"version": 1, "columns": ["id"], "filters": [], "parallelism": 2} | arguments
+
+
+def ids(reader) -> list[int]:
+    batches = [batch for partition in reader.partitions() for batch in reader.read(partition)]
+    return sorted(value for batch in batches for value in batch.column(0).to_pylist())
+
+
+def test_describe_pins_a_version(path):
+    answer = ask("describe", path)
+    assert answer["version"] == 1
+    assert StructType.fromJson(json.loads(answer["schema"])) == SCHEMA
+    assert ask("describe", path, version=0)["version"] == 0
+
+
+def test_an_error_is_an_answer(path, tmp_path):
+    assert ask("describe", str(tmp_path / "none"))["error"]["kind"] == "TABLE_NOT_FOUND"
+    assert ask("describe", path, version=9)["error"]["kind"] == "VERSION_NOT_FOUND"
+    assert ask("describe", path, options={"spark.indextables.nonsense": "1"})["error"]["kind"] == "CONFIG"
+
+
+def test_pushdown_takes_what_it_understands_wholly(path):
+    opaque = {"opaque": "Cast"}
+    half = {"op": "AND", "args": [more_than_15(), {"op": "=", "args": [opaque, {"lit": "1", "type": "int"}]}]}
+    assert ask("pushdown", path, filters=[opaque, more_than_15(), half])["accepted"] == [1]
+
+
+def test_pushdown_refuses_a_search_that_does_not_fit(path):
+    search = {"udf": "textsearch", "args": [{"col": ["id"]}, {"lit": "x", "type": "string"}]}
+    assert ask("pushdown", path, filters=[search])["error"]["kind"] == "QUERY"
+
+
+def test_a_plan_too_large_to_carry_is_made_again(path, monkeypatch):
+    asked = scan(path, filters=[more_than_15()])
+    plan = ask("plan", path, **asked)
+    assert (plan["splits_total"], plan["splits_read"]) == (2, 1)
+    carried = source("scan", path, **asked, plan=plan["plan"]).reader(SCHEMA)
+    monkeypatch.setattr(request, "MAX_CARRIED_BYTES", 10)
+    assert ask("plan", path, **asked)["plan"] is None
+    again = source("scan", path, **asked, plan=None).reader(SCHEMA)
+    assert ids(carried) == ids(again) == [16, 17, 18, 19]
+
+
+def test_a_count_of_nothing_is_one_row_of_zero(path):
+    never = {"op": "=", "args": [{"col": ["id"]}, {"lit": "-1", "type": "bigint"}]}
+    reader = source("scan", path, **scan(path, filters=[never], aggregate="count", columns=["count"])).reader(
+        SCHEMA
+    )
+    assert ids(reader) == [0]
+
+
+def test_a_scan_of_no_columns_still_counts_its_rows(path):
+    reader = source("scan", path, **scan(path, columns=[])).reader(StructType([]))
+    assert sum(batch.num_rows for part in reader.partitions() for batch in reader.read(part)) == 20
+
+
+@pytest.mark.parametrize("limit", [10, 1 << 20])
+def test_a_write_is_planned_once_or_again_and_never_dropped(path, monkeypatch, limit):
+    monkeypatch.setattr(request, "MAX_CARRIED_BYTES", limit)
+    asked = {"mode": "append", "schema": SCHEMA.json(), "partition_by": None}
+    plan = ask("plan_write", path, **asked)
+    assert plan["skip"] is False
+    assert (plan["plan"] is None) == (limit == 10)
+    writer = source("write", path, **asked, plan=plan["plan"], skip=False).writer(SCHEMA, overwrite=False)
+    message = writer.write(iter([pa.record_batch({"id": [99], "message": ["words"]})]))
+    writer.commit([message])
+    assert it.open(path).count() == 21
+
+
+def test_ignore_on_an_existing_table_writes_nothing(path):
+    asked = {"mode": "ignore", "schema": SCHEMA.json(), "partition_by": None}
+    assert ask("prepare_write", path, mode="ignore") == {"skip": True}
+    plan = ask("plan_write", path, **asked)
+    writer = source("write", path, **asked, plan=plan["plan"], skip=plan["skip"]).writer(
+        SCHEMA, overwrite=False
+    )
+    writer.commit([writer.write(iter([pa.record_batch({"id": [99], "message": ["words"]})]))])
+    assert it.open(path).version == 1
+
+
+def test_abort_deletes_only_when_no_commit_can_have_been_tried(path, tmp_path):
+    asked = {"mode": "append", "schema": SCHEMA.json(), "partition_by": None}
+    plan = ask("plan_write", path, **asked)["plan"]
+    writer = source("write", path, **asked, plan=plan, skip=False).writer(SCHEMA, overwrite=False)
+    message = writer.write(iter([pa.record_batch({"id": [99], "message": ["words"]})]))
+    stored = len(list(tmp_path.rglob("*.split")))
+    writer.abort([message])
+    assert len(list(tmp_path.rglob("*.split"))) == stored
+    writer.abort([message, None])
+    assert len(list(tmp_path.rglob("*.split"))) == stored - 1
+
+
+class FakeBuilder:
+    """What `configure` needs of Spark's builder."""
+
+    def __init__(self, **options: str) -> None:
+        self._options = {key.replace("_", "."): value for key, value in options.items()}
+
+    def config(self, key: str, value: str) -> FakeBuilder:
+        self._options[key] = value
+        return self
+
+
+@pytest.fixture
+def environment(monkeypatch):
+    for name in ("PYSPARK_PYTHON", "PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE", "SPARK_API_MODE", "MASTER"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    return monkeypatch
+
+
+def test_configure_adds_to_the_jars_that_are_there(environment):
+    options = _configure.configure(FakeBuilder(spark_jars="/other.jar"))._options
+    assert options["spark.jars"] == f"/other.jar,{_configure.JAR}"
+    assert options["spark.sql.catalog.indextables"] == _configure.CATALOG
+    assert options["spark.sql.execution.arrow.maxRecordsPerBatch"] == "65536"
+
+
+def test_configure_keeps_what_the_user_chose(environment):
+    builder = FakeBuilder()
+    builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
+    twice = _configure.configure(_configure.configure(builder))._options
+    assert twice["spark.sql.execution.arrow.maxRecordsPerBatch"] == "100"
+    assert twice["spark.jars"] == str(_configure.JAR)
+
+
+def test_a_local_connect_server_is_started_with_the_jar(environment):
+    options = _configure.configure(FakeBuilder(spark_remote="local[2]"))._options
+    assert "spark.jars" not in options
+    assert os.environ["PYSPARK_SUBMIT_ARGS"] == f"--jars {_configure.JAR} pyspark-shell"
+
+
+def test_a_missing_jar_says_what_to_run(environment, tmp_path):
+    environment.setattr(_configure, "JAR", tmp_path / "none.jar")
+    with pytest.raises(it.IndexTablesError, match="run `make setup` or `python tools/build_jar.py`"):
+        _configure.configure(FakeBuilder())
+    assert _configure.configure(FakeBuilder(spark_remote="sc://elsewhere")) is not None
