@@ -28,12 +28,14 @@ from indextables.predicates.tree import (
 class Bounds:
     """Every non-null value of a column lies between `low` and `high`; None is no bound.
 
-    `high_is_prefix`: the true maximum may go on after the characters of `high`.
+    `high_is_prefix`: the true maximum may go on after the characters of `high`. `nan_above`: NaN, which sorts above
+    all numbers, may be there as well.
     """
 
     low: Value | None = None
     high: Value | None = None
     high_is_prefix: bool = False
+    nan_above: bool = False
 
     def excludes_below(self, value: Value) -> bool:
         """No value of the column is as low as `value`: `value` < low."""
@@ -46,9 +48,6 @@ class Bounds:
         if self.high_is_prefix and isinstance(value, str) and isinstance(self.high, str):
             return value[: len(self.high)] > self.high
         return self.high < value  # type: ignore[operator]
-
-    def is_exactly(self, value: Value) -> bool:
-        return not self.high_is_prefix and self.low == value == self.high
 
 
 def may_match(predicate: Predicate, bounds: Callable[[str], Bounds | None]) -> bool:
@@ -93,6 +92,8 @@ def _compare_may_match(op: str, value: Value | None, known: Bounds | None) -> bo
             return not (known.excludes_below(value) or _equal(known.low, value))
         case "<=":
             return not known.excludes_below(value)
+        case ">" | ">=" if known.nan_above:
+            return True
         case ">":
             above = known.excludes_above(value) or (not known.high_is_prefix and _equal(known.high, value))
             return not above

@@ -19,6 +19,7 @@ from indextables.schema.partitions import (
     partition_path,
     unescape,
 )
+from indextables.schema.registry import own_refs, typemap_of
 from indextables.schema.types import ARROW_TYPES, RESERVED_COLUMNS, Field, TableSchema
 
 __all__ = [
@@ -38,7 +39,9 @@ __all__ = [
     "escape",
     "mapping_hash",
     "micros",
+    "own_refs",
     "partition_path",
     "resolve_typemap",
+    "typemap_of",
     "unescape",
 ]

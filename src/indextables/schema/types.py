@@ -40,7 +40,11 @@ RESERVED_COLUMNS: Final = frozenset({"_score", "_snippet", "_indexall"})
 
 @dataclass(frozen=True)
 class Field:
-    """One column. `type` is Spark's name for it."""
+    """One column. `type` is Spark's name for it, or its JSON where Spark has no name.
+
+    Columns of tables that others wrote may have a type that is not among `ARROW_TYPES`: they can be named and left
+    out, and asking for their `arrow_type` is the error.
+    """
 
     name: str
     type: str
@@ -48,6 +52,8 @@ class Field:
 
     @property
     def arrow_type(self) -> pa.DataType:
+        if self.type not in ARROW_TYPES:
+            raise SchemaError(_unsupported(self.name, self.type))
         return ARROW_TYPES[self.type]
 
 
@@ -111,12 +117,27 @@ class TableSchema:
     def to_json(self) -> str:
         """Spark's schema JSON, as `metaData.schemaString` holds it."""
         columns = [
-            {"name": c.name, "type": c.type, "nullable": True, "metadata": c.metadata} for c in self.fields
+            {"name": c.name, "type": _type_json(c.type), "nullable": True, "metadata": c.metadata}
+            for c in self.fields
         ]
         return orjson.dumps({"type": "struct", "fields": columns}).decode()
 
     @classmethod
     def from_json(cls, text: str) -> TableSchema:
+        """The schema of rows to be written: SchemaError for a type that a table cannot hold."""
+        schema = cls.of_table(text)
+        for column in schema:
+            _ = column.arrow_type
+        return schema
+
+    @classmethod
+    def of_table(cls, text: str) -> TableSchema:
+        """The schema of a table that is there, whatever types its writer knew.
+
+        >>> made = '{"type":"struct","fields":[{"name":"n","type":"long"},{"name":"d","type":"decimal(9,2)"}]}'
+        >>> TableSchema.of_table(made).field("n").arrow_type
+        DataType(int64)
+        """
         try:
             columns = orjson.loads(text)["fields"]
             return cls(tuple(_field_from_json(column) for column in columns))
@@ -129,9 +150,13 @@ class TableSchema:
 
 
 def _field_from_json(column: dict[str, Any]) -> Field:
-    if not isinstance(column["type"], str) or column["type"] not in ARROW_TYPES:
-        raise SchemaError(_unsupported(column["name"], column["type"]))
-    return Field(column["name"], column["type"], column.get("metadata") or {})
+    kind = column["type"]
+    text = kind if isinstance(kind, str) else orjson.dumps(kind).decode()
+    return Field(column["name"], text, column.get("metadata") or {})
+
+
+def _type_json(kind: str) -> Any:
+    return orjson.loads(kind) if kind.startswith("{") else kind
 
 
 def _spark_type(column: pa.Field) -> str:

@@ -11,29 +11,30 @@ import contextlib
 import errno
 import hashlib
 import os
-import re
 import shutil
 import tempfile
 import threading
 import time
 import uuid
-import zlib
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import tantivy
 
 from indextables.config import Settings, keys
-from indextables.split.bundle import Bundle, Member
+from indextables.split.bundle import Bundle
+from indextables.split.extract import extract_members
 
-_INDEX_MEMBER: Final = re.compile(r"meta\.json|\.managed\.json|[0-9a-f]{32}\.[a-z0-9.]+")
 _MARKER: Final = ".used"  # its time of change is when the entry was last used; it holds the size of the entry
-_WINDOW_BYTES: Final = 32 << 20
 _STALE_SECONDS: Final = 3600
 _MAX_OPEN: Final = 32
 _OPEN_TRIES: Final = 3
+
+Fill: TypeAlias = Callable[[Path], int]
+"""Puts the files of an index into an empty directory and says how many bytes they are."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,19 @@ os.register_at_fork(after_in_child=_open.clear)
 
 def open_index(bundle: Bundle, settings: Settings) -> OpenIndex:
     """The index of a split, from memory, from the disk cache, or extracted and checked now."""
-    name = entry_name(bundle)
+    return open_cached(
+        entry_name(bundle), bundle, lambda directory: extract_members(bundle, directory), settings
+    )
+
+
+def open_cached(name: str, bundle: Bundle, fill: Fill, settings: Settings) -> OpenIndex:
+    """The index of that name, filled now if neither memory nor disk has it; `bundle` is what it comes from."""
     with _lock:
         found = _open.get(name)
         if found is not None:
             _open.move_to_end(name)
             return found
-    opened = _open_from(IndexCache.of(settings), bundle, name)
+    opened = _open_from(IndexCache.of(settings), name, bundle, fill)
     with _lock:
         _open[name] = opened
         while len(_open) > _MAX_OPEN:
@@ -81,13 +88,13 @@ class IndexCache:
         root = Path(chosen) if chosen else Path(tempfile.gettempdir()) / f"indextables-cache-{os.getuid()}"
         return cls(root, settings.get(keys.CACHE_MAX_SIZE))
 
-    def entry(self, bundle: Bundle, name: str) -> Path:
-        """The directory of a split's index, extracted if it is not there."""
+    def entry(self, name: str, fill: Fill) -> Path:
+        """The directory of an index, filled if it is not there."""
         path = self.root / name
         try:
             os.utime(path / _MARKER)
         except FileNotFoundError:
-            self._extract(bundle, path)
+            self._fill(path, fill)
             self._evict(spare=name)
         return path
 
@@ -98,12 +105,12 @@ class IndexCache:
             (self.root / name).rename(doomed)
         shutil.rmtree(doomed, ignore_errors=True)
 
-    def _extract(self, bundle: Bundle, path: Path) -> None:
+    def _fill(self, path: Path, fill: Fill) -> None:
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         building = self.root / f".new-{uuid.uuid4().hex}"
         building.mkdir()
         try:
-            size = _extract_members(bundle, building)
+            size = fill(building)
             (building / _MARKER).write_text(str(size))
             try:
                 building.rename(path)
@@ -132,9 +139,9 @@ class IndexCache:
                 excess -= size
 
 
-def _open_from(cache: IndexCache, bundle: Bundle, name: str) -> OpenIndex:
+def _open_from(cache: IndexCache, name: str, bundle: Bundle, fill: Fill) -> OpenIndex:
     for _ in range(_OPEN_TRIES):
-        path = cache.entry(bundle, name)
+        path = cache.entry(name, fill)
         try:
             return _opened(path)
         except (ValueError, OSError):
@@ -142,7 +149,7 @@ def _open_from(cache: IndexCache, bundle: Bundle, name: str) -> OpenIndex:
             cache.drop(name)
     # Others evict faster than this process opens: a copy of its own, which needs no name once it is open.
     with tempfile.TemporaryDirectory(prefix=".own-", dir=cache.root) as own:
-        _extract_members(bundle, Path(own))
+        fill(Path(own))
         try:
             return _opened(Path(own))
         except (ValueError, OSError) as reason:
@@ -152,46 +159,3 @@ def _open_from(cache: IndexCache, bundle: Bundle, name: str) -> OpenIndex:
 def _opened(path: Path) -> OpenIndex:
     index = tantivy.Index.open(str(path))
     return OpenIndex(index, index.searcher())
-
-
-def _extract_members(bundle: Bundle, directory: Path) -> int:
-    members = sorted(
-        (member for member in bundle.members.values() if _INDEX_MEMBER.fullmatch(member.name)),
-        key=lambda member: member.offset,
-    )
-    if not members:
-        raise bundle.damaged("it has no index")
-    window = _Window(bundle, members[-1].offset + members[-1].length)
-    for member in members:
-        _extract_member(bundle, member, window, directory / member.name)
-    return sum(member.length for member in members)
-
-
-def _extract_member(bundle: Bundle, member: Member, window: _Window, target: Path) -> None:
-    crc, done = 0, 0
-    with target.open("wb") as out:
-        while done < member.length:
-            piece = window.read(member.offset + done, member.length - done)
-            out.write(piece)
-            crc = zlib.crc32(piece, crc)
-            done += len(piece)
-    if member.crc32 is not None and crc != member.crc32:
-        raise bundle.damaged(f"the checksum of {member.name!r} is wrong")
-
-
-class _Window:
-    """Reads ahead: the members of an index lie side by side, and a store answers few large requests best."""
-
-    def __init__(self, bundle: Bundle, end: int) -> None:
-        self._bundle = bundle
-        self._end = end
-        self._start = 0
-        self._data = memoryview(b"")
-
-    def read(self, offset: int, length: int) -> memoryview:
-        """Bytes from `offset`: up to `length` of them, at least one."""
-        at = offset - self._start
-        if not 0 <= at < len(self._data):
-            fetched = self._bundle.range(offset, min(_WINDOW_BYTES, self._end - offset))
-            self._start, self._data, at = offset, memoryview(fetched), 0
-        return self._data[at : at + length]

@@ -2,20 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import Protocol
+
+import pyarrow as pa
 
 from indextables.columns import Manifest
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, SchemaError
+from indextables.predicates import Predicate
 from indextables.schema import Field, FieldMapping, TableSchema
 from indextables.split.bundle import Bundle
 from indextables.split.cache import open_index
 from indextables.split.members import MANIFEST, MAPPING
-from indextables.split.rows import RowStore
+from indextables.split.plan import Plan, plan
+from indextables.split.rows import RowIds, RowStore, Window
 from indextables.split.search import IndexSearch
 
 
+class Rows(Protocol):
+    """The rows of a split by ordinal, however they are kept. A group is what can be read at once."""
+
+    def windows(self, wanted: RowIds | None, predicate: Predicate, /) -> Iterator[Window]:
+        """Every group that holds a wanted row for which the predicate may be TRUE; None wants all."""
+
+    def row_ids(self, groups: Sequence[int]) -> RowIds:
+        """The rows of these groups, in the order in which `read` gives them."""
+
+    def read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.RecordBatch: ...
+
+    def fetch(self, rows: RowIds, columns: Sequence[str]) -> pa.RecordBatch:
+        """Just these rows, ascending."""
+
+
+class Contents(Protocol):
+    """What reading needs of a split, whoever wrote it."""
+
+    mapping: FieldMapping
+    schema: TableSchema
+    num_rows: int
+
+    @property
+    def rows(self) -> Rows: ...
+
+    @property
+    def search(self) -> IndexSearch: ...
+
+    def plan(self, predicate: Predicate, *, counting: bool = False) -> Plan:
+        """Which part of the predicate its index decides."""
+
+    def close(self) -> None:
+        """Let go of what is held open."""
+
+
 class SplitContents:
+    """The inside of a split of ours."""
+
     def __init__(self, bundle: Bundle, settings: Settings) -> None:
         self._bundle = bundle
         self._settings = settings
@@ -32,6 +75,9 @@ class SplitContents:
     @cached_property
     def search(self) -> IndexSearch:
         return IndexSearch(open_index(self._bundle, self._settings), self.mapping, self._bundle)
+
+    def plan(self, predicate: Predicate, *, counting: bool = False) -> Plan:
+        return plan(predicate, self.mapping, counting=counting)
 
     def close(self) -> None:
         self.__dict__.pop("search", None)

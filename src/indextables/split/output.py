@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from indextables.predicates import TRUE, Predicate, TextQuery, columns_of, evaluate
 from indextables.schema import TableSchema
-from indextables.split.contents import SplitContents
+from indextables.split.contents import Contents
 from indextables.split.plan import Plan
 from indextables.split.rows import RowIds, Window, empty_batch
 from indextables.split.search import Scores
@@ -38,7 +38,7 @@ class RowRequest:
 class ScoreBook:
     """The scores of rows: the sum over the text queries that a row satisfies."""
 
-    def __init__(self, contents: SplitContents, scoring: list[TextQuery]) -> None:
+    def __init__(self, contents: Contents, scoring: list[TextQuery]) -> None:
         self._contents = contents
         self._scoring = scoring
         self._known: tuple[RowIds, Scores] | None = None
@@ -70,7 +70,7 @@ class ScoreBook:
 class Output:
     """Turns windows of row groups into the batches that were asked for."""
 
-    def __init__(self, contents: SplitContents, request: RowRequest, scoring: list[TextQuery]) -> None:
+    def __init__(self, contents: Contents, request: RowRequest, scoring: list[TextQuery]) -> None:
         self._contents = contents
         self._request = request
         self._scoring = scoring

@@ -12,31 +12,44 @@ import pyarrow as pa
 from indextables.config import Settings
 from indextables.errors import CorruptTableError
 from indextables.predicates import TRUE, Constant, Predicate, TextQuery
+from indextables.schema import FieldMapping, TableSchema
 from indextables.split.bundle import open_bundle
-from indextables.split.contents import SplitContents
+from indextables.split.contents import Contents, SplitContents
+from indextables.split.foreign import ForeignContents, is_foreign
 from indextables.split.members import MANIFEST, MAPPING
 from indextables.split.output import SCORE, Output, RowRequest
-from indextables.split.plan import Plan, plan, positive_text_queries
+from indextables.split.plan import Plan, positive_text_queries
 from indextables.split.rows import RowIds
 from indextables.storage import Store
 
 
 def open_split(
-    store: Store, key: str, size: int | None = None, *, settings: Settings | None = None
+    store: Store,
+    key: str,
+    size: int | None = None,
+    *,
+    settings: Settings | None = None,
+    schema: TableSchema | None = None,
+    mapping: FieldMapping | None = None,
 ) -> SplitReader:
-    """Open a split by its last bytes; nothing else is read until rows are asked for."""
+    """Open a split by its last bytes; nothing else is read until rows are asked for.
+
+    `mapping`, or at least `schema`, says what the table's columns are, the partition columns left out. Splits of ours
+    know that themselves; those of other writers keep less, and are read as the table says.
+    """
     bundle = open_bundle(store, key, size)
-    if MAPPING not in bundle.members or MANIFEST not in bundle.members:
-        raise CorruptTableError(
-            f"{bundle.name} was written by another program (it has no {MANIFEST}); this release reads its own splits"
-        )
-    return SplitReader(SplitContents(bundle, settings or Settings()))
+    chosen = settings or Settings()
+    if MAPPING in bundle.members and MANIFEST in bundle.members:
+        return SplitReader(SplitContents(bundle, chosen))
+    if is_foreign(bundle):
+        return SplitReader(ForeignContents(bundle, chosen, schema, mapping))
+    raise CorruptTableError(f"{bundle.name} has neither a {MANIFEST} nor an index: it is no split of a table")
 
 
 class SplitReader:
     """An open split. A context manager: what it holds open is let go at the end."""
 
-    def __init__(self, contents: SplitContents) -> None:
+    def __init__(self, contents: Contents) -> None:
         self._contents = contents
         self.mapping = contents.mapping
         self.schema = contents.schema
@@ -54,7 +67,7 @@ class SplitReader:
         """How many rows match: from the footer or the index alone where they can tell."""
         if isinstance(predicate, Constant):
             return self.num_rows if predicate.value else 0
-        planned = plan(predicate, self.mapping, counting=True)
+        planned = self._contents.plan(predicate, counting=True)
         if planned.indexed and planned.residual == TRUE:
             return self._contents.search.count(
                 self._contents.search.conjunction(planned.indexed, scored=False)
@@ -66,7 +79,7 @@ class SplitReader:
         if request.limit == 0 or request.top == 0 or self.num_rows == 0:
             return
         scoring = positive_text_queries(request.predicate)
-        planned = plan(request.predicate, self.mapping)
+        planned = self._contents.plan(request.predicate)
         if request.top is not None and scoring:
             yield from self._best(request, planned, scoring)
         else:

@@ -1,35 +1,75 @@
-"""Min/max texts of the log as typed bounds. A text that does not read as its column's type bounds nothing."""
+"""Min/max texts of the log as typed bounds. A text that does not read as its column's type bounds nothing.
+
+Our own writers round a cut maximum up and leave out columns with a NaN. What others leave is weaker, and a file is
+pruned only by what all of their releases agree on:
+
+- strings are cut to a length that is configured, minimum and maximum alike: any maximum may be the beginning of the
+  true one. Some releases compare by UTF-16 units, in which characters beyond U+FFFF come before U+E000;
+- the maximum of floats does not count NaN;
+- dates come in ISO form from some and as microseconds from others;
+- where the first releases could not compare, as with timestamps, minimum and maximum are both the first value.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
+
+import numpy as np
 
 from indextables.predicates import Bounds, Value
 from indextables.schema import Field
 from indextables.schema.types import FLOAT_TYPES, INTEGER_TYPES
 
 CUT_LENGTH: Final = 32
-"""Other writers cut maxima to this many characters without rounding up: from here on a maximum is a prefix."""
+"""The length to which other writers cut unless they are told otherwise."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY_MICROS: Final = 86_400_000_000
+_INTEGER: Final = re.compile(r"-?[0-9]+")
+_HALF_CHARACTER: Final = "?\N{REPLACEMENT CHARACTER}"
+"""What a character beyond U+FFFF may leave behind when it is cut in two."""
+
+_BEYOND_16_BITS: Final = re.compile("[\U00010000-\U0010ffff]")
+_ABOVE_SURROGATES: Final = re.compile("[\ue000-\uffff]")
 
 
 def bounds_of(
-    column: Field, min_values: Mapping[str, str] | None, max_values: Mapping[str, str] | None
+    column: Field,
+    min_values: Mapping[str, str] | None,
+    max_values: Mapping[str, str] | None,
+    *,
+    ours: bool = False,
 ) -> Bounds | None:
-    """What a file's statistics say of one column, or None when they say nothing.
+    """What a file's statistics say of one column, or None when they say nothing. `ours`: it is known that we wrote it.
 
-    >>> bounds_of(Field("n", "long"), {"n": "3"}, {"n": "7"})
-    Bounds(low=3, high=7, high_is_prefix=False)
+    >>> bounds_of(Field("n", "long"), {"n": "3"}, {"n": "7"}, ours=True)
+    Bounds(low=3, high=7, high_is_prefix=False, nan_above=False)
     """
     low = _typed((min_values or {}).get(column.name), column.type)
     high = _typed((max_values or {}).get(column.name), column.type)
+    if not ours:
+        return _weaker(low, high, column.type)
     if low is None and high is None:
         return None
     return Bounds(low, high, high_is_prefix=isinstance(high, str) and len(high) >= CUT_LENGTH)
+
+
+def _weaker(low: Value | None, high: Value | None, kind: str) -> Bounds | None:
+    if kind == "timestamp" and low == high:
+        return None
+    if isinstance(low, str):
+        low = low.rstrip(_HALF_CHARACTER)
+        low = None if _BEYOND_16_BITS.search(low) else low
+    if isinstance(high, str):
+        high = high.rstrip(_HALF_CHARACTER)
+        high = None if _ABOVE_SURROGATES.search(high) else high
+    if low is None and high is None:
+        return None
+    return Bounds(low, high, high_is_prefix=isinstance(high, str), nan_above=kind in FLOAT_TYPES)
 
 
 def _typed(text: str | None, kind: str) -> Value | None:
@@ -41,14 +81,27 @@ def _typed(text: str | None, kind: str) -> Value | None:
         if kind in INTEGER_TYPES:
             return int(text)
         if kind in FLOAT_TYPES:
-            number = float(text)
-            return None if math.isnan(number) else number
+            return _number(text, kind)
         if kind == "boolean":
             return {"true": True, "false": False}[text.lower()]
         if kind == "date":
-            return date.fromisoformat(text)
+            return _date(text)
         if kind == "timestamp":
             return _EPOCH + timedelta(microseconds=int(text))
     except (ValueError, KeyError, OverflowError):
         return None
     return None
+
+
+def _number(text: str, kind: str) -> float | None:
+    with np.errstate(over="ignore"):
+        # The shortest decimal of a 32-bit float is not its value as a 64-bit one.
+        number = float(np.float32(text)) if kind == "float" else float(text)
+    return None if math.isnan(number) else number
+
+
+def _date(text: str) -> date | None:
+    if not _INTEGER.fullmatch(text):
+        return date.fromisoformat(text)
+    days, rest = divmod(int(text), _DAY_MICROS)
+    return None if rest else (_EPOCH + timedelta(days=days)).date()

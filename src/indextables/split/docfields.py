@@ -1,0 +1,149 @@
+"""The fields of an index that stores its documents, and their values in the types of a table.
+
+Other writers keep a row as a stored document. Their index knows fewer types than a table has: every integer is a
+64-bit one, dates and timestamps are both moments, and an address came in as text. So the table's schema decides, and
+a field that cannot be what the table says is refused when it is asked for, not before: the others can still be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import IPv6Address
+from typing import Any, Final
+
+import pyarrow as pa
+
+from indextables.errors import SchemaError
+from indextables.schema import Field, FieldMapping, TableSchema
+from indextables.schema.types import INTEGER_TYPES
+
+Meta = Mapping[str, Any]
+
+_HOLDS: Final[dict[str, frozenset[str]]] = {
+    "text": frozenset({"string"}),
+    "ip_addr": frozenset({"string"}),
+    "i64": INTEGER_TYPES,
+    "u64": INTEGER_TYPES,
+    "f64": frozenset({"float", "double"}),
+    "bool": frozenset({"boolean"}),
+    "date": frozenset({"date", "timestamp"}),
+    "bytes": frozenset({"binary"}),
+}
+"""Tantivy's types, and the types of columns that are stored as each."""
+
+_WIDEST: Final = {
+    "text": "string",
+    "ip_addr": "string",
+    "i64": "long",
+    "u64": "long",
+    "f64": "double",
+    "bool": "boolean",
+    "date": "timestamp",
+    "bytes": "binary",
+}
+"""What a field is read as when no table says."""
+
+
+@dataclass(frozen=True)
+class StoredField:
+    """One field of the index. `is_tokenised` only says something of text."""
+
+    name: str
+    type: str
+    is_stored: bool
+    is_tokenised: bool
+
+
+def stored_fields(meta: Meta) -> tuple[StoredField, ...]:
+    """The fields by the index's own `meta.json`. KeyError or TypeError if it is not one."""
+    return tuple(_stored_field(document) for document in meta["schema"])
+
+
+def _stored_field(document: Meta) -> StoredField:
+    options = document["options"]
+    indexing = options.get("indexing") if document["type"] == "text" else None
+    # Text without a tokenizer's name has the default one; text that is not indexed has no words at all.
+    tokenised = indexing is not None and indexing.get("tokenizer", "default") != "raw"
+    return StoredField(document["name"], document["type"], bool(options.get("stored")), tokenised)
+
+
+@dataclass(frozen=True)
+class DocumentFields:
+    """The columns of a table over the fields of one index."""
+
+    schema: TableSchema
+    fields: tuple[StoredField, ...]
+
+    @classmethod
+    def of(cls, fields: tuple[StoredField, ...], schema: TableSchema | None) -> DocumentFields:
+        if schema is None:
+            schema = TableSchema(tuple(Field(f.name, _WIDEST.get(f.type, f.type)) for f in fields))
+        return cls(schema, fields)
+
+    def stored(self, column: Field) -> StoredField | None:
+        """The field of a column, or None when the index has none: the column is younger than the split."""
+        same = [field for field in self.fields if field.name == column.name]
+        alike = [field for field in self.fields if field.name.lower() == column.name.lower()]
+        return next(iter(same or alike), None)
+
+    def refusal(self, column: Field) -> str | None:
+        """Why the column cannot be read, or None if it can."""
+        field = self.stored(column)
+        if field is None:
+            return None
+        if column.type not in _HOLDS.get(field.type, frozenset()):
+            return f"it is {column.type} in the table and a field of type {field.type} in the split"
+        if not field.is_stored:
+            return "it was indexed without being stored, so its values are gone"
+        return None
+
+    def mapping(self, table: FieldMapping | None = None) -> FieldMapping:
+        """How the columns that can be read are indexed: as `table` says, else as the split's writer did."""
+        readable = TableSchema(tuple(column for column in self.schema if self.refusal(column) is None))
+        if table is not None:
+            return FieldMapping(tuple(mapped for mapped in table.fields if mapped.name in readable.names))
+        tokenised = {
+            column.name: "text"
+            for column in readable
+            if (field := self.stored(column)) is not None and field.type == "text" and field.is_tokenised
+        }
+        return FieldMapping.of(readable, (), tokenised)
+
+    def column(self, name: str, documents: list[dict[str, list[Any]]]) -> pa.Array:
+        """The values of a column in these documents; SchemaError when they cannot be had."""
+        column = self.schema.field(name)
+        if reason := self.refusal(column):
+            raise SchemaError(f"column {column.name!r} cannot be read: {reason}; leave it out")
+        field = self.stored(column)
+        if field is None:
+            return pa.nulls(len(documents), column.arrow_type)
+        values = [_only(document.get(field.name), column) for document in documents]
+        if field.type == "ip_addr":
+            values = [None if value is None else _address(value) for value in values]
+        elif column.type == "date":
+            values = [None if value is None else value.date() for value in values]
+        try:
+            if column.type == "float":
+                return pa.array(values, pa.float64()).cast(pa.float32(), safe=False)
+            return pa.array(values, column.arrow_type)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as problem:
+            raise SchemaError(f"column {name!r} has a value that is no {column.type}: {problem}") from problem
+
+
+def _only(values: list[Any] | None, column: Field) -> Any:
+    if not values:
+        return None
+    if len(values) > 1:
+        raise SchemaError(f"column {column.name!r} has {len(values)} values in one row; a column holds one")
+    return values[0]
+
+
+def _address(text: str) -> str:
+    """An address as it was written: the index keeps those of four numbers inside longer ones.
+
+    >>> _address("::ffff:10.0.0.3"), _address("2001:db8::1")
+    ('10.0.0.3', '2001:db8::1')
+    """
+    short = IPv6Address(text).ipv4_mapped if ":" in text else None
+    return text if short is None else str(short)
