@@ -14,6 +14,7 @@ from indextables.log.actions import (
 from indextables.log.changes import Append, Change, DropPartitions, MergeGroup, MergeSplits, Overwrite
 from indextables.log.codec import decode_version, encode_version
 from indextables.log.commit import Committed, commit
+from indextables.log.compatibility import adopted
 from indextables.log.history import HistoryEntry, Summary, history
 from indextables.log.layout import LOG_DIRECTORY, split_key, version_key
 from indextables.log.loading import VersionGapWarning, load_snapshot, refresh
@@ -43,6 +44,7 @@ __all__ = [
     "Txn",
     "UnknownAction",
     "VersionGapWarning",
+    "adopted",
     "commit",
     "decode_version",
     "encode_version",

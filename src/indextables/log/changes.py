@@ -102,7 +102,7 @@ class Overwrite:
         if _is_done(self.txn, current):
             return []
         metadata: list[Metadata]
-        if mismatch(self.metadata, current.metadata) is None:
+        if mismatch(self.metadata, current) is None:
             metadata = registered(current.metadata, self.metadata, self.adds)
         else:
             if self.replaces is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -11,7 +11,7 @@ from indextables.errors import CorruptTableError
 from indextables.log.actions import Action, AddFile, CommitInfo, Metadata, Protocol, RemoveFile, Txn
 from indextables.log.layout import split_key
 from indextables.log.protocol import check_readable
-from indextables.schema import TYPEMAP_PREFIX, FieldMapping, TableSchema
+from indextables.schema import REGISTRY_PREFIX, FieldMapping, TableSchema, typemap_of
 
 _LEGACY: Final = Protocol(1, 1)
 
@@ -45,7 +45,7 @@ class Snapshot:
 
     @cached_property
     def schema(self) -> TableSchema:
-        return TableSchema.from_json(self.metadata.schema_string)
+        return TableSchema.of_table(self.metadata.schema_string)
 
     @property
     def partition_columns(self) -> tuple[str, ...]:
@@ -53,18 +53,20 @@ class Snapshot:
 
     @cached_property
     def mapping(self) -> FieldMapping:
-        return mapping_of(self.metadata)
+        return mapping_of(self.metadata, self._mapping_of_a_file)
+
+    def _mapping_of_a_file(self) -> str | None:
+        file = next(iter(self.files.values()), None)
+        if file is None or file.doc_mapping_json is not None:
+            return None if file is None else file.doc_mapping_json
+        return self.metadata.configuration.get(f"{REGISTRY_PREFIX}{file.doc_mapping_ref}")
 
 
-def mapping_of(metadata: Metadata) -> FieldMapping:
-    """How the table's columns are indexed, by the choices recorded in its configuration."""
-    schema = TableSchema.from_json(metadata.schema_string)
-    chosen = {
-        key.removeprefix(TYPEMAP_PREFIX): kind
-        for key, kind in metadata.configuration.items()
-        if key.startswith(TYPEMAP_PREFIX)
-    }
-    return FieldMapping.of(schema, metadata.partition_columns, chosen)
+def mapping_of(metadata: Metadata, of_a_file: Callable[[], str | None] = lambda: None) -> FieldMapping:
+    """How the table's columns are indexed, by what its configuration records or, failing that, one of its files."""
+    schema = TableSchema.of_table(metadata.schema_string)
+    columns = metadata.partition_columns
+    return FieldMapping.of(schema, columns, typemap_of(metadata.configuration, schema, columns, of_a_file))
 
 
 @dataclass(frozen=True)

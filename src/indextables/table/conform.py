@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from indextables.errors import ConfigError, SchemaError
 from indextables.log import Snapshot
-from indextables.schema import TYPEMAP_PREFIX, TableSchema, resolve_typemap
+from indextables.schema import TableSchema, resolve_typemap
 
 _WIDENS_TO: Final[dict[str, frozenset[str]]] = {
     "byte": frozenset({"short", "integer", "long"}),
@@ -37,7 +37,8 @@ def check_appendable(
             f"{_listed(tuple(partition_by))}; leave the partitioning out, or overwrite the table"
         )
     for name, kind in resolve_typemap(base.schema, base.partition_columns, typemap).items():
-        stored = base.metadata.configuration.get(TYPEMAP_PREFIX + name, "string")
+        mapped = base.mapping.get(name)
+        stored = "string" if mapped is None else mapped.kind  # partition columns are not in the mapping
         if stored != kind:
             raise ConfigError(
                 f"column {name!r} is indexed as {stored} in this table and the write says {kind}; "

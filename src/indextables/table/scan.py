@@ -24,8 +24,8 @@ from indextables.predicates import (
     may_match,
     text_queries,
 )
-from indextables.schema import TableSchema, decode_value
-from indextables.split import RowRequest, check_text_query, open_split
+from indextables.schema import FieldMapping, TableSchema, decode_value, own_refs
+from indextables.split import RowRequest, SplitReader, check_text_query, open_split
 from indextables.stats import bounds_of
 from indextables.storage import open_store
 
@@ -71,6 +71,7 @@ class ScanTask:
     uri: str
     options: dict[str, str]
     schema: TableSchema
+    mapping: FieldMapping
     request: ScanRequest
     splits: tuple[SplitRef, ...]
 
@@ -108,11 +109,12 @@ class Candidate(NamedTuple):
 def matching_files(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:
     """The live files that can hold a row for which the predicate is TRUE."""
     columns = [snapshot.schema.field(name) for name in snapshot.partition_columns]
+    own = own_refs(snapshot.metadata.configuration)
     found = []
     for key, file in snapshot.files.items():
         known = {c.name: decode_value(file.partition_values.get(c.name), c.type) for c in columns}
         rest = bind(predicate, known)
-        if may_match(rest, _bounds(snapshot.schema, file)):
+        if may_match(rest, _bounds(snapshot.schema, file, ours=file.doc_mapping_ref in own)):
             found.append(Candidate(key, file, known))
     return found
 
@@ -131,7 +133,8 @@ def plan_scan(
     slots = max(parallelism, math.ceil(total / TASK_BYTES))
     options = dict(settings)
     tasks = tuple(
-        ScanTask(uri, options, snapshot.schema, request, group) for group in _shared_out(refs, slots)
+        ScanTask(uri, options, snapshot.schema, snapshot.mapping, request, group)
+        for group in _shared_out(refs, slots)
     )
     rows = sum(ref.num_records or 0 for ref in refs)
     return ScanPlan(tasks, rows, total, splits_total=len(snapshot.files), splits_read=len(refs))
@@ -162,9 +165,9 @@ def scan_schema(schema: TableSchema, request: ScanRequest) -> pa.Schema:
     )
 
 
-def _bounds(schema: TableSchema, file: AddFile) -> Callable[[str], Bounds | None]:
+def _bounds(schema: TableSchema, file: AddFile, *, ours: bool) -> Callable[[str], Bounds | None]:
     def of(name: str) -> Bounds | None:
-        return bounds_of(schema.field(name), file.min_values, file.max_values)
+        return bounds_of(schema.field(name), file.min_values, file.max_values, ours=ours)
 
     return of
 
@@ -199,8 +202,7 @@ def _count(task: ScanTask, ref: SplitRef) -> int:
         return ref.num_records
     if isinstance(predicate, Constant) and not predicate.value:
         return 0
-    settings = Settings(task.options)
-    with open_split(open_store(task.uri, settings), ref.path, ref.size, settings=settings) as split:
+    with _opened(task, ref) as split:
         return split.count(predicate)
 
 
@@ -215,10 +217,15 @@ def _read(task: ScanTask, ref: SplitRef, limit: int | None) -> Iterator[pa.Recor
         snippet_column=request.snippet_column,
     )
     schema = scan_schema(task.schema, request)
-    settings = Settings(task.options)
-    with open_split(open_store(task.uri, settings), ref.path, ref.size, settings=settings) as split:
+    with _opened(task, ref) as split:
         for batch in split.rows(wanted):
             yield _with_partition_columns(batch, ref.partition_values, schema)
+
+
+def _opened(task: ScanTask, ref: SplitRef) -> SplitReader:
+    settings = Settings(task.options)
+    store = open_store(task.uri, settings)
+    return open_split(store, ref.path, ref.size, settings=settings, mapping=task.mapping)
 
 
 def _with_partition_columns(

@@ -20,7 +20,17 @@ import pyarrow as pa
 
 from indextables.config import Settings, keys
 from indextables.errors import CommitUnknownError, InputError, TableExistsError, TableNotFoundError
-from indextables.log import AddFile, Append, Metadata, Overwrite, Protocol, Snapshot, commit, load_snapshot
+from indextables.log import (
+    AddFile,
+    Append,
+    Metadata,
+    Overwrite,
+    Protocol,
+    Snapshot,
+    adopted,
+    commit,
+    load_snapshot,
+)
 from indextables.schema import (
     REGISTRY_PREFIX,
     TYPEMAP_PREFIX,
@@ -84,7 +94,7 @@ def plan_write(
         columns = tuple(metadata.partition_columns)
     else:
         check_appendable(base, schema, partition_by, typemap)
-        metadata, schema, columns = base.metadata, base.schema, base.partition_columns
+        metadata, schema, columns = adopted(base), base.schema, base.partition_columns
     mapping = FieldMapping.of(schema, columns, stored_typemap(metadata))
     version = base.version if base is not None else None
     return WritePlan(uri, dict(settings), mode, version, metadata, schema, columns, mapping)
@@ -174,7 +184,7 @@ def _new_metadata(
     columns = check_partition_columns(schema, partition_by or [])
     kept: dict[str, str] = {}
     if base is not None:
-        for name, kind in stored_typemap(base.metadata).items():
+        for name, kind in stored_typemap(adopted(base)).items():
             column = schema.get(name)
             if column is not None and column.type == "string" and column.name not in columns:
                 kept[column.name] = kind
