@@ -77,6 +77,39 @@ def positive(text: str) -> int:
     return value
 
 
+def between(low: int, high: int) -> Callable[[str], int]:
+    """A whole number in a range."""
+
+    def parse(text: str) -> int:
+        if not text.strip().isdecimal() or not low <= int(text) <= high:
+            raise ValueError(f"a whole number from {low} to {high}")
+        return int(text)
+
+    return parse
+
+
+def ratio(text: str) -> float:
+    """A part of a whole, such as 0.1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise ValueError("a number from 0 to 1")
+    return value
+
+
+def one_of(*words: str) -> Callable[[str], str]:
+    """One of some words, in any case."""
+
+    def parse(text: str) -> str:
+        if text.strip().lower() not in words:
+            raise ValueError(f"{', '.join(words[:-1])} or {words[-1]}")
+        return text.strip().lower()
+
+    return parse
+
+
 def names(text: str) -> tuple[str, ...]:
     """Comma-separated names.
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from indextables.config._settings import Family, Setting, boolean, positive, positive_size, text, whole
+from indextables.config._settings import (
+    Family,
+    Setting,
+    between,
+    boolean,
+    one_of,
+    positive,
+    positive_size,
+    ratio,
+    text,
+    whole,
+)
 
 TARGET_SPLIT_SIZE: Final = Setting(
     "spark.indextables.write.targetSplitSize",
@@ -84,6 +95,63 @@ RETRY_MAX_DELAY_MS: Final = Setting(
 )
 COMPRESS_VERSION_FILES: Final = Setting(
     "spark.indextables.transaction.compression.enabled", boolean, True, "Write version files as gzip."
+)
+CHECKPOINT_ENABLED: Final = Setting(
+    "spark.indextables.checkpoint.enabled",
+    boolean,
+    True,
+    "Write the table's state now and then, after a commit.",
+)
+CHECKPOINT_INTERVAL: Final = Setting(
+    "spark.indextables.checkpoint.interval",
+    positive,
+    10,
+    "How many versions lie between two states that commits write by themselves.",
+)
+STATE_COMPRESSION: Final = Setting(
+    "spark.indextables.state.compression",
+    one_of("zstd", "snappy", "none"),
+    "zstd",
+    "How the Avro files of the state are compressed: `zstd`, `snappy` or `none`.",
+)
+STATE_COMPRESSION_LEVEL: Final = Setting(
+    "spark.indextables.state.compressionLevel",
+    between(1, 22),
+    3,
+    "The level of zstd, 1 (fast) to 22 (small).",
+)
+STATE_ENTRIES_PER_MANIFEST: Final = Setting(
+    "spark.indextables.state.entriesPerManifest",
+    positive,
+    50_000,
+    "How many files one manifest of the state lists.",
+)
+STATE_READ_PARALLELISM: Final = Setting(
+    "spark.indextables.state.read.parallelism", positive, 8, "How many manifests are read at a time."
+)
+STATE_TOMBSTONE_THRESHOLD: Final = Setting(
+    "spark.indextables.state.compaction.tombstoneThreshold",
+    ratio,
+    0.10,
+    "The state is compacted when removed files are more than this part of the live ones.",
+)
+STATE_MAX_MANIFESTS: Final = Setting(
+    "spark.indextables.state.compaction.maxManifests",
+    positive,
+    20,
+    "The state is compacted when it has more manifests than this.",
+)
+STATE_LARGE_REMOVE: Final = Setting(
+    "spark.indextables.state.compaction.largeRemoveThreshold",
+    whole,
+    0,
+    "The state is compacted when more files than this were removed since the last one; 0 = never for that.",
+)
+STATE_COMPACT_AFTER_MERGE: Final = Setting(
+    "spark.indextables.state.compaction.afterMerge",
+    boolean,
+    True,
+    "Write a compacted state after splits were merged.",
 )
 
 TYPEMAP: Final = Family(

@@ -12,14 +12,17 @@ from indextables.log.actions import (
     UnknownAction,
 )
 from indextables.log.changes import Append, Change, DropPartitions, MergeGroup, MergeSplits, Overwrite
+from indextables.log.checkpointing import checkpoint
 from indextables.log.codec import decode_version, encode_version
 from indextables.log.commit import Committed, commit
 from indextables.log.compatibility import adopted
 from indextables.log.history import HistoryEntry, Summary, history
-from indextables.log.layout import LOG_DIRECTORY, split_key, version_key
-from indextables.log.loading import VersionGapWarning, load_snapshot, refresh
+from indextables.log.layout import split_key, version_key
+from indextables.log.live import LiveFiles
+from indextables.log.loading import StateWarning, VersionGapWarning, load_snapshot, refresh
 from indextables.log.snapshot import Gap, Snapshot
 from indextables.log.versions import read_version
+from indextables.state import LOG_DIRECTORY
 
 __all__ = [
     "LOG_DIRECTORY",
@@ -32,6 +35,7 @@ __all__ = [
     "DropPartitions",
     "Gap",
     "HistoryEntry",
+    "LiveFiles",
     "MergeGroup",
     "MergeSplits",
     "Metadata",
@@ -40,11 +44,13 @@ __all__ = [
     "RemoveFile",
     "SkipFile",
     "Snapshot",
+    "StateWarning",
     "Summary",
     "Txn",
     "UnknownAction",
     "VersionGapWarning",
     "adopted",
+    "checkpoint",
     "commit",
     "decode_version",
     "encode_version",

@@ -32,15 +32,15 @@ def recall(uri: str, version: int | None = None) -> Snapshot | None:
 
 def remember(snapshot: Snapshot) -> None:
     """Keep it, if there is a way to tell later that it still holds, and room."""
-    if snapshot.txn_id is None or len(snapshot.files) > MAX_FILES:
+    if snapshot.txn_id is None or snapshot.files.expected > MAX_FILES:
         return
     with _lock:
         _kept[snapshot.uri, snapshot.version] = snapshot
         _kept.move_to_end((snapshot.uri, snapshot.version))
-        files = sum(len(kept.files) for kept in _kept.values())
+        files = sum(kept.files.expected for kept in _kept.values())
         while len(_kept) > MAX_SNAPSHOTS or files > MAX_FILES:
             _, dropped = _kept.popitem(last=False)
-            files -= len(dropped.files)
+            files -= dropped.files.expected
 
 
 def forget(uri: str | None = None) -> None:

@@ -45,7 +45,7 @@ def decode_version(data: bytes, name: str, *, max_inflated: int = MAX_INFLATED) 
     indextables.errors.CorruptTableError: 7.json, line 1: add is not a JSON object
     """
     actions: list[Action] = []
-    for number, line in enumerate(_inflate(data, name, max_inflated).split(b"\n"), 1):
+    for number, line in enumerate(inflate(data, name, max_inflated).split(b"\n"), 1):
         if not line or line.isspace():
             continue
         try:
@@ -68,7 +68,7 @@ def first_action(data: bytes, name: str) -> Action | None:
     return next(iter(decode_version(line, name)), None) if newline else None
 
 
-def _inflate(data: bytes, name: str, limit: int) -> bytes:
+def inflate(data: bytes, name: str, limit: int) -> bytes:
     if data.startswith(_OLD_PREFIX):
         data = data[len(_OLD_PREFIX) :]
         if not data.startswith(_GZIP):

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from indextables.log.actions import Action, AddFile, CommitInfo, RemoveFile
-from indextables.log.versions import read_versions, readable_versions
+from indextables.log.listing import list_log
+from indextables.log.versions import read_versions
 from indextables.storage import Store
 
 
@@ -30,10 +31,13 @@ class HistoryEntry(NamedTuple):
 
 
 def history(store: Store) -> list[HistoryEntry]:
-    """Every readable version, newest first."""
+    """Every version of which there is a file, newest first, up to the first hole after the newest state."""
     entries: list[HistoryEntry] = []
     timestamp = 0
-    for found in read_versions(store, readable_versions(store)[0]):
+    listing = list_log(store)
+    covered = max((*listing.states, *(file.version for file in listing.checkpoints)), default=-1)
+    files = [file for file in listing.versions if file.version <= covered]
+    for found in read_versions(store, files + listing.run_after(covered, store)):
         timestamp = max(timestamp, found.raw_timestamp_ms)
         entries.append(HistoryEntry(found.version, found.commit_info, summarize(found.actions, timestamp)))
     return entries[::-1]

@@ -13,14 +13,10 @@ import re
 from typing import Final
 
 from indextables.errors import CorruptTableError
-
-LOG_DIRECTORY: Final = "_transaction_log"
-LAST_CHECKPOINT: Final = f"{LOG_DIRECTORY}/_last_checkpoint"
+from indextables.state import LOG_DIRECTORY
 
 _VERSION_FILE: Final = re.compile(rf"{LOG_DIRECTORY}/([0-9]{{20}})\.json")
-_CHECKPOINT: Final = re.compile(
-    rf"{LOG_DIRECTORY}/(?:state-v[0-9]{{20}}/|[0-9]{{20}}\.checkpoint\.|_last_checkpoint$)"
-)
+_CHECKPOINT: Final = re.compile(rf"{LOG_DIRECTORY}/([0-9]{{20}})\.checkpoint\.json")
 _ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 _HADOOP_SPELLINGS: Final = (("s3a://", "s3://"), ("s3n://", "s3://"), ("file:///", "/"), ("file:/", "/"))
 
@@ -40,9 +36,14 @@ def version_of(key: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def is_checkpoint(key: str) -> bool:
-    """Whether this is part of a checkpoint of any kind."""
-    return _CHECKPOINT.match(key) is not None
+def checkpoint_key(version: int) -> str:
+    return f"{LOG_DIRECTORY}/{version:020d}.checkpoint.json"
+
+
+def checkpoint_of(key: str) -> int | None:
+    """The version whose JSON checkpoint this is; its parts, if it has any, are not meant."""
+    match = _CHECKPOINT.fullmatch(key)
+    return int(match[1]) if match else None
 
 
 def split_key(path: str, table_uri: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -10,8 +10,11 @@ from typing import Final
 from indextables.errors import CorruptTableError
 from indextables.log.actions import Action, AddFile, CommitInfo, Metadata, Protocol, RemoveFile, Txn
 from indextables.log.layout import split_key
+from indextables.log.live import LiveFiles
 from indextables.log.protocol import check_readable
+from indextables.predicates import Predicate
 from indextables.schema import REGISTRY_PREFIX, FieldMapping, TableSchema, typemap_of
+from indextables.state import Filter
 
 _LEGACY: Final = Protocol(1, 1)
 
@@ -26,11 +29,11 @@ class Gap:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What is true at `version`. `files` are the live splits by key, in the order in which they came.
+    """What is true at `version`. `files` are the live splits by key, read when they are first needed.
 
     `timestamp_ms` is the commit's own time, never before that of an earlier version, and `txn_id` its own name,
     if its writer gave it one. `gap` is the hole in the log, if it has one: such a table can be read up to it and
-    not written to.
+    not written to. `by_state`: no version file made this version, its state did, as some older writers commit.
     """
 
     uri: str
@@ -38,10 +41,15 @@ class Snapshot:
     timestamp_ms: int
     protocol: Protocol
     metadata: Metadata
-    files: Mapping[str, AddFile]
+    files: LiveFiles
     txns: Mapping[str, int] = field(default_factory=dict)
     txn_id: str | None = None
     gap: Gap | None = None
+    by_state: bool = field(default=False, compare=False)
+
+    def matching(self, predicate: Predicate) -> Iterator[tuple[str, AddFile]]:
+        """The live files that may hold a row for which the predicate is TRUE, and perhaps some that do not."""
+        return self.files.matching(Filter(predicate, self.schema, self.partition_columns))
 
     @cached_property
     def schema(self) -> TableSchema:
@@ -94,7 +102,7 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
     that does not live changes nothing.
     """
     protocol, metadata = (base.protocol, base.metadata) if base else (None, None)
-    files = dict(base.files) if base else {}
+    files = (base.files if base else LiveFiles()).edit()
     txns = dict(base.txns) if base else {}
     version, timestamp, txn_id = (base.version, base.timestamp_ms, base.txn_id) if base else (-1, 0, None)
     for found in versions:
@@ -102,9 +110,10 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
         txn_id = found.commit_info.txn_id if found.commit_info is not None else None
         for action in found.actions:
             if isinstance(action, AddFile):
-                files[_key(action.path, uri, version)] = action
+                key = _key(action.path, uri, version)
+                files.add(key, action, version=version, timestamp_ms=timestamp)
             elif isinstance(action, RemoveFile):
-                files.pop(_key(action.path, uri, version), None)
+                files.remove(_key(action.path, uri, version), action.size)
             elif isinstance(action, Txn):
                 txns[action.app_id] = action.version
             elif isinstance(action, Metadata):
@@ -115,6 +124,8 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
                 check_readable(protocol, f"{uri} at version {version}")
     if version < 0:
         return None
+    if base is not None and version == base.version:
+        return base
     if metadata is None:
         raise CorruptTableError(
             f"{uri} has no metaData action up to version {version}: its schema is lost; repair it"
@@ -125,7 +136,7 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
         timestamp,
         protocol or _LEGACY,  # tables older than the protocol action
         metadata,
-        files,
+        files.done(),
         txns,
         txn_id,
     )

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from indextables.config import Settings, keys
 from indextables.errors import InputError
-from indextables.log import Metadata, Protocol, Snapshot, history, load_snapshot
+from indextables.log import Metadata, Protocol, Snapshot, checkpoint, history, load_snapshot
 from indextables.maintenance import drop_partitions
 from indextables.predicates import ALL_FIELDS, TRUE, Predicate, TextQuery, conjunction, parse_where
 from indextables.schema import TableSchema
@@ -145,6 +145,10 @@ class Table:
             open_store(self._uri, self._settings), self._snapshot, predicate, self._settings
         )
 
+    def checkpoint(self) -> int:
+        """Writes the state of the newest version, compacted, so that opening it is cheap; that version."""
+        return checkpoint(open_store(self._uri, self._settings), self._settings).state_version
+
     def __repr__(self) -> str:
         rows = sum(file.num_records or 0 for file in self._snapshot.files.values())
         return f"<indextables.Table {self._uri} version={self.version} files={len(self._snapshot.files)} rows={rows}>"
@@ -189,7 +193,8 @@ def open_table(
         raise InputError("version and as_of exclude each other; give one of them")
     chosen = Settings(settings)
     uri = table_uri(path)
-    return Table(uri, load_snapshot(open_store(uri, chosen), version, as_of_ms=_millis(as_of)), chosen)
+    snapshot = load_snapshot(open_store(uri, chosen), version, as_of_ms=_millis(as_of), settings=chosen)
+    return Table(uri, snapshot, chosen)
 
 
 def write_table(

@@ -111,7 +111,7 @@ def matching_files(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:
     columns = [snapshot.schema.field(name) for name in snapshot.partition_columns]
     own = own_refs(snapshot.metadata.configuration)
     found = []
-    for key, file in snapshot.files.items():
+    for key, file in snapshot.matching(predicate):
         known = {c.name: decode_value(file.partition_values.get(c.name), c.type) for c in columns}
         rest = bind(predicate, known)
         if may_match(rest, _bounds(snapshot.schema, file, ours=file.doc_mapping_ref in own)):
@@ -137,7 +137,7 @@ def plan_scan(
         for group in _shared_out(refs, slots)
     )
     rows = sum(ref.num_records or 0 for ref in refs)
-    return ScanPlan(tasks, rows, total, splits_total=len(snapshot.files), splits_read=len(refs))
+    return ScanPlan(tasks, rows, total, splits_total=snapshot.files.expected, splits_read=len(refs))
 
 
 def run_scan_task(task: ScanTask) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,178 @@
+"""The live files of a snapshot: those of a base state, which nobody decodes before they are needed, and on top
+of them what later versions added and removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.log.actions import AddFile
+from indextables.log.entries import Added, from_entries, to_entries
+from indextables.state import KEY, Delta, Filter, TableState
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A file that lives no more; `over_base`: the base state may have it."""
+
+    size: int | None
+    over_base: bool
+
+
+Overlay: TypeAlias = dict[str, Added | Removed]
+
+
+class LiveFiles(Mapping[str, AddFile]):
+    """Files by key, in the order of the base and then of the log. It never changes; `edit` makes the next one.
+
+    Looking up, counting and iterating decode the base, once. `matching`, `expected` and `edit` do not.
+
+    >>> files = LiveFiles()
+    >>> changes = files.edit()
+    >>> changes.add("a", AddFile("a", {}, 1), version=0, timestamp_ms=0)
+    >>> list(changes.done()), list(files)
+    (['a'], [])
+    """
+
+    def __init__(self, base: TableState | None = None, overlay: Overlay | None = None) -> None:
+        self.base = base
+        self._overlay = overlay or {}
+
+    def edit(self) -> LiveFilesEdit:
+        return LiveFilesEdit(self.base, dict(self._overlay))
+
+    @property
+    def base_version(self) -> int:
+        """The version of the base state, or -1 without one."""
+        return -1 if self.base is None else self.base.version
+
+    @property
+    def expected(self) -> int:
+        """How many files there are, by the figures of the base and the word of later versions."""
+        base = 0 if self.base is None else self.base.manifest.num_files
+        added = sum(isinstance(change, Added) for change in self._overlay.values())
+        return max(0, base + added - sum(change.over_base for change in self._overlay.values()))
+
+    def matching(self, chosen: Filter) -> Iterator[tuple[str, AddFile]]:
+        """The files that may match, and perhaps some that may not; the others are not read where that can be seen."""
+        if self.base is not None:
+            # Of a key that is in two manifests the later entry counts.
+            found = dict(from_entries(self._uncovered(self.base.matching(chosen))))
+            yield from ((key, added.file) for key, added in found.items())
+        yield from ((key, added.file) for key, added in self._added())
+
+    def delta(self) -> Delta:
+        """What happened since the base."""
+        removed = {key: change.size for key, change in self._overlay.items() if isinstance(change, Removed)}
+        replaces = any(isinstance(change, Added) and change.over_base for change in self._overlay.values())
+        return Delta(to_entries(self._added()), removed, replaces=replaces)
+
+    def entries(self) -> pa.Table:
+        """All of them as entries of a state."""
+        fresh = to_entries(self._added())
+        if self.base is None:
+            return fresh
+        old = self.base.entries()
+        if len(self.base.rows) < old.num_rows:
+            old = old.take(sorted(self.base.rows.values()))
+        return pa.concat_tables([self._uncovered(old), fresh])
+
+    def __getitem__(self, key: str) -> AddFile:
+        change = self._overlay.get(key)
+        if isinstance(change, Added):
+            return change.file
+        if change is not None or self.base is None:
+            raise KeyError(key)
+        ((_, added),) = from_entries(self.base.entries().slice(self.base.rows[key], 1))
+        return added.file
+
+    def __contains__(self, key: object) -> bool:
+        change = self._overlay.get(key)  # type: ignore[call-overload]
+        return isinstance(change, Added) or (
+            change is None and self.base is not None and key in self.base.rows
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        if self.base is not None:
+            yield from (key for key in self.base.rows if key not in self._overlay)
+        yield from (key for key, _ in self._added())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def items(self) -> ItemsView[str, AddFile]:
+        return _Items(self)
+
+    def values(self) -> ValuesView[AddFile]:
+        return _Values(self)
+
+    def __reduce__(self) -> tuple[type[LiveFiles], tuple[None, Overlay]]:
+        """To another process go the files themselves: a base would need its store there."""
+        return LiveFiles, (None, dict(from_entries(self.entries())) if self.base else self._overlay)
+
+    def __repr__(self) -> str:
+        return f"<LiveFiles: state {self.base_version}, {len(self._overlay)} changes>"
+
+    def pairs(self) -> Iterator[tuple[str, AddFile]]:
+        """Keys and files; the objects are made as they are asked for."""
+        if self.base is None:
+            yield from ((key, added.file) for key, added in self._added())
+        else:
+            yield from ((key, added.file) for key, added in from_entries(self.entries()))
+
+    def _added(self) -> Iterator[tuple[str, Added]]:
+        return ((key, change) for key, change in self._overlay.items() if isinstance(change, Added))
+
+    def _uncovered(self, entries: pa.Table) -> pa.Table:
+        """The entries of the base of which later versions said nothing."""
+        if not self._overlay or entries.num_rows == 0:
+            return entries
+        covered = pc.is_in(entries.column(KEY), value_set=pa.array(self._overlay, pa.string()))
+        return entries.filter(pc.invert(covered)) if pc.any(covered).as_py() else entries
+
+
+class LiveFilesEdit:
+    """The next version's live files in the making."""
+
+    def __init__(self, base: TableState | None, overlay: Overlay) -> None:
+        self._base = base
+        self._overlay = overlay
+
+    def add(self, key: str, file: AddFile, *, version: int, timestamp_ms: int) -> None:
+        known = self._overlay.get(key)
+        if isinstance(known, Removed):
+            del self._overlay[key]  # it comes anew, after all others
+        self._overlay[key] = Added(file, version, timestamp_ms, known is not None and known.over_base)
+
+    def remove(self, key: str, size: int | None) -> None:
+        known = self._overlay.get(key)
+        if isinstance(known, Removed):
+            return
+        self._overlay.pop(key, None)
+        if self._base is not None:
+            known_size = known.file.size if known is not None else None
+            self._overlay[key] = Removed(
+                size if size is not None else known_size, known is None or known.over_base
+            )
+
+    def done(self) -> LiveFiles:
+        return LiveFiles(self._base, self._overlay)
+
+
+class _Items(ItemsView[str, AddFile]):
+    _mapping: LiveFiles
+
+    def __iter__(self) -> Iterator[tuple[str, AddFile]]:
+        return self._mapping.pairs()
+
+
+class _Values(ValuesView[AddFile]):
+    _mapping: LiveFiles
+
+    def __iter__(self) -> Iterator[AddFile]:
+        return (file for _, file in self._mapping.pairs())

@@ -1,0 +1,72 @@
+"""The state of a table: its live files at one version as Avro manifests, written, read and pruned."""
+
+from indextables.state.compaction import CompactionRules, compaction_reason
+from indextables.state.entries import AVRO_SCHEMA, ENTRY_SCHEMA, decode_entries, encode_entries
+from indextables.state.layout import (
+    LAST_CHECKPOINT,
+    LOG_DIRECTORY,
+    manifest_key,
+    state_directory,
+    state_key,
+    state_of,
+)
+from indextables.state.manifest import (
+    ManifestInfo,
+    PartitionBounds,
+    StateManifest,
+    decode_state,
+    encode_state,
+)
+from indextables.state.pointer import (
+    LastCheckpoint,
+    decode_pointer,
+    encode_pointer,
+    read_pointer,
+    write_pointer,
+)
+from indextables.state.pruning import Filter
+from indextables.state.reading import KEY, LIVE_SCHEMA, TableState, read_state
+from indextables.state.writing import (
+    Delta,
+    StateContext,
+    StateOptions,
+    WrittenState,
+    is_clean,
+    write_state,
+)
+
+__all__ = [
+    "AVRO_SCHEMA",
+    "ENTRY_SCHEMA",
+    "KEY",
+    "LAST_CHECKPOINT",
+    "LIVE_SCHEMA",
+    "LOG_DIRECTORY",
+    "CompactionRules",
+    "Delta",
+    "Filter",
+    "LastCheckpoint",
+    "ManifestInfo",
+    "PartitionBounds",
+    "StateContext",
+    "StateManifest",
+    "StateOptions",
+    "TableState",
+    "WrittenState",
+    "compaction_reason",
+    "decode_entries",
+    "decode_pointer",
+    "decode_state",
+    "encode_entries",
+    "encode_pointer",
+    "encode_state",
+    "is_clean",
+    "manifest_key",
+    "read_pointer",
+    "read_state",
+    "state_directory",
+    "state_key",
+    "state_of",
+    "write_pointer",
+    "write_state",
+]

@@ -1,0 +1,255 @@
+"""The state manifest: which manifests and tombstones make up the table at one version.
+
+Written as `_manifest.avro`, one record; older tables have the same fields in `_manifest.json`. What the record
+has no field for travels in the header of the Avro file, where other readers do not look: where the parts of our
+manifests are, and what the log needs in order to go on from here (`carried`).
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import fastavro
+import orjson
+
+from indextables.errors import CorruptTableError, ProtocolError
+from indextables.state.container import (
+    Block,
+    check_sync,
+    parse_schema,
+    read_blocks,
+    read_header,
+    write_container,
+)
+
+FORMAT_VERSION: Final = 1
+REGISTRY_PREFIX: Final = "docMappingSchema."
+
+_PLACES: Final = "indextables.manifests"
+_CARRIED: Final = "indextables.log"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionBounds:
+    """Smallest and largest value of a partition column, as the log's text; None when all are null."""
+
+    min: str | None
+    max: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestPlace:
+    """What a ranged read of a manifest needs to know before it: the size of its header, and its checksum."""
+
+    header_size: int
+    header_crc: int
+
+
+@dataclass(frozen=True)
+class ManifestInfo:
+    """One manifest of a state. Without bounds nothing is known and it must be read."""
+
+    path: str
+    num_entries: int
+    min_added_at_version: int
+    max_added_at_version: int
+    partition_bounds: Mapping[str, PartitionBounds] | None = None
+    tombstone_count: int = 0
+    live_entry_count: int = -1
+    place: ManifestPlace | None = None
+
+
+@dataclass(frozen=True)
+class StateManifest:
+    """The table at `state_version`: all entries of the manifests whose path is not among the tombstones.
+
+    >>> state = StateManifest(7, 1704067200000, num_files=0, total_bytes=0)
+    >>> decode_state(encode_state(state), "_manifest.avro") == state
+    True
+    """
+
+    state_version: int
+    created_at: int
+    num_files: int
+    total_bytes: int
+    manifests: tuple[ManifestInfo, ...] = ()
+    tombstones: tuple[str, ...] = ()
+    schema_registry: Mapping[str, str] = field(default_factory=dict)
+    protocol_version: int = 4
+    metadata: str | None = None
+    carried: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _field(name: str, kind: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": kind, **more}
+
+
+_BOUNDS_ITEM: Final = {
+    "type": "record",
+    "name": "PartitionBoundsItem",
+    "fields": [
+        _field("min", ["null", "string"], default=None),
+        _field("max", ["null", "string"], default=None),
+    ],
+}
+_MANIFEST_ITEM: Final = {
+    "type": "record",
+    "name": "ManifestInfoItem",
+    "fields": [
+        _field("path", "string"),
+        _field("numEntries", "long"),
+        _field("minAddedAtVersion", "long"),
+        _field("maxAddedAtVersion", "long"),
+        _field("partitionBounds", ["null", {"type": "map", "values": _BOUNDS_ITEM}], default=None),
+        _field("tombstoneCount", "long", default=0),
+        _field("liveEntryCount", "long", default=-1),
+    ],
+}
+STATE_SCHEMA: Final[dict[str, Any]] = {
+    "type": "record",
+    "name": "StateManifest",
+    "namespace": "io.indextables.state",
+    "doc": "The table at one version",
+    "fields": [
+        _field("formatVersion", "int"),
+        _field("stateVersion", "long"),
+        _field("createdAt", "long"),
+        _field("numFiles", "long"),
+        _field("totalBytes", "long"),
+        _field("manifests", {"type": "array", "items": _MANIFEST_ITEM}),
+        _field("tombstones", {"type": "array", "items": "string"}, default=[]),
+        _field("schemaRegistry", {"type": "map", "values": "string"}, default={}),
+        _field("protocolVersion", "int", default=4),
+        _field("metadata", ["null", "string"], default=None),
+    ],
+}
+_PARSED: Final = fastavro.parse_schema(STATE_SCHEMA)
+
+
+def encode_state(state: StateManifest, *, codec: str = "zstandard", level: int = 3) -> bytes:
+    """The bytes of `_manifest.avro`."""
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, _PARSED, _document(state))
+    places = {
+        info.path: [info.place.header_size, info.place.header_crc] for info in state.manifests if info.place
+    }
+    return write_container(
+        orjson.dumps(STATE_SCHEMA).decode(),
+        [Block(1, out.getvalue())],
+        codec=codec,
+        level=level,
+        metadata=lambda _: {
+            _PLACES: orjson.dumps(places).decode(),
+            _CARRIED: orjson.dumps(state.carried).decode(),
+        },
+    )
+
+
+def decode_state(data: bytes, name: str) -> StateManifest:
+    """The state in a `_manifest.avro` or `_manifest.json`. CorruptTableError names the file."""
+    try:
+        if data[:1] == b"{":
+            return _state(orjson.loads(data), {}, {}, name)
+        header = read_header(data, name)
+        check_sync(data, header, name)
+        parsed = fastavro.parse_schema(parse_schema(header.schema))
+        blocks = list(read_blocks(data, header, name))
+        if sum(block.count for block in blocks) != 1:
+            raise ValueError("it holds not one record")
+        record = fastavro.schemaless_reader(io.BytesIO(blocks[0].data), parsed, None)
+        places = orjson.loads(header.metadata.get(_PLACES, "{}"))
+        carried = orjson.loads(header.metadata.get(_CARRIED, "{}"))
+        return _state(record, places, carried, name)
+    except CorruptTableError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, IndexError, OverflowError) as reason:
+        raise CorruptTableError(f"{name}: not a state that can be read ({reason!r})") from reason
+    except fastavro.schema.SchemaParseException as reason:
+        raise CorruptTableError(f"{name}: not a state that can be read ({reason})") from reason
+
+
+def _document(state: StateManifest) -> dict[str, Any]:
+    return {
+        "formatVersion": FORMAT_VERSION,
+        "stateVersion": state.state_version,
+        "createdAt": state.created_at,
+        "numFiles": state.num_files,
+        "totalBytes": state.total_bytes,
+        "manifests": [_manifest_document(info) for info in state.manifests],
+        "tombstones": list(state.tombstones),
+        "schemaRegistry": dict(state.schema_registry),
+        "protocolVersion": state.protocol_version,
+        "metadata": state.metadata,
+    }
+
+
+def _manifest_document(info: ManifestInfo) -> dict[str, Any]:
+    bounds = info.partition_bounds
+    return {
+        "path": info.path,
+        "numEntries": info.num_entries,
+        "minAddedAtVersion": info.min_added_at_version,
+        "maxAddedAtVersion": info.max_added_at_version,
+        "partitionBounds": bounds
+        and {column: {"min": known.min, "max": known.max} for column, known in bounds.items()},
+        "tombstoneCount": info.tombstone_count,
+        "liveEntryCount": info.live_entry_count,
+    }
+
+
+def _state(
+    record: Mapping[str, Any], places: Mapping[str, Any], carried: Mapping[str, Any], name: str
+) -> StateManifest:
+    if (record.get("formatVersion") or FORMAT_VERSION) > FORMAT_VERSION:
+        raise ProtocolError(
+            f"{name} is of state format {record['formatVersion']}, and this release knows {FORMAT_VERSION}; "
+            f"upgrade indextables"
+        )
+    registry = record.get("schemaRegistry") or {}
+    return StateManifest(
+        state_version=_whole(record["stateVersion"]),
+        created_at=_whole(record.get("createdAt") or 0),
+        num_files=_whole(record["numFiles"]),
+        total_bytes=_whole(record.get("totalBytes") or 0),
+        manifests=tuple(_info(item, places) for item in record["manifests"]),
+        tombstones=tuple(_text(path) for path in record.get("tombstones") or ()),
+        schema_registry={key.removeprefix(REGISTRY_PREFIX): _text(value) for key, value in registry.items()},
+        protocol_version=_whole(record.get("protocolVersion") or 4),
+        metadata=record.get("metadata"),
+        carried=carried,
+    )
+
+
+def _info(item: Mapping[str, Any], places: Mapping[str, Any]) -> ManifestInfo:
+    path = _text(item["path"])
+    bounds = item.get("partitionBounds")
+    place = places.get(path)
+    return ManifestInfo(
+        path=path,
+        num_entries=_whole(item["numEntries"]),
+        min_added_at_version=_whole(item.get("minAddedAtVersion") or 0),
+        max_added_at_version=_whole(item.get("maxAddedAtVersion") or 0),
+        partition_bounds=None
+        if bounds is None
+        else {
+            column: PartitionBounds(known.get("min"), known.get("max")) for column, known in bounds.items()
+        },
+        tombstone_count=_whole(item.get("tombstoneCount") or 0),
+        live_entry_count=_whole(item["liveEntryCount"]) if item.get("liveEntryCount") is not None else -1,
+        place=None if place is None else ManifestPlace(_whole(place[0]), _whole(place[1])),
+    )
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is not a whole number")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not text")
+    return value

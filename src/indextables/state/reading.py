@@ -1,0 +1,229 @@
+"""Opening a state: its manifest at once, its entries when somebody asks, and then only those that can matter."""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageError
+from indextables.state.blocks import IndexedBlock, decode_index
+from indextables.state.container import (
+    Block,
+    Header,
+    read_block,
+    read_blocks,
+    read_header,
+)
+from indextables.state.entries import ENTRY_SCHEMA, decode_entries
+from indextables.state.layout import is_content_named, manifest_key, manifest_path, state_key
+from indextables.state.manifest import ManifestInfo, StateManifest, decode_state
+from indextables.state.pruning import Filter
+from indextables.storage import Store
+
+KEY: Final = "key"
+LIVE_SCHEMA: Final = ENTRY_SCHEMA.append(pa.field(KEY, pa.string()))
+"""An entry and, last, the key in the table's store that its path means."""
+
+KeyOf = Callable[[str], str]
+
+_FULL_READ_SHARE: Final = 0.5
+_GAP: Final = 64 << 10
+_ODD_PATHS: Final = (b":/", b"//", b"./")
+
+
+def read_state(store: Store, version: int) -> StateManifest:
+    """The state manifest of a version. ObjectNotFoundError where there is none."""
+    key = state_key(version)
+    try:
+        data = store.get(key)
+    except ObjectNotFoundError:
+        key = state_key(version, "json")
+        data = store.get(key)
+    state = decode_state(data, f"{store.uri}/{key}")
+    if state.state_version != version:
+        raise CorruptTableError(
+            f"{store.uri}/{key} says that it is the state of version {state.state_version}"
+        )
+    return state
+
+
+class TableState:
+    """One state and its store. Entries are read once, when first needed; many snapshots share them."""
+
+    def __init__(
+        self,
+        store: Store,
+        manifest: StateManifest,
+        key_of: KeyOf,
+        *,
+        parallelism: int = 8,
+        rescue: Callable[[CorruptTableError], pa.Table] | None = None,
+    ) -> None:
+        """`rescue` finds the same entries elsewhere, when a manifest turns out to be damaged or gone."""
+        self.manifest = manifest
+        self._rescue = rescue
+        self._store = store
+        self._key_of = key_of
+        self._parallelism = parallelism
+        self._lock = threading.Lock()
+        self._entries: pa.Table | None = None
+
+    @property
+    def version(self) -> int:
+        return self.manifest.state_version
+
+    @property
+    def is_loaded(self) -> bool:
+        return self._entries is not None
+
+    @cached_property
+    def dead(self) -> frozenset[str]:
+        """The keys of files that are in a manifest and live no more."""
+        return frozenset(self._key_of(path) for path in self.manifest.tombstones)
+
+    def entries(self) -> pa.Table:
+        """All that live, in LIVE_SCHEMA, manifest by manifest."""
+        with self._lock:
+            if self._entries is None:
+                try:
+                    self._entries = _joined(self._read(self.manifest.manifests, None))
+                except CorruptTableError as reason:
+                    if self._rescue is None:
+                        raise
+                    self._entries = self._rescue(reason)
+            return self._entries
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """Where in `entries` each key is; the last place of one that is there twice."""
+        return {key: row for row, key in enumerate(self.entries().column(KEY).to_pylist())}
+
+    def matching(self, chosen: Filter) -> pa.Table:
+        """Those that live and may match; some of them may not. Manifests and blocks that cannot are not read."""
+        if self._entries is not None:
+            return chosen.entries(self._entries)
+        wanted = [info for info in self.manifest.manifests if chosen.manifest(info)]
+        try:
+            return _joined(self._read(wanted, chosen))
+        except CorruptTableError:
+            if self._rescue is None:
+                raise
+        return chosen.entries(self.entries())
+
+    def _read(self, infos: Iterable[ManifestInfo], chosen: Filter | None) -> list[pa.Table]:
+        infos = list(infos)
+        if len(infos) < 2:
+            return [self._live(info, chosen) for info in infos]
+        with ThreadPoolExecutor(
+            min(self._parallelism, len(infos)), thread_name_prefix="indextables-state"
+        ) as pool:
+            return list(pool.map(lambda info: self._live(info, chosen), infos))
+
+    def _live(self, info: ManifestInfo, chosen: Filter | None) -> pa.Table:
+        table = self._load(info, chosen)
+        table = table.append_column(LIVE_SCHEMA.field(KEY), _keys(table.column("path"), self._key_of))
+        if self.dead:
+            dead = pc.is_in(table.column(KEY), value_set=pa.array(self.dead, pa.string()))
+            if pc.any(dead).as_py():
+                table = table.filter(pc.invert(dead))
+        return table if chosen is None else chosen.entries(table)
+
+    def _load(self, info: ManifestInfo, chosen: Filter | None) -> pa.Table:
+        key = manifest_key(info.path, self.version)
+        name = f"{self._store.uri}/{key}"
+        try:
+            if chosen is not None and chosen.prunes_manifests and info.place is not None:
+                return self._load_blocks(info, key, name, chosen)
+            return self._load_all(info, key, name)
+        except ObjectNotFoundError as reason:
+            raise CorruptTableError(
+                f"{name}, a manifest of the state at version {self.version}, is missing; "
+                f"write a new state with a checkpoint, or repair the table"
+            ) from reason
+
+    def _load_all(self, info: ManifestInfo, key: str, name: str) -> pa.Table:
+        data = self._store.get(key)
+        if is_content_named(info.path) and manifest_path(data) != info.path:
+            raise CorruptTableError(f"{name}: the content is not what its name says; the file is damaged")
+        header = read_header(data, name)
+        table = decode_entries(header.schema, read_blocks(data, header, name), name)
+        if table.num_rows != info.num_entries:
+            raise CorruptTableError(f"{name} has {table.num_rows} entries, its state says {info.num_entries}")
+        return table
+
+    def _load_blocks(self, info: ManifestInfo, key: str, name: str, chosen: Filter) -> pa.Table:
+        """Only the blocks that can match, each verified; everything, when that is most of it."""
+        assert info.place is not None
+        try:
+            head = self._store.get_range(key, 0, info.place.header_size)
+        except ObjectNotFoundError:
+            raise
+        except StorageError:
+            return self._load_all(info, key, name)  # which says what is wrong with it
+        if zlib.crc32(head) != info.place.header_crc:
+            raise CorruptTableError(f"{name}: the header does not have its checksum; the file is damaged")
+        header = read_header(head, name)
+        index = decode_index(header, name)
+        if index is None:
+            return self._load_all(info, key, name)
+        wanted = [block for block in index if chosen.within(block.bounds)]
+        if sum(b.place.size for b in wanted) > _FULL_READ_SHARE * sum(b.place.size for b in index):
+            return self._load_all(info, key, name)
+        blocks = [block for run in _runs(wanted) for block in self._read_run(key, name, header, run)]
+        return decode_entries(header.schema, blocks, name)
+
+    def _read_run(self, key: str, name: str, header: Header, run: list[IndexedBlock]) -> Iterator[Block]:
+        start, end = run[0].place.offset, run[-1].place.offset + run[-1].place.size
+        data = self._store.get_range(key, header.size + start, end - start)
+        if len(data) != end - start:
+            raise CorruptTableError(f"{name} is cut off")
+        for block in run:
+            at = block.place.offset - start
+            yield read_block(data[at : at + block.place.size], block.place, header, name)
+
+
+def _runs(blocks: list[IndexedBlock]) -> Iterator[list[IndexedBlock]]:
+    """Blocks that lie close enough to be fetched together."""
+    run: list[IndexedBlock] = []
+    for block in blocks:
+        if run and block.place.offset - (run[-1].place.offset + run[-1].place.size) > _GAP:
+            yield run
+            run = []
+        run.append(block)
+    if run:
+        yield run
+
+
+def _keys(paths: pa.ChunkedArray, key_of: KeyOf) -> pa.ChunkedArray:
+    """The key of each path. Nearly all are their own: only odd spellings are looked at one by one."""
+    if not any(_has_odd_paths(chunk) for chunk in paths.chunks):
+        return paths
+    return pa.chunked_array([[key_of(path) for path in paths.to_pylist()]], pa.string())
+
+
+def _has_odd_paths(paths: pa.StringArray) -> bool:
+    """Whether a path may be absolute, empty or not in its shortest form, by one look at all their bytes."""
+    if len(paths) == 0:
+        return False
+    _, offsets, data = paths.buffers()
+    places = np.frombuffer(offsets, np.int32)[paths.offset : paths.offset + len(paths) + 1]
+    starts, ends = places[:-1], places[1:]
+    if data is None or bool((starts == ends).any()):
+        return True
+    text = np.frombuffer(data, np.uint8)
+    if bool((text[starts] == ord("/")).any()):
+        return True
+    whole = text[starts[0] : ends[-1]].tobytes()
+    return any(mark in whole for mark in _ODD_PATHS)
+
+
+def _joined(tables: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(tables) if tables else LIVE_SCHEMA.empty_table()

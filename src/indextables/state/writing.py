@@ -1,0 +1,262 @@
+"""Writing a state: the manifests first, then the state that names them, then the hint that it is there.
+
+Everything up to the state manifest is invisible, and everything is named by version or content, so that writers
+who meet write the same things: the second finds them there and is content.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.config import Settings, keys
+from indextables.errors import CorruptTableError, ObjectExistsError
+from indextables.schema import Field
+from indextables.state.blocks import encode_index
+from indextables.state.columns import Ranked, locality_order, ranked
+from indextables.state.compaction import CompactionRules, compaction_reason
+from indextables.state.container import BlockPlace, read_header, write_container
+from indextables.state.entries import AVRO_SCHEMA, ENTRY_SCHEMA, encode_entries
+from indextables.state.layout import LOG_DIRECTORY, manifest_path, state_directory, state_key
+from indextables.state.manifest import ManifestInfo, ManifestPlace, StateManifest, encode_state
+from indextables.state.pointer import AVRO_STATE, LastCheckpoint, write_pointer
+from indextables.state.reading import KEY, TableState, read_state
+from indextables.storage import Store
+
+_CODECS: Final = {"zstd": "zstandard", "snappy": "snappy", "none": "null"}
+
+
+@dataclass(frozen=True)
+class StateOptions:
+    """How states are written."""
+
+    codec: str = "zstandard"
+    level: int = keys.STATE_COMPRESSION_LEVEL.default
+    entries_per_manifest: int = keys.STATE_ENTRIES_PER_MANIFEST.default
+    rules: CompactionRules = field(default_factory=CompactionRules)
+
+    @classmethod
+    def of(cls, settings: Settings) -> StateOptions:
+        return cls(
+            _CODECS[settings.get(keys.STATE_COMPRESSION)],
+            settings.get(keys.STATE_COMPRESSION_LEVEL),
+            settings.get(keys.STATE_ENTRIES_PER_MANIFEST),
+            CompactionRules.of(settings),
+        )
+
+
+@dataclass(frozen=True)
+class StateContext:
+    """What a state says of the table beside its files. `metadata` is the wrapped JSON of the metaData action."""
+
+    version: int
+    created_at: int
+    partition_columns: Sequence[Field]
+    metadata: str | None
+    schema_registry: Mapping[str, str] = field(default_factory=dict)
+    protocol_version: int = 4
+    carried: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Delta:
+    """What happened since the base: entries to add (LIVE_SCHEMA), and the keys of removed files with their sizes.
+
+    `replaces`: some of the added files may be in the base too, which only a compaction can sort out.
+    """
+
+    added: pa.Table
+    removed: Mapping[str, int | None] = field(default_factory=dict)
+    replaces: bool = False
+
+
+@dataclass(frozen=True)
+class WrittenState:
+    """The state that is in the store now; `compacted` is why it was written anew, if it was."""
+
+    manifest: StateManifest
+    compacted: str | None
+
+
+def write_state(
+    store: Store,
+    base: TableState | None,
+    delta: Delta,
+    context: StateContext,
+    options: StateOptions,
+    *,
+    compact: str | None = None,
+) -> WrittenState:
+    """The state after `delta`: added to the base, or written anew if that is due or `compact` says why."""
+    reason = compact or _reason(base, delta, options)
+    if base is None or reason is not None:
+        state = _compacted(store, base, delta, context, options)
+    else:
+        state = _incremental(store, base, delta, context, options)
+    state = _publish(store, state, options, replace=compact is not None)
+    write_pointer(store, _pointer(state))
+    return WrittenState(state, reason)
+
+
+def is_clean(state: StateManifest, options: StateOptions) -> bool:
+    """Whether a compaction would change nothing worth a write."""
+    fewest = -(-state.num_files // options.entries_per_manifest)
+    return not state.tombstones and len(state.manifests) <= fewest
+
+
+def _reason(base: TableState | None, delta: Delta, options: StateOptions) -> str | None:
+    if base is None:
+        return "there is no state to add to"
+    added = set(delta.added.column(KEY).to_pylist())
+    if delta.replaces or not base.dead.isdisjoint(added) or not delta.removed.keys().isdisjoint(added):
+        return "files came back that had been removed"  # their tombstones would hide them
+    old = base.manifest
+    return compaction_reason(
+        options.rules,
+        live_files=old.num_files + delta.added.num_rows - len(delta.removed),
+        tombstones=len(old.tombstones) + len(delta.removed),
+        manifests=len(old.manifests) + bool(delta.added.num_rows),
+        new_removes=len(delta.removed),
+    )
+
+
+def _incremental(
+    store: Store, base: TableState, delta: Delta, context: StateContext, options: StateOptions
+) -> StateManifest:
+    old = base.manifest
+    fresh = list(_write_manifests(store, delta.added, context.partition_columns, options))
+    return _manifest(
+        context,
+        num_files=old.num_files + delta.added.num_rows - len(delta.removed),
+        total_bytes=old.total_bytes + _total(delta.added) - sum(size or 0 for size in delta.removed.values()),
+        manifests=(*(_from_log_root(info, old.state_version) for info in old.manifests), *fresh),
+        tombstones=tuple(sorted({*old.tombstones, *delta.removed})),
+    )
+
+
+def _compacted(
+    store: Store, base: TableState | None, delta: Delta, context: StateContext, options: StateOptions
+) -> StateManifest:
+    live = delta.added if base is None else pa.concat_tables([_surviving(base.entries(), delta), delta.added])
+    manifests = tuple(_write_manifests(store, live, context.partition_columns, options))
+    return _manifest(
+        context, num_files=live.num_rows, total_bytes=_total(live), manifests=manifests, tombstones=()
+    )
+
+
+def _surviving(entries: pa.Table, delta: Delta) -> pa.Table:
+    """The entries of the base that still live; of a key that is there twice, the later one."""
+    gone = pa.array({*delta.removed, *delta.added.column(KEY).to_pylist()}, pa.string())
+    if len(gone):
+        entries = entries.filter(pc.invert(pc.is_in(entries.column(KEY), value_set=gone)))
+    if pc.count_distinct(entries.column(KEY)).as_py() < entries.num_rows:
+        last = {key: row for row, key in enumerate(entries.column(KEY).to_pylist())}
+        entries = entries.take(sorted(last.values()))
+    return entries
+
+
+def _write_manifests(
+    store: Store, entries: pa.Table, columns: Sequence[Field], options: StateOptions
+) -> Iterator[ManifestInfo]:
+    """The entries in manifests of even size, near ones together, one manifest in memory at a time."""
+    entries = entries.select(ENTRY_SCHEMA.names)
+    order = locality_order([ranked(entries, column) for column in columns], entries.num_rows)
+    for start in range(0, entries.num_rows, options.entries_per_manifest):
+        chunk = entries.take(pa.array(order[start : start + options.entries_per_manifest]))
+        yield _write_manifest(store, chunk, columns, options)
+
+
+def _write_manifest(
+    store: Store, entries: pa.Table, columns: Sequence[Field], options: StateOptions
+) -> ManifestInfo:
+    orders = {column.name: ranked(entries, column) for column in columns}
+    data = write_container(
+        AVRO_SCHEMA,
+        encode_entries(entries),
+        codec=options.codec,
+        level=options.level,
+        metadata=lambda places: encode_index(places, list(_block_bounds(places, orders))),
+    )
+    path = manifest_path(data)
+    with contextlib.suppress(ObjectExistsError):  # the same content, by its name
+        store.create(f"{LOG_DIRECTORY}/{path}", data)
+    versions = pc.min_max(entries.column("addedAtVersion"))
+    header_size = read_header(data, path).size
+    return ManifestInfo(
+        path,
+        entries.num_rows,
+        versions["min"].as_py(),
+        versions["max"].as_py(),
+        {name: order.bounds(0, entries.num_rows) for name, order in orders.items()} or None,
+        live_entry_count=entries.num_rows,
+        place=ManifestPlace(header_size, zlib.crc32(memoryview(data)[:header_size])),
+    )
+
+
+def _block_bounds(places: Iterable[BlockPlace], orders: Mapping[str, Ranked]) -> Iterator[dict[str, Any]]:
+    ends = itertools.accumulate(place.count for place in places)
+    for start, end in itertools.pairwise(itertools.chain([0], ends)):
+        yield {name: order.bounds(start, end) for name, order in orders.items()}
+
+
+def _publish(store: Store, state: StateManifest, options: StateOptions, *, replace: bool) -> StateManifest:
+    """Put the state in its place. One that is there already says the same, if it can be read.
+
+    `replace` is for a compaction: the same table in fewer pieces, so that readers may see either.
+    """
+    key = state_key(state.state_version)
+    data = encode_state(state, codec=options.codec, level=options.level)
+    try:
+        store.create(key, data)
+    except ObjectExistsError:
+        if not replace:
+            with contextlib.suppress(CorruptTableError):
+                return read_state(store, state.state_version)
+        store.put(key, data)
+    return state
+
+
+def _pointer(state: StateManifest) -> LastCheckpoint:
+    return LastCheckpoint(
+        state.state_version,
+        size=state.num_files,
+        size_in_bytes=state.total_bytes,
+        num_files=state.num_files,
+        created_time=state.created_at,
+        format=AVRO_STATE,
+        state_dir=state_directory(state.state_version),
+        protocol_version=state.protocol_version,
+    )
+
+
+def _manifest(context: StateContext, **figures: Any) -> StateManifest:
+    return StateManifest(
+        context.version,
+        context.created_at,
+        schema_registry=context.schema_registry,
+        protocol_version=context.protocol_version,
+        metadata=context.metadata,
+        carried=context.carried,
+        **figures,
+    )
+
+
+def _from_log_root(info: ManifestInfo, version: int) -> ManifestInfo:
+    """A bare name lies beside the state that uses it; from another state it takes its directory."""
+    return (
+        info
+        if "/" in info.path
+        else dataclasses.replace(info, path=f"{state_directory(version)}/{info.path}")
+    )
+
+
+def _total(entries: pa.Table) -> int:
+    return pc.sum(entries.column("size")).as_py() or 0
