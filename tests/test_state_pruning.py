@@ -108,14 +108,16 @@ def tables(draw: st.DrawFn) -> tuple[TableSchema, list[Added], list[pa.RecordBat
         values = {name: encode_value(v, kinds[name]) for name, v in (("p", p), ("q", q)) if v is not None}
         if draw(st.booleans()):
             values |= {name: "__HIVE_DEFAULT_PARTITION__" for name, v in (("p", p), ("q", q)) if v is None}
-        files.append(Added(AddFile(f"f{n}", values, 1, min_values=low, max_values=high), 0, 0))
+        ref = "theirs" if foreign else "ours"
+        file = AddFile(f"f{n}", values, 1, min_values=low, max_values=high, doc_mapping_ref=ref)
+        files.append(Added(file, 0, 0))
         batches.append(batch)
     return schema, files, batches, draw(predicates(kinds))
 
 
 def survivors(store: Any, schema: TableSchema, predicate: Predicate, columns: tuple[str, ...]) -> set[str]:
     state = TableState(store, read_state(store, 1), lambda path: path)
-    return set(state.matching(Filter(predicate, schema, columns)).column("path").to_pylist())
+    return set(state.matching(Filter(predicate, schema, columns, {"ours"})).column("path").to_pylist())
 
 
 @settings(max_examples=300, deadline=None)
@@ -133,7 +135,7 @@ def test_no_file_with_a_matching_row_is_ever_left_out(case, per_manifest: int):
     }
     found = survivors(store, schema, predicate, columns)
     assert needed <= found
-    whole = Filter(predicate, schema, columns).entries(entries)
+    whole = Filter(predicate, schema, columns, {"ours"}).entries(entries)
     assert needed <= set(whole.column("path").to_pylist())
     assert needed <= {
         added.file.path for added in files if engine_keeps(schema, added.file, predicate, columns)
@@ -143,7 +145,10 @@ def test_no_file_with_a_matching_row_is_ever_left_out(case, per_manifest: int):
 def engine_keeps(schema: TableSchema, file: AddFile, predicate: Predicate, columns: tuple[str, ...]) -> bool:
     known = {name: decode_value(file.partition_values.get(name), schema.field(name).type) for name in columns}
     rest = bind(predicate, known)
-    return may_match(rest, lambda name: bounds_of(schema.field(name), file.min_values, file.max_values))
+    ours = file.doc_mapping_ref == "ours"
+    return may_match(
+        rest, lambda name: bounds_of(schema.field(name), file.min_values, file.max_values, ours=ours)
+    )
 
 
 def fleet(days: int, each: int) -> tuple[TableSchema, MemoryStore]:
@@ -153,7 +158,12 @@ def fleet(days: int, each: int) -> tuple[TableSchema, MemoryStore]:
     random.Random(7).shuffle(numbers)
     files = (
         AddFile(
-            f"n={n}/{i}.split", {"n": str(n)}, 1, min_values={"id": f"{i}"}, max_values={"id": f"{i + 1}"}
+            f"n={n}/{i}.split",
+            {"n": str(n)},
+            1,
+            min_values={"id": f"{i}"},
+            max_values={"id": f"{i + 1}"},
+            doc_mapping_ref="ours",
         )
         for n, i in numbers
     )

@@ -13,7 +13,7 @@ from indextables.log.layout import split_key
 from indextables.log.live import LiveFiles
 from indextables.log.protocol import check_readable
 from indextables.predicates import Predicate
-from indextables.schema import REGISTRY_PREFIX, FieldMapping, TableSchema, typemap_of
+from indextables.schema import REGISTRY_PREFIX, FieldMapping, TableSchema, own_refs, typemap_of
 from indextables.state import Filter
 
 _LEGACY: Final = Protocol(1, 1)
@@ -49,7 +49,8 @@ class Snapshot:
 
     def matching(self, predicate: Predicate) -> Iterator[tuple[str, AddFile]]:
         """The live files that may hold a row for which the predicate is TRUE, and perhaps some that do not."""
-        return self.files.matching(Filter(predicate, self.schema, self.partition_columns))
+        own = own_refs(self.metadata.configuration)
+        return self.files.matching(Filter(predicate, self.schema, self.partition_columns, own))
 
     @cached_property
     def schema(self) -> TableSchema:

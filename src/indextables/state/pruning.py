@@ -7,7 +7,7 @@ test that may only err by keeping; what it leaves becomes objects, and the engin
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import reduce
@@ -46,11 +46,16 @@ _NUMBER: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 
 @dataclass(frozen=True)
 class Filter:
-    """A predicate and the table whose columns it names."""
+    """A predicate and the table whose columns it names.
+
+    `own_refs` are the mappings by which our own files are known. What other writers' statistics mean takes a
+    closer look than can be had here: their files are left to the engine.
+    """
 
     predicate: Predicate
     schema: TableSchema
     partition_columns: Sequence[str]
+    own_refs: Collection[str] = ()
 
     @property
     def prunes_manifests(self) -> bool:
@@ -105,6 +110,8 @@ class _Sieve:
         self._schema = chosen.schema
         self._partition_columns = set(chosen.partition_columns)
         self._entries = entries
+        refs = pa.array(chosen.own_refs, pa.string())
+        self._is_foreign = pc.invert(pc.is_in(entries.column("docMappingRef"), value_set=refs))
         self._columns: dict[tuple[str, str], pa.Array] = {}
 
     def keep(self, predicate: Predicate) -> pa.Array | None:
@@ -125,7 +132,8 @@ class _Sieve:
         (name,) = columns
         if name in self._partition_columns:
             return self._by_value(predicate, name)
-        return self._by_bounds(predicate, name)
+        mask = self._by_bounds(predicate, name)
+        return None if mask is None else pc.or_(mask, self._is_foreign)
 
     def _by_value(self, leaf: Predicate, name: str) -> pa.Array | None:
         """A partition column has one value in all rows of a file, and few values in all files."""
