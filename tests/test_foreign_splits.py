@@ -164,7 +164,7 @@ def test_without_a_schema_the_widest_types_stand_in(tmp_path: Path) -> None:
 
 def test_columns_that_cannot_be_read_are_refused_and_the_others_are_not(tmp_path: Path) -> None:
     with opened(split_of(tmp_path, [FULL]), tmp_path) as reader:
-        for name, reason in (("payload", "json_object"), ("gone", "without being stored")):
+        for name, reason in (("payload", "struct"), ("gone", "without being stored")):
             assert reader.mapping.get(name) is None
             with pytest.raises(SchemaError, match=f"column '{name}' cannot be read.*{reason}"):
                 rows_of(reader, RowRequest((name,)))

@@ -220,8 +220,9 @@ def test_the_doc_mapping_of_the_original_says_what_is_text(tmp_path: Path, regis
     with pytest.raises(QueryError, match="not tokenised"):
         table.count(where="host TEXTSEARCH 'db1'")
 
+    new = pa.table({"id": [9], "body": ["a new disk"], "host": ["db9"], "load": [9.0]}, table.schema)
     for _ in range(2):
-        it.write(path, pa.table({"id": [9], "body": ["a new disk"], "host": ["db9"], "load": [9.0]}))
+        it.write(path, new)
     table = opened(path, tmp_path)
     assert table.snapshot.mapping.get("body").kind == "text"  # type: ignore[union-attr]
     assert ids(table, "body TEXTSEARCH 'disk'") == [1, 3, 9, 9]

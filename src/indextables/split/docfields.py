@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from indextables.errors import SchemaError
-from indextables.schema import Field, FieldMapping, TableSchema
+from indextables.schema import ARROW_TYPES, Field, FieldMapping, TableSchema
 from indextables.schema.types import INTEGER_TYPES
 
 Meta = Mapping[str, Any]
@@ -89,6 +89,8 @@ class DocumentFields:
 
     def refusal(self, column: Field) -> str | None:
         """Why the column cannot be read, or None if it can."""
+        if column.type not in ARROW_TYPES:
+            return f"this release has no columns of type {column.type}"
         field = self.stored(column)
         if field is None:
             return None
