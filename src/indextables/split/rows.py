@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +17,7 @@ import pyarrow.parquet as pq
 from indextables.predicates import Bounds, Predicate, columns_of, may_match
 from indextables.schema import TableSchema
 from indextables.split.bundle import Bundle
+from indextables.split.cache import entry_name
 from indextables.split.chunks import chunks_of
 from indextables.split.members import CHUNK_CHECKSUMS
 from indextables.split.ranges import MemberSource, open_member
@@ -25,6 +28,31 @@ WINDOW_ROWS: Final = 65536
 """How many rows are read and handed out together, about."""
 
 _WINDOW_BYTES: Final = 256 << 20
+
+
+class _Footers:
+    """The last footers read: parsing one with thousands of chunks costs more than a search does."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: OrderedDict[str, pq.FileMetaData] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, name: str) -> pq.FileMetaData | None:
+        with self._lock:
+            found = self._known.get(name)
+            if found is not None:
+                self._known.move_to_end(name)
+            return found
+
+    def put(self, name: str, footer: pq.FileMetaData) -> None:
+        with self._lock:
+            self._known[name] = footer
+            while len(self._known) > self._most:
+                self._known.popitem(last=False)
+
+
+_footers: Final = _Footers(64)
 
 
 @dataclass(frozen=True)
@@ -54,15 +82,20 @@ class RowStore:
 
     @cached_property
     def _file(self) -> pq.ParquetFile:
+        name = f"{entry_name(self._bundle)}/{self._member.name}"
+        known = _footers.get(name)
         footer = self._bundle.parquet_footers.get(self._member.name)
-        if footer is not None:
+        if known is None and footer is not None:
             self._bundle.checked(footer, self._bundle.range(footer.offset, footer.length))
         with _damage(self._bundle):
-            return pq.ParquetFile(
+            file = pq.ParquetFile(
                 self._source.arrow_file(),
+                metadata=known,
                 pre_buffer=False,  # `load` has fetched what is read
                 page_checksum_verification=self._checksums is None,
             )
+        _footers.put(name, file.metadata)
+        return file
 
     @cached_property
     def _starts(self) -> RowIds:
