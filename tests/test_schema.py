@@ -36,7 +36,7 @@ PARTITION_VALUES = st.one_of(
     st.tuples(st.just("date"), st.dates()),
     st.tuples(
         st.just("timestamp"),
-        st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC)),  # noqa: DTZ001
+        st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC)),
     ),
 )
 

@@ -71,7 +71,7 @@ def find_pyspark_jars() -> Path:
 
 def compile_sources(javac: str, jars: Path, classes: Path) -> None:
     lint = "-Xlint:all,-path,-classfile,-processing"  # those three speak of Spark's jars, not of this code
-    flags = ["--release", RELEASE, "-encoding", "UTF-8", lint, "-cp", f"{jars}/*", "-d", classes]
+    flags = ["--release", RELEASE, "-encoding", "UTF-8", lint, "-cp", f"{jars}/*", "-d", str(classes)]
     if subprocess.run([javac, *flags, *sources()], check=False).returncode != 0:
         sys.exit("the Java shim does not compile; the compiler says why above")
 
