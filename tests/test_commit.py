@@ -53,6 +53,7 @@ from indextables.log import (
     read_version,
     version_key,
 )
+from indextables.log.boundary import link_key
 from indextables.predicates import Compare, IsNull, TextQuery
 from indextables.schema import REGISTRY_PREFIX
 from invariants import check_removes, check_versions
@@ -525,10 +526,12 @@ def test_a_lost_race_is_retried_after_growing_pauses_up_to_the_limit(store: Memo
     assert "mine" not in live(load_snapshot(store))
 
 
-def test_a_commit_costs_two_requests(store: MemoryStore, base: Snapshot):
+def test_a_commit_costs_three_requests(store: MemoryStore, base: Snapshot):
+    """Is there a newer version, create the next, and has clean-up passed it?"""
+    newer = run(store, append("d"), base).snapshot
     watched = FaultyStore(store)
-    run(watched, append("d"), base)
-    assert watched.calls == [("get", version_key(1)), ("create", version_key(1))]
+    run(watched, append("e"), newer)
+    assert watched.calls == [("get", version_key(2)), ("create", version_key(2)), ("get", link_key(0))]
 
 
 def test_version_files_can_be_left_uncompressed(store: MemoryStore):

@@ -33,7 +33,7 @@ HEAP_SIZE: Final = Setting(
 ROW_GROUP_ROWS: Final = Setting(
     "spark.indextables.write.rowGroupRows",
     positive,
-    4096,
+    2048,
     "Rows in one Parquet row group of a split: the smallest piece a search fetches.",
 )
 TEMP_DIRECTORY: Final = Setting(
@@ -152,6 +152,37 @@ STATE_COMPACT_AFTER_MERGE: Final = Setting(
     boolean,
     True,
     "Write a compacted state after splits were merged.",
+)
+
+RENORMALIZE_THRESHOLD: Final = Setting(
+    "spark.indextables.state.schema.renormalizeThreshold",
+    whole,
+    5,
+    "A checkpoint gives each field mapping one name when the live files use more names than this.",
+)
+LOG_RETENTION_HOURS: Final = Setting[int | None](
+    "spark.indextables.purge.txLogRetentionHours",
+    whole,
+    None,
+    "How old a version file must be before clean-up deletes it, in hours; empty = `logRetention.duration` decides.",
+)
+LOG_RETENTION_MS: Final = Setting(
+    "spark.indextables.logRetention.duration",
+    whole,
+    30 * 24 * 3_600_000,
+    "The older way to say the same, in milliseconds (30 days).",
+)
+CLEANUP_FAILURE_POLICY: Final = Setting(
+    "spark.indextables.cleanup.failurePolicy",
+    one_of("continue", "stop"),
+    "continue",
+    "When a file cannot be deleted: `continue` reports it and leaves the rest for another time, `stop` is an error.",
+)
+CLEANUP_DRY_RUN: Final = Setting(
+    "spark.indextables.cleanup.dryRun",
+    boolean,
+    False,
+    "Clean-up says what it would delete, and deletes nothing.",
 )
 
 TYPEMAP: Final = Family(

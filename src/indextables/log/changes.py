@@ -28,7 +28,7 @@ from indextables.log.actions import Action, AddFile, Metadata, Protocol, RemoveF
 from indextables.log.compatibility import check_fits, mismatch, registered
 from indextables.log.protocol import CURRENT
 from indextables.log.snapshot import Snapshot
-from indextables.predicates import Constant, Predicate, bind, columns_of, text_queries
+from indextables.predicates import Constant, Predicate, bind, columns_of, text_queries, to_sql
 from indextables.schema import decode_value
 
 CreateRule = Literal["allow", "only", "never"]
@@ -74,7 +74,7 @@ class Append:
             return [self.protocol, self.metadata, *_given(self.txn), *self.adds]
         if self.create == "only":
             raise TableExistsError(f"there is a table at {current.uri} already; choose another mode")
-        if _is_done(self.txn, current):
+        if is_done(self.txn, current):
             return []
         check_fits(self.metadata, current)
         return [*registered(current.metadata, self.metadata, self.adds), *_given(self.txn), *self.adds]
@@ -99,7 +99,7 @@ class Overwrite:
     def actions(self, current: Snapshot | None) -> list[Action]:
         if current is None:
             return [self.protocol, self.metadata, *_given(self.txn), *self.adds]
-        if _is_done(self.txn, current):
+        if is_done(self.txn, current):
             return []
         metadata: list[Metadata]
         if mismatch(self.metadata, current) is None:
@@ -124,7 +124,7 @@ class DropPartitions:
 
     @property
     def parameters(self) -> Mapping[str, str]:
-        return {"predicate": str(self.predicate)}
+        return {"predicate": to_sql(self.predicate)}
 
     def actions(self, current: Snapshot | None) -> list[Action]:
         if current is None:
@@ -188,7 +188,8 @@ def _removes(files: Iterable[AddFile], *, data_change: bool = True) -> list[Remo
     ]
 
 
-def _is_done(txn: Txn | None, current: Snapshot) -> bool:
+def is_done(txn: Txn | None, current: Snapshot) -> bool:
+    """Whether the table has this batch of its application, or a later one."""
     return txn is not None and current.txns.get(txn.app_id, -1) >= txn.version
 
 

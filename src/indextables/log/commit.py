@@ -7,6 +7,7 @@ transaction id, committed; another's, lost the race; absent, the same number is 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import random
 import time
@@ -22,23 +23,24 @@ from indextables.errors import (
     CommitUnknownError,
     CorruptTableError,
     ObjectExistsError,
-    ObjectNotFoundError,
     StorageDeniedError,
     StorageError,
     TableNotFoundError,
     UnsafeStoreError,
 )
 from indextables.log.actions import Action, CommitInfo, Metadata, RemoveFile
+from indextables.log.boundary import boundary
 from indextables.log.changes import Change
-from indextables.log.checkpointing import checkpoint_if_due, now_ms
+from indextables.log.checkpointing import checkpoint_if_due, is_due, now_ms
 from indextables.log.codec import encode_version
 from indextables.log.history import summarize
 from indextables.log.layout import version_key
-from indextables.log.loading import load_snapshot, refresh
-from indextables.log.protocol import check_writable
+from indextables.log.loading import load_snapshot, read_snapshot, refresh
+from indextables.log.overtaken import overtaken
+from indextables.log.protocol import CURRENT, check_writable
+from indextables.log.revisions import raised_protocol
 from indextables.log.snapshot import Snapshot, VersionActions, replay
 from indextables.log.versions import read_version
-from indextables.state import state_key
 from indextables.storage import Store
 
 try:
@@ -52,10 +54,11 @@ _READ_BACKS: Final = 5
 
 @dataclass(frozen=True)
 class Committed:
-    """The version that holds the change and the table at it; `skipped` if there was nothing to write."""
+    """The version that holds the change, the table at it, and what was written; `skipped` if that was nothing."""
 
     version: int
     snapshot: Snapshot
+    actions: tuple[Action, ...] = ()
     skipped: bool = False
 
 
@@ -92,6 +95,7 @@ def commit(
         wanted = _actions(change, current, store.uri)
         if not wanted and current is not None:
             return Committed(current.version, current, skipped=True)
+        wanted = [*_upgrade(change, current, settings), *wanted]
         info = CommitInfo(
             txn_id,
             change.operation,
@@ -105,29 +109,16 @@ def commit(
         assert after is not None
         data = encode_version(made.actions, compress=compress)
         if _publish(store, made.version, data, txn_id, backoff):
-            if not overtaken(store, current, made.version):
+            if _stands(store, current, made.version, txn_id, backoff):
                 checkpoint_if_due(store, change, after, settings, clock)
-                return Committed(made.version, after)
+                return Committed(made.version, after, tuple(made.actions))
+            current = None  # what it was built upon is history: begin with the newest snapshot
         else:
             backoff.pause(attempt)
     raise CommitConflictError(
         f"other writers of {store.uri} were faster {tries} times in a row; "
         f"try again, or raise {keys.RETRY_MAX_ATTEMPTS.key}"
     )
-
-
-def overtaken(store: Store, current: Snapshot | None, version: int) -> bool:
-    """Whether a state without this commit has taken the version's place, so that no reader will ever see it.
-
-    Some older writers commit by a state and leave version files alone: on their tables it is worth a look.
-    """
-    if current is None or not current.by_state:
-        return False
-    try:
-        store.head(state_key(version))
-    except ObjectNotFoundError:
-        return False
-    return True
 
 
 @dataclass(frozen=True)
@@ -149,7 +140,11 @@ class Backoff:
 
 def _newest(store: Store, known: Snapshot | None) -> Snapshot | None:
     if known is not None:
-        return refresh(store, known)
+        newest = refresh(store, known)
+        if newest is known or boundary(store, known.metadata.id) <= known.version:
+            return newest
+        # Clean-up has passed it: what looks like the versions after it may be strays of writers that came too late.
+        return read_snapshot(store)
     try:
         return load_snapshot(store)
     except TableNotFoundError:
@@ -172,6 +167,14 @@ def _actions(change: Change, current: Snapshot | None, uri: str) -> list[Action]
         return change.actions(current)
     except TableNotFoundError as reason:
         raise TableNotFoundError(f"{uri}: {reason}") from None
+
+
+def _upgrade(change: Change, current: Snapshot | None, settings: Settings) -> list[Action]:
+    """Today's protocol for an older table that gets a state by this commit: older readers would not look there."""
+    if current is None or not is_due(change, current.version + 1, settings):
+        return []
+    raised = raised_protocol(current.protocol, CURRENT)
+    return [] if raised == current.protocol else [raised]
 
 
 def _made(current: Snapshot | None, wanted: list[Action], info: CommitInfo, now: int) -> VersionActions:
@@ -231,6 +234,28 @@ def _publish(store: Store, version: int, data: bytes, txn_id: str, backoff: Back
         f"the store at {store.uri} failed every time it was sent version {version}, which may still arrive; "
         f"look in the history for a version with transaction id {txn_id} before you write again"
     ) from doubt
+
+
+def _stands(store: Store, current: Snapshot | None, version: int, txn_id: str, backoff: Backoff) -> bool:
+    """Whether the version that was created is part of the table; if clean-up was there before it, it is taken back."""
+    failure: Exception | None = None
+    for attempt in range(_READ_BACKS):
+        try:
+            if not overtaken(store, current, version, txn_id):
+                return True
+            break
+        except (StorageError, CorruptTableError) as reason:
+            failure = reason
+            backoff.pause(attempt)
+    else:
+        raise CommitUnknownError(
+            f"version {version} of {store.uri} was created, and whether clean-up had passed it cannot be read; "
+            f"look in the history for a version with transaction id {txn_id} before you write again"
+        ) from failure
+    # Safe: a state covers every version here, so nobody needs this file. If it stays, the next clean-up takes it.
+    with contextlib.suppress(StorageError):
+        store.delete(version_key(version))
+    return False
 
 
 def _owner(store: Store, version: int, txn_id: str, backoff: Backoff) -> str | None:

@@ -1,5 +1,23 @@
-"""What keeps a table in shape: operations that change which files live without writing rows."""
+"""What keeps a table in shape: operations that change the log and which files live, without writing rows."""
 
-from indextables.maintenance.partitions import drop_partitions
+from indextables.maintenance.description import LOG_SCHEMA, describe_log
+from indextables.maintenance.partitions import DroppedPartitions, drop_partitions
+from indextables.maintenance.protocol import renormalize_schemas, upgrade_and_checkpoint, upgrade_protocol
+from indextables.maintenance.restore import restore
+from indextables.maintenance.retention import CleanedVersions, clean_versions
+from indextables.maintenance.truncation import Truncated, truncate_time_travel
 
-__all__ = ["drop_partitions"]
+__all__ = [
+    "LOG_SCHEMA",
+    "CleanedVersions",
+    "DroppedPartitions",
+    "Truncated",
+    "clean_versions",
+    "describe_log",
+    "drop_partitions",
+    "renormalize_schemas",
+    "restore",
+    "truncate_time_travel",
+    "upgrade_and_checkpoint",
+    "upgrade_protocol",
+]

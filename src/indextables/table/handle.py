@@ -12,8 +12,18 @@ import pyarrow.compute as pc
 
 from indextables.config import Settings, keys
 from indextables.errors import InputError
-from indextables.log import Metadata, Protocol, Snapshot, checkpoint, history, load_snapshot
-from indextables.maintenance import drop_partitions
+from indextables.log import Metadata, Protocol, Snapshot, history, load_snapshot
+from indextables.maintenance import (
+    CleanedVersions,
+    Truncated,
+    clean_versions,
+    describe_log,
+    drop_partitions,
+    restore,
+    truncate_time_travel,
+    upgrade_and_checkpoint,
+    upgrade_protocol,
+)
 from indextables.predicates import ALL_FIELDS, TRUE, Predicate, TextQuery, conjunction, parse_where
 from indextables.schema import TableSchema
 from indextables.storage import open_store, table_uri
@@ -143,11 +153,32 @@ class Table:
         predicate = parse_where(where, self._snapshot.schema)
         return drop_partitions(
             open_store(self._uri, self._settings), self._snapshot, predicate, self._settings
-        )
+        )[0]
+
+    def restore(self, version: int) -> int:
+        """Makes the table what it was at an older version, in a new version, which it returns."""
+        return restore(open_store(self._uri, self._settings), version, self._settings, self._snapshot)
+
+    def describe_log(self, *, include_all: bool = False) -> pa.Table:
+        """The actions of the newest state and of the versions after it, or of every version file; one row each."""
+        return describe_log(open_store(self._uri, self._settings), self._settings, include_all=include_all)
+
+    def clean_versions(self, retention_hours: int | None = None, *, dry_run: bool = False) -> CleanedVersions:
+        """Deletes the version files that are older than the retention and that a state covers."""
+        store = open_store(self._uri, self._settings)
+        return clean_versions(store, self._settings, hours=retention_hours, dry_run=dry_run or None)
+
+    def truncate_time_travel(self, *, dry_run: bool = False) -> Truncated:
+        """Deletes all history before the current version, for good. No row is lost."""
+        return truncate_time_travel(open_store(self._uri, self._settings), self._settings, dry_run=dry_run)
+
+    def upgrade_protocol(self) -> int:
+        """Commits today's protocol, unless the table has it; the version at which it does."""
+        return upgrade_protocol(open_store(self._uri, self._settings), self._settings, self._snapshot)
 
     def checkpoint(self) -> int:
         """Writes the state of the newest version, compacted, so that opening it is cheap; that version."""
-        return checkpoint(open_store(self._uri, self._settings), self._settings).state_version
+        return upgrade_and_checkpoint(open_store(self._uri, self._settings), self._settings).state_version
 
     def __repr__(self) -> str:
         rows = sum(file.num_records or 0 for file in self._snapshot.files.values())
@@ -204,19 +235,21 @@ def write_table(
     partition_by: Sequence[str] | None = None,
     text: Sequence[str] = (),
     settings: Mapping[str, str] | None = None,
+    txn: tuple[str, int] | None = None,
 ) -> int:
     """Writes Arrow data and returns the version that holds it. The table is made if there is none.
 
     `data` is a pyarrow Table, RecordBatch or RecordBatchReader, or anything that speaks Arrow's C stream
     (Polars, DuckDB, pandas). `text` names the string columns to tokenise for full-text search. `mode` is append,
-    overwrite, error (fail if the table exists) or ignore (do nothing if it does).
+    overwrite, error (fail if the table exists) or ignore (do nothing if it does). With `txn`, an application's name
+    and the number of this write in it, a write that the table has already, or a later one of, is not made again.
     """
     options = dict(settings or {}) | {f"{keys.TYPEMAP.prefix}{name}": "text" for name in _names(text, "text")}
     chosen = Settings(options)
     uri = table_uri(path)
     schema, batches = _stream(data)
     partitions = None if partition_by is None else _names(partition_by, "partition_by")
-    plan = plan_write(uri, schema, mode=as_mode(mode), partition_by=partitions, settings=chosen)
+    plan = plan_write(uri, schema, mode=as_mode(mode), partition_by=partitions, settings=chosen, txn=txn)
     if plan is None:
         return open_table(uri, settings=settings).version
     return commit_write(plan, [run_write_task(plan, batches)])

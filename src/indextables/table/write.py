@@ -19,7 +19,13 @@ from typing import Literal, cast, get_args
 import pyarrow as pa
 
 from indextables.config import Settings, keys
-from indextables.errors import CommitUnknownError, InputError, TableExistsError, TableNotFoundError
+from indextables.errors import (
+    CommitUnknownError,
+    InputError,
+    TableExistsError,
+    TableNotFoundError,
+    VersionNotFoundError,
+)
 from indextables.log import (
     AddFile,
     Append,
@@ -27,8 +33,10 @@ from indextables.log import (
     Overwrite,
     Protocol,
     Snapshot,
+    Txn,
     adopted,
     commit,
+    is_done,
     load_snapshot,
 )
 from indextables.schema import (
@@ -53,7 +61,11 @@ PROTOCOL_VERSION = 4
 
 @dataclass(frozen=True)
 class WritePlan:
-    """What the tasks of one write share. `metadata` is the table's, or the one this write will give it."""
+    """What the tasks of one write share. `metadata` is the table's, or the one this write will give it.
+
+    `replaces` is the metadata that an overwrite saw. `txn` is the write's place in a sequence of its application's:
+    each is committed once, and in order.
+    """
 
     uri: str
     options: dict[str, str]
@@ -63,6 +75,8 @@ class WritePlan:
     schema: TableSchema
     partition_columns: tuple[str, ...]
     mapping: FieldMapping
+    replaces: Metadata | None = None
+    txn: Txn | None = None
 
 
 @dataclass(frozen=True)
@@ -79,12 +93,14 @@ def plan_write(
     mode: WriteMode,
     partition_by: list[str] | tuple[str, ...] | None,
     settings: Settings,
+    txn: tuple[str, int] | None = None,
 ) -> WritePlan | None:
-    """The plan, or None when there is nothing to do: mode `ignore` on a table that exists."""
+    """The plan, or None when there is nothing to do: mode `ignore` on a table that exists, or a `txn` that it has."""
     if mode not in get_args(WriteMode):
         raise InputError(f"mode is {mode!r}; it takes {', '.join(get_args(WriteMode))}")
     base = existing(open_store(uri, settings))
-    if base is not None and mode == "ignore":
+    sequence = _checked_txn(txn)
+    if base is not None and (mode == "ignore" or is_done(sequence, base)):
         return None
     if base is not None and mode == "error":
         raise TableExistsError(f"there is a table at {uri} already; write with mode append or overwrite")
@@ -97,7 +113,10 @@ def plan_write(
         metadata, schema, columns = adopted(base), base.schema, base.partition_columns
     mapping = FieldMapping.of(schema, columns, stored_typemap(metadata))
     version = base.version if base is not None else None
-    return WritePlan(uri, dict(settings), mode, version, metadata, schema, columns, mapping)
+    replaces = base.metadata if base is not None else None
+    return WritePlan(
+        uri, dict(settings), mode, version, metadata, schema, columns, mapping, replaces, sequence
+    )
 
 
 def existing(store: Store) -> Snapshot | None:
@@ -138,35 +157,59 @@ def run_write_task(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> TaskRe
 
 
 def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
-    """One commit for the whole write; the version it made, or the newest one when there was nothing to commit."""
+    """One commit for the whole write; the version it made, or the newest one when there was nothing to commit.
+
+    A write whose `txn` somebody else committed first is not committed again, and its splits are deleted.
+    """
     stored = [result for result in results if result is not None]
     adds = tuple(add for result in stored for add in result.adds)
-    if plan.mode == "append" and plan.base_version is not None and not adds:
+    if plan.mode == "append" and plan.base_version is not None and not adds and plan.txn is None:
         return plan.base_version
     settings = Settings(plan.options)
     store = open_store(plan.uri, settings)
-    base = load_snapshot(store, plan.base_version) if plan.base_version is not None else None
+    base = None if plan.base_version is None else _planned_on(store, plan.base_version)
     protocol = Protocol(min_reader_version=PROTOCOL_VERSION, min_writer_version=PROTOCOL_VERSION)
     change: Append | Overwrite
     if plan.mode == "overwrite":
-        replaces = base.metadata if base is not None else None
-        change = Overwrite(adds=adds, metadata=plan.metadata, protocol=protocol, replaces=replaces)
+        change = Overwrite(
+            adds=adds, metadata=plan.metadata, protocol=protocol, replaces=plan.replaces, txn=plan.txn
+        )
     else:
         create: Literal["allow", "only"] = "allow" if plan.mode == "append" else "only"
-        change = Append(adds=adds, metadata=plan.metadata, protocol=protocol, create=create)
+        change = Append(adds=adds, metadata=plan.metadata, protocol=protocol, create=create, txn=plan.txn)
     try:
-        return commit(store, change, base=base, settings=settings).version
+        done = commit(store, change, base=base, settings=settings)
     except CommitUnknownError:
         raise
     except Exception:
         abort_write(plan, stored)
         raise
+    if done.skipped:
+        abort_write(plan, stored)
+    return done.version
+
+
+def _planned_on(store: Store, version: int) -> Snapshot:
+    try:
+        return load_snapshot(store, version)
+    except VersionNotFoundError:
+        # Cleaned up while the rows were being written. The rules of a change do not need it: they look at the newest.
+        return load_snapshot(store)
 
 
 def abort_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> None:
     """Deletes what the tasks stored. Only for a write that certainly did not commit."""
     store = open_store(plan.uri, Settings(plan.options))
     _delete(store, [add for result in results if result is not None for add in result.adds])
+
+
+def _checked_txn(txn: tuple[str, int] | None) -> Txn | None:
+    if txn is None:
+        return None
+    app_id, version = txn
+    if not isinstance(app_id, str) or not app_id or not isinstance(version, int) or version < 0:
+        raise InputError(f"txn is {txn!r}; it takes the application's name and a number that grows from 0")
+    return Txn(app_id, version)
 
 
 def _new_metadata(

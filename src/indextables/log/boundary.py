@@ -1,0 +1,134 @@
+"""The clean-up boundary: up to which version history may be gone, said before any of it is deleted.
+
+A version is made by creating a file that is not there, which proves nothing once files are deleted: a writer that
+was held up while clean-up passed its number finds the number free, and makes a version that no reader looks at.
+So clean-up first leaves a record, and a writer looks for one after it has created its version.
+
+_transaction_log/_cleanup/<20 digits>.json      {"first": 8, "last": 15, "transactions": [...]}
+
+A record is named by the first version that it covers, which is the one after the last of the record before it.
+So the records are a chain: its next link has a known name, which one look finds, and of two clean-ups at once one
+makes it. All files that a link covers are there when it is made, and it names the transaction of each: so whoever
+created one of them can tell whether it was that version, since passed on in a state, or a stray.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from indextables.errors import CorruptTableError, ObjectExistsError, ObjectNotFoundError
+from indextables.state import LOG_DIRECTORY
+from indextables.storage import Store
+
+DIRECTORY: Final = f"{LOG_DIRECTORY}/_cleanup"
+NONE: Final = -1
+"""The boundary of a table whose history is whole."""
+
+_LINK: Final = re.compile(rf"{DIRECTORY}/([0-9]{{20}})\.json")
+_MAX_KNOWN: Final = 1000
+
+_lock: Final = threading.Lock()
+_known: Final[dict[tuple[str, str], int]] = {}
+
+
+@dataclass(frozen=True)
+class Link:
+    """One clean-up: versions `first` to `last` may be gone. `transactions` made them, None where nobody knows."""
+
+    first: int
+    last: int
+    transactions: tuple[str | None, ...]
+
+
+def link_key(first: int) -> str:
+    """Where the link is kept that begins with a version.
+
+    >>> link_key(8)
+    '_transaction_log/_cleanup/00000000000000000008.json'
+    """
+    return f"{DIRECTORY}/{first:020d}.json"
+
+
+def encode_link(link: Link) -> bytes:
+    return orjson.dumps({"first": link.first, "last": link.last, "transactions": link.transactions})
+
+
+def decode_link(data: bytes, name: str) -> Link:
+    """The link, or CorruptTableError: a boundary that cannot be read is not one that may be passed over."""
+    try:
+        document: Any = orjson.loads(data)
+        link = Link(document["first"], document["last"], tuple(document["transactions"]))
+        whole = all(isinstance(number, int) for number in (link.first, link.last))
+        if not whole or len(link.transactions) != link.last - link.first + 1:
+            raise ValueError("its versions do not add up")
+    except (ValueError, KeyError, TypeError) as reason:
+        raise CorruptTableError(f"{name} is not a record of a clean-up ({reason}); restore it") from None
+    return link
+
+
+def boundary(store: Store, table_id: str | None = None) -> int:
+    """The last version that may be gone, or NONE. With the table's id, what was read before is built upon."""
+    end = None if table_id is None else _known.get((store.uri, table_id))
+    if end is None:
+        firsts = _listed(store)
+        end = NONE if not firsts else firsts[-1] - 1
+    while (link := read_link(store, end + 1)) is not None:
+        end = link.last
+    if table_id is not None:
+        _remember((store.uri, table_id), end)
+    return end
+
+
+def transaction_of(store: Store, version: int) -> str | None:
+    """The transaction that made a version at or below the boundary, if it is known."""
+    first = max((first for first in _listed(store) if first <= version), default=None)
+    link = None if first is None else read_link(store, first)
+    if link is None or not link.first <= version <= link.last:
+        raise CorruptTableError(f"{store.uri} has no record of the clean-up that passed version {version}")
+    return link.transactions[version - link.first]
+
+
+def move_boundary(store: Store, last: int, transaction: Callable[[int], str | None]) -> int:
+    """Let the boundary cover versions up to `last`; where it is then, which is there or beyond.
+
+    `transaction` says who made a version. It is asked while nothing above the old boundary has been deleted.
+    """
+    while (end := boundary(store)) < last:
+        versions = range(end + 1, last + 1)
+        link = Link(end + 1, last, tuple(transaction(version) for version in versions))
+        try:
+            store.create(link_key(link.first), encode_link(link))
+        except ObjectExistsError:
+            continue  # another clean-up made the next link: go on from its end
+    return end
+
+
+def read_link(store: Store, first: int) -> Link | None:
+    """The link that begins with a version, or None where there is none."""
+    key = link_key(first)
+    try:
+        data = store.get(key)
+    except ObjectNotFoundError:
+        return None
+    link = decode_link(data, f"{store.uri}/{key}")
+    if link.first != first:
+        raise CorruptTableError(f"{store.uri}/{key} says that it begins with version {link.first}")
+    return link
+
+
+def _listed(store: Store) -> list[int]:
+    matches = (_LINK.fullmatch(info.key) for info in store.list_from(DIRECTORY))
+    return sorted(int(match[1]) for match in matches if match)
+
+
+def _remember(table: tuple[str, str], end: int) -> None:
+    with _lock:
+        if len(_known) >= _MAX_KNOWN:
+            _known.clear()
+        _known[table] = end

@@ -1,0 +1,38 @@
+"""Bringing a table up to the protocol of today. Only the log changes, and no field of it is lost.
+
+A checkpoint is the occasion: readers of older protocols do not look at states.
+"""
+
+from __future__ import annotations
+
+from indextables.config import Settings, keys
+from indextables.log import (
+    RenormalizeSchemas,
+    Snapshot,
+    UpgradeProtocol,
+    checkpoint,
+    commit,
+    load_snapshot,
+)
+from indextables.state import StateManifest
+from indextables.storage import Store
+
+
+def upgrade_protocol(store: Store, settings: Settings, base: Snapshot | None = None) -> int:
+    """Commits today's protocol, unless the table has it; the version at which it does."""
+    base = base or load_snapshot(store, settings=settings)
+    return commit(store, UpgradeProtocol(), base=base, settings=settings).version
+
+
+def renormalize_schemas(store: Store, settings: Settings, base: Snapshot | None = None) -> int:
+    """Gives each field mapping one name in the registry, if there are too many; the version at which it is so."""
+    base = base or load_snapshot(store, settings=settings)
+    threshold = settings.get(keys.RENORMALIZE_THRESHOLD)
+    return commit(store, RenormalizeSchemas(threshold), base=base, settings=settings).version
+
+
+def upgrade_and_checkpoint(store: Store, settings: Settings) -> StateManifest:
+    """The compacted state of the newest version, of a table of today's protocol with a tidy schema registry."""
+    upgrade_protocol(store, settings)
+    renormalize_schemas(store, settings)
+    return checkpoint(store, settings)

@@ -1,0 +1,116 @@
+"""Giving up time travel: the table keeps its current version and nothing before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from indextables.config import Settings, keys
+from indextables.errors import CorruptTableError, StorageError
+from indextables.log import Snapshot
+from indextables.log.as_state import write_snapshot_state
+from indextables.log.checkpointing import now_ms
+from indextables.log.listing import list_log
+from indextables.log.loading import read_snapshot
+from indextables.log.protocol import check_writable
+from indextables.maintenance.covering import state_alone
+from indextables.maintenance.retention import delete_versions
+from indextables.state import LOG_DIRECTORY, manifest_key, read_state
+from indextables.storage import Store
+
+ALONE: Final = "the versions before it are to be deleted"
+_OLDER: Final = re.compile(rf"{LOG_DIRECTORY}/(?:state-v([0-9]{{20}})/|([0-9]{{20}})\.checkpoint\.)")
+
+
+@dataclass(frozen=True)
+class Truncated:
+    """What was deleted, or in a dry run would be; checkpoints are counted in files. No split is touched."""
+
+    table_path: str
+    status: str
+    checkpoint_version: int
+    versions_deleted: int
+    checkpoints_deleted: int
+    files_preserved: int
+    message: str
+
+
+def truncate_time_travel(
+    store: Store, settings: Settings, *, dry_run: bool = False, clock: Callable[[], int] = now_ms
+) -> Truncated:
+    """Deletes all versions, states and checkpoints before the current version, once its state is known to be good.
+
+    >>> import indextables as it, pyarrow as pa
+    >>> for n in range(3):
+    ...     _ = it.write("memory://doc-truncate", pa.table({"n": [n]}))
+    >>> it.open("memory://doc-truncate").truncate_time_travel().versions_deleted
+    2
+    >>> it.open("memory://doc-truncate").count()
+    3
+    """
+    snapshot = read_snapshot(store, settings=settings)
+    check_writable(snapshot.protocol, store.uri)
+    current = snapshot.version
+    versions = [file.version for file in list_log(store).versions if file.version < current]
+    if dry_run:
+        checkpoints = _older_checkpoints(store, current, frozenset())
+        message = f"would delete {len(versions)} version files and {len(checkpoints)} files of states and checkpoints"
+        return _truncated(snapshot, "DRY_RUN", len(versions), len(checkpoints), message)
+    _secure(store, snapshot, settings, clock())
+    deleted, failures = delete_versions(store, versions, settings)
+    needed = {manifest_key(info.path, current) for info in read_state(store, current).manifests}
+    checkpoints = _older_checkpoints(store, current, frozenset(needed))
+    gone, more = _delete(store, checkpoints, settings)
+    message = f"deleted {deleted} version files and {gone} files of states and checkpoints"
+    return _truncated(snapshot, "SUCCESS", deleted, gone, "; ".join([message, *failures, *more]))
+
+
+def _secure(store: Store, snapshot: Snapshot, settings: Settings, now: int) -> None:
+    """See to it that the state of the current version is there, needs nothing else, and says what the log says."""
+    if _is_same(state_alone(store, snapshot.version, settings), snapshot):
+        return
+    write_snapshot_state(store, snapshot, settings, now, compact=ALONE)
+    if not _is_same(state_alone(store, snapshot.version, settings), snapshot):
+        raise CorruptTableError(
+            f"the state of version {snapshot.version} of {store.uri} does not read back as it was written; "
+            f"nothing was deleted"
+        )
+
+
+def _is_same(state: Snapshot | None, snapshot: Snapshot) -> bool:
+    return (
+        state is not None
+        and (state.protocol, state.metadata, state.txns)
+        == (snapshot.protocol, snapshot.metadata, snapshot.txns)
+        and dict(state.files.items()) == dict(snapshot.files.items())
+    )
+
+
+def _older_checkpoints(store: Store, current: int, needed: frozenset[str]) -> list[str]:
+    """The files of older states and checkpoints, but for manifests there that the current state refers to."""
+    found = []
+    for info in store.list_from(LOG_DIRECTORY):
+        match = _OLDER.match(info.key)
+        if match and int(match[1] or match[2]) < current and info.key not in needed:
+            found.append(info.key)
+    return found
+
+
+def _delete(store: Store, names: list[str], settings: Settings) -> tuple[int, list[str]]:
+    failures = []
+    for key in names:
+        try:
+            store.delete(key)
+        except StorageError as reason:
+            if settings.get(keys.CLEANUP_FAILURE_POLICY) == "stop":
+                raise
+            failures.append(f"{key} stays: {reason}")
+    return len(names) - len(failures), failures
+
+
+def _truncated(snapshot: Snapshot, status: str, versions: int, checkpoints: int, message: str) -> Truncated:
+    return Truncated(
+        snapshot.uri, status, snapshot.version, versions, checkpoints, len(snapshot.files), message
+    )
