@@ -142,6 +142,101 @@ def test_no_file_with_a_matching_row_is_ever_left_out(case, per_manifest: int):
     }
 
 
+def random_value(rng: random.Random, kind: str) -> Any:
+    if rng.random() < 0.15:
+        return None
+    match kind:
+        case "string":
+            return rng.choice(
+                [
+                    "",
+                    "9",
+                    "10",
+                    "100",
+                    "a",
+                    "ab",
+                    "ü",
+                    "\uffff",
+                    "\U0001f600",
+                    *(LONG[:n] for n in range(30, 36)),
+                ]
+            )
+        case "date":
+            return date(2024, 1, 1) + timedelta(days=rng.randint(-40, 40))
+        case "timestamp":
+            return EPOCH + timedelta(microseconds=rng.randint(-5, 5) * rng.choice([1, 10**6, 10**12]))
+        case "boolean":
+            return rng.random() < 0.5
+        case "double":
+            return rng.choice([-1.5, -0.0, 0.0, 9.0, 10.0, 1e300, float("inf"), float("-inf"), float("nan")])
+        case "float":
+            return rng.choice([0.5, -2.25, 1024.0])
+        case _:
+            return rng.randint(-12, 120)
+
+
+def random_predicate(rng: random.Random, kinds: dict[str, str], depth: int = 2) -> Predicate:
+    if depth and rng.random() < 0.5:
+        pair = (random_predicate(rng, kinds, depth - 1), random_predicate(rng, kinds, depth - 1))
+        return rng.choice([And(pair), Or(pair), Not(pair[0])])
+    name = rng.choice(list(kinds))
+    literal = random_value(rng, kinds[name])
+    if literal is None:
+        return rng.choice([IsNull(name), Not(IsNull(name)), Compare("<=>", name, None), In(name, (None,))])
+    if kinds[name] == "string" and rng.random() < 0.3:
+        return StringMatch(rng.choice(["starts_with", "ends_with", "contains"]), name, literal)
+    if rng.random() < 0.2:
+        return In(name, (literal, random_value(rng, kinds[name])))
+    return Compare(rng.choice(["=", "<>", "<", "<=", ">", ">=", "<=>"]), name, literal)
+
+
+def test_ten_thousand_random_cases_by_brute_force():
+    seed = random.SystemRandom().randrange(1 << 32)
+    rng = random.Random(seed)
+    cases = kept = 0
+    while cases < 10_000:
+        kinds = {
+            "p": rng.choice(KINDS),
+            "q": rng.choice(KINDS),
+            "x": rng.choice([*KINDS, "double", "float"]),
+            "y": "string",
+        }
+        schema = TableSchema(tuple(Field(name, kind) for name, kind in kinds.items()))
+        files, batches = [], []
+        for n in range(40):
+            columns = {name: [random_value(rng, kinds[name])] * 3 for name in "pq"}
+            columns |= {name: [random_value(rng, kinds[name]) for _ in range(3)] for name in "xy"}
+            batch = pa.record_batch(
+                [pa.array(columns[name], ARROW_TYPES[kinds[name]]) for name in kinds], list(kinds)
+            )
+            collector = MinMaxCollector(schema, ["x", "y"], 32)
+            collector.add(batch)
+            values = {
+                name: encode_value(columns[name][0], kinds[name])
+                for name in "pq"
+                if columns[name][0] is not None
+            }
+            low, high = collector.min_values(), collector.max_values()
+            files.append(AddFile(str(n), values, 1, min_values=low, max_values=high, doc_mapping_ref="ours"))
+            batches.append(batch)
+        store = MemoryStore()
+        entries = to_entries((file.path, Added(file, 0, 0)) for file in files)
+        context = StateContext(1, 0, [schema.field(name) for name in "pq"], None)
+        write_state(store, None, Delta(entries), context, StateOptions(entries_per_manifest=7))
+        rows = pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+        for _ in range(10):
+            predicate = random_predicate(rng, kinds)
+            hits = evaluate(predicate, rows).to_pylist()
+            needed = {str(row // 3) for row, hit in enumerate(hits) if hit}
+            found = survivors(store, schema, predicate, ("p", "q"))
+            engine = {file.path for file in files if engine_keeps(schema, file, predicate, ("p", "q"))}
+            assert needed <= found, f"seed {seed}: {predicate}"
+            assert needed <= engine, f"seed {seed}: {predicate}"
+            cases += len(files)
+            kept += len(found)
+    assert kept < 0.9 * cases, f"seed {seed}: {kept} of {cases} files were read, so nothing was pruned"
+
+
 def engine_keeps(schema: TableSchema, file: AddFile, predicate: Predicate, columns: tuple[str, ...]) -> bool:
     known = {name: decode_value(file.partition_values.get(name), schema.field(name).type) for name in columns}
     rest = bind(predicate, known)

@@ -158,7 +158,7 @@ def test_bounds_are_by_type_and_nulls_leave_none(store):
         ({"live_files": 100, "tombstones": 11, "manifests": 1}, "tombstones"),
         ({"live_files": 0, "tombstones": 1, "manifests": 1}, "tombstones"),
         ({"live_files": 0, "tombstones": 0, "manifests": 0}, None),
-        ({"live_files": 100, "tombstones": 0, "manifests": 21}, "more than 20 manifests"),
+        ({"live_files": 100, "tombstones": 0, "manifests": 21}, "too many small manifests"),
         ({"live_files": 10**6, "tombstones": 2000, "manifests": 1, "new_removes": 2000}, None),
     ],
 )
@@ -199,6 +199,36 @@ def test_thresholds_trigger_compaction_by_themselves(store):
         write(store, 3, 2, entries(), removed=["b"], options=StateOptions()).compacted or ""
     )
     assert live(store, 3) == list("cdefghijk")
+
+
+def test_small_manifests_are_merged_and_full_ones_left_alone(store):
+    options = StateOptions(
+        entries_per_manifest=10, rules=CompactionRules(tombstone_ratio=1.0, max_manifests=3)
+    )
+    write(store, 0, None, entries(*(f"f{n:02d}" for n in range(20))), options=options)
+    full = read_state(store, 0).manifests
+    for version in range(1, 9):
+        removed = ["f03", "n2-0"] if version == 4 else []
+        written = write(
+            store, version, version - 1, entries(f"n{version}-0", f"n{version}-1"), removed, options
+        )
+        assert (written.compacted is not None) == (version in (4, 7))
+        assert read_state(store, version).manifests[:2] == full
+    state = read_state(store, 8)
+    assert [info.num_entries for info in state.manifests] == [10, 10, 10, 3, 2]
+    assert (state.tombstones, state.num_files) == (("f03", "n2-0"), 20 + 16 - 2)
+    assert len(live(store, 8)) == len(set(live(store, 8))) == 34
+    assert not {"f03", "n2-0"} & set(live(store, 8))
+
+
+def test_merging_all_manifests_leaves_no_tombstones(store):
+    options = StateOptions(rules=CompactionRules(tombstone_ratio=1.0, max_manifests=2))
+    write(store, 0, None, entries("a", "b"), options=options)
+    write(store, 1, 0, entries("c"), removed=["a"], options=options)
+    written = write(store, 2, 1, entries("d"), removed=["c"], options=options)
+    assert written.compacted == "there are too many small manifests"
+    assert (len(written.manifest.manifests), written.manifest.tombstones) == (1, ())
+    assert live(store, 2) == ["b", "d"]
 
 
 def test_the_hint_comes_last_and_only_forward(store):

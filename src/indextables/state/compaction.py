@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from indextables.config import Settings, keys
+
+TOO_MANY: Final = "there are too many small manifests"
+"""The one reason for which it is enough to merge those."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class CompactionRules:
 def compaction_reason(
     rules: CompactionRules, *, live_files: int, tombstones: int, manifests: int, new_removes: int = 0
 ) -> str | None:
-    """Why a state with these figures is to be compacted, or None.
+    """Why a state with these figures is to be compacted, or None. Full manifests are not meant to be counted.
 
     >>> compaction_reason(CompactionRules(), live_files=1000, tombstones=100, manifests=20)
     >>> compaction_reason(CompactionRules(), live_files=1000, tombstones=101, manifests=20)
@@ -35,8 +39,8 @@ def compaction_reason(
     """
     if tombstones > rules.tombstone_ratio * max(live_files, 0):
         return f"tombstones are more than {rules.tombstone_ratio:.0%} of the live files"
-    if manifests > rules.max_manifests:
-        return f"there are more than {rules.max_manifests} manifests"
     if rules.large_remove and new_removes > rules.large_remove:
         return f"more than {rules.large_remove} files were removed at once"
+    if manifests > rules.max_manifests:
+        return TOO_MANY
     return None

@@ -127,7 +127,16 @@ def _encode(batch: pa.RecordBatch) -> pa.BinaryArray:
 
 
 def decode_entries(schema: str, blocks: Iterable[Block], name: str) -> pa.Table:
-    """The entries of blocks that were written with the Avro schema `schema`, as ENTRY_SCHEMA has them."""
+    """The entries of blocks that were written with the Avro schema `schema`, as ENTRY_SCHEMA has them.
+
+    `name` is the file's, for errors.
+
+    >>> fields = '{"name":"path","type":"string"},{"name":"size","type":"int"}'
+    >>> older = f'{{"type":"record","name":"FileEntry","fields":[{fields}]}}'
+    >>> table = decode_entries(older, [Block(1, encode_long(1) + b"a" + encode_long(9))], "manifest.avro")
+    >>> table.select(["path", "size", "numRecords"]).to_pylist()
+    [{'path': 'a', 'size': 9, 'numRecords': None}]
+    """
     chunks: list[pa.Table] = []
     for group in _grouped(blocks):
         table = _decode_group(schema, group, name)

@@ -50,6 +50,11 @@ class Filter:
 
     `own_refs` are the mappings by which our own files are known. What other writers' statistics mean takes a
     closer look than can be had here: their files are left to the engine.
+
+    >>> schema = TableSchema((Field("day", "date"), Field("n", "long")))
+    >>> chosen = Filter(Compare("=", "day", date(2024, 5, 1)), schema, ["day"])
+    >>> chosen.within({"day": PartitionBounds("2024-04-01", "2024-04-30")})
+    False
     """
 
     predicate: Predicate

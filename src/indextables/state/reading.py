@@ -94,12 +94,16 @@ class TableState:
         with self._lock:
             if self._entries is None:
                 try:
-                    self._entries = _joined(self._read(self.manifest.manifests, None))
+                    self._entries = self.live(self.manifest.manifests)
                 except CorruptTableError as reason:
                     if self._rescue is None:
                         raise
                     self._entries = self._rescue(reason)
             return self._entries
+
+    def live(self, infos: Iterable[ManifestInfo]) -> pa.Table:
+        """Those in some of the manifests."""
+        return _joined(self._read(infos, None))
 
     @cached_property
     def rows(self) -> dict[str, int]:

@@ -22,7 +22,7 @@ from indextables.errors import CorruptTableError, ObjectExistsError
 from indextables.schema import Field
 from indextables.state.blocks import encode_index
 from indextables.state.columns import Ranked, locality_order, ranked
-from indextables.state.compaction import CompactionRules, compaction_reason
+from indextables.state.compaction import TOO_MANY, CompactionRules, compaction_reason
 from indextables.state.container import BlockPlace, read_header, write_container
 from indextables.state.entries import AVRO_SCHEMA, ENTRY_SCHEMA, encode_entries
 from indextables.state.layout import LOG_DIRECTORY, manifest_path, state_directory, state_key
@@ -95,12 +95,30 @@ def write_state(
     *,
     compact: str | None = None,
 ) -> WrittenState:
-    """The state after `delta`: added to the base, or written anew if that is due or `compact` says why."""
+    """The state after `delta`: added to the base, or written anew if that is due or `compact` says why.
+
+    >>> from indextables.state import LIVE_SCHEMA, read_state
+    >>> from indextables.storage import open_store
+    >>> file = dict.fromkeys(LIVE_SCHEMA.names) | {"path": "a.split", "key": "a.split", "size": 9}
+    >>> file |= {"partitionValues": [], "modificationTime": 0, "dataChange": True, "hasFooterOffsets": False}
+    >>> file |= {"addedAtVersion": 7, "addedAtTimestamp": 0}
+    >>> store = open_store("memory:doc-state")
+    >>> context = StateContext(7, created_at=0, partition_columns=[], metadata=None)
+    >>> entries = pa.Table.from_pylist([file], LIVE_SCHEMA)
+    >>> write_state(store, None, Delta(entries), context, StateOptions()).compacted
+    'there is no state to add to'
+    >>> TableState(store, read_state(store, 7), key_of=str).entries()["path"].to_pylist()
+    ['a.split']
+    """
     reason = compact or _reason(base, delta, options)
-    if base is None or reason is not None:
+    state: StateManifest | None = None
+    if base is not None and reason in (None, TOO_MANY):
+        with contextlib.suppress(
+            CorruptTableError
+        ):  # a manifest cannot be read: a compaction may do without it
+            state = _incremental(store, base, delta, context, options, merge=reason == TOO_MANY)
+    if state is None:
         state = _compacted(store, base, delta, context, options)
-    else:
-        state = _incremental(store, base, delta, context, options)
     state = _publish(store, state, options, replace=compact is not None)
     write_pointer(store, _pointer(state))
     return WrittenState(state, reason)
@@ -123,23 +141,33 @@ def _reason(base: TableState | None, delta: Delta, options: StateOptions) -> str
         options.rules,
         live_files=old.num_files + delta.added.num_rows - len(delta.removed),
         tombstones=len(old.tombstones) + len(delta.removed),
-        manifests=len(old.manifests) + bool(delta.added.num_rows),
+        manifests=sum(_is_small(info, options) for info in old.manifests) + bool(delta.added.num_rows),
         new_removes=len(delta.removed),
     )
 
 
 def _incremental(
-    store: Store, base: TableState, delta: Delta, context: StateContext, options: StateOptions
+    store: Store, base: TableState, delta: Delta, context: StateContext, options: StateOptions, *, merge: bool
 ) -> StateManifest:
+    """The manifests of the base and one for what is new; `merge` puts the small ones of the base into that too.
+
+    So an entry is rewritten until its manifest is full, and a large table does not make its commits dear.
+    """
     old = base.manifest
-    fresh = list(_write_manifests(store, delta.added, context.partition_columns, options))
+    small = [info for info in old.manifests if merge and _is_small(info, options)]
+    fresh = pa.concat_tables([_surviving(base.live(small), delta), delta.added])
+    kept = [_from_log_root(info, old.state_version) for info in old.manifests if info not in small]
     return _manifest(
         context,
         num_files=old.num_files + delta.added.num_rows - len(delta.removed),
         total_bytes=old.total_bytes + _total(delta.added) - sum(size or 0 for size in delta.removed.values()),
-        manifests=(*(_from_log_root(info, old.state_version) for info in old.manifests), *fresh),
-        tombstones=tuple(sorted({*old.tombstones, *delta.removed})),
+        manifests=(*kept, *_write_manifests(store, fresh, context.partition_columns, options)),
+        tombstones=tuple(sorted({*old.tombstones, *delta.removed})) if kept else (),
     )
+
+
+def _is_small(info: ManifestInfo, options: StateOptions) -> bool:
+    return info.num_entries < options.entries_per_manifest
 
 
 def _compacted(
