@@ -3,6 +3,7 @@
 from indextables.maintenance.description import LOG_SCHEMA, describe_log
 from indextables.maintenance.partitions import DroppedPartitions, drop_partitions
 from indextables.maintenance.protocol import renormalize_schemas, upgrade_and_checkpoint, upgrade_protocol
+from indextables.maintenance.repair import Repaired, repair
 from indextables.maintenance.restore import restore
 from indextables.maintenance.retention import CleanedVersions, clean_versions
 from indextables.maintenance.truncation import Truncated, truncate_time_travel
@@ -11,11 +12,13 @@ __all__ = [
     "LOG_SCHEMA",
     "CleanedVersions",
     "DroppedPartitions",
+    "Repaired",
     "Truncated",
     "clean_versions",
     "describe_log",
     "drop_partitions",
     "renormalize_schemas",
+    "repair",
     "restore",
     "truncate_time_travel",
     "upgrade_and_checkpoint",

@@ -14,7 +14,8 @@ from indextables.config import Settings
 from indextables.log import Action, AddFile, Metadata, Protocol, RemoveFile, SkipFile
 from indextables.log.layout import checkpoint_key, version_key
 from indextables.log.listing import LogListing, list_log
-from indextables.log.loading import Wanted, read_snapshot
+from indextables.log.loading import read_snapshot
+from indextables.log.rebuild import Wanted
 from indextables.log.versions import read_versions
 from indextables.state import state_key
 from indextables.storage import Store
@@ -87,6 +88,21 @@ _KINDS: Final = {
 """What each action is called, and what its columns begin with where the name alone would not say."""
 
 
+def _columns(kind: type[Any], prefix: str) -> tuple[tuple[str, str], ...]:
+    """The attributes of an action that have a column, each with its column's name."""
+    known = set(LOG_SCHEMA.names)
+    pairs = []
+    for attribute in (field.name for field in dataclasses.fields(kind)):
+        prefixed = f"{prefix}{attribute.removeprefix(prefix)}"
+        column = prefixed if prefixed in known else attribute
+        if column in known:
+            pairs.append((attribute, column))
+    return tuple(pairs)
+
+
+_COLUMNS: Final = {kind: _columns(kind, prefix) for kind, (_, prefix) in _KINDS.items()}
+
+
 class _Source(NamedTuple):
     version: int
     path: str
@@ -131,20 +147,14 @@ def _batch(rows: list[tuple[_Source, Action]]) -> pa.RecordBatch:
 
 def _described(action: Action) -> tuple[str, dict[str, Any]]:
     """What the action is called, and its fields by the names of their columns."""
-    known = _KINDS.get(type(action))
-    if known is None:
+    kind = _KINDS.get(type(action))
+    if kind is None:
         return "unknown", {}
-    kind, prefix = known
-    fields: dict[str, Any] = {}
-    for attribute in (field.name for field in dataclasses.fields(action) if field.name != "extra"):
-        name = f"{prefix}{attribute.removeprefix(prefix)}"
-        column = name if name in LOG_SCHEMA.names else attribute
-        if column in LOG_SCHEMA.names:
-            fields[column] = _plain(getattr(action, attribute))
+    fields = {column: _plain(getattr(action, attribute)) for attribute, column in _COLUMNS[type(action)]}
     if isinstance(action, Metadata):
         fields["metadata_format_provider"] = action.format.get("provider")
         fields["metadata_format_options"] = _plain(action.format.get("options") or {})
-    return kind, fields
+    return kind[0], fields
 
 
 def _plain(value: object) -> object:

@@ -1,0 +1,129 @@
+"""A table from its splits alone, when the log is gone.
+
+A split knows its columns, how they are indexed, and its rows; the directories above it know its partition values.
+What nobody knows any more: which splits had been removed and not yet purged, and the types of partition columns,
+which come back as strings.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from indextables.config import Settings
+from indextables.errors import CorruptTableError, ObjectNotFoundError, SchemaError
+from indextables.log import LOG_DIRECTORY, AddFile, Metadata
+from indextables.schema import (
+    NULL_DIRECTORY,
+    REGISTRY_PREFIX,
+    TYPEMAP_PREFIX,
+    Field,
+    FieldMapping,
+    TableSchema,
+    mapping_hash,
+    unescape,
+)
+from indextables.split import open_split
+from indextables.split.bundle import open_bundle
+from indextables.storage import ObjectInfo, Store
+
+_SPLITS_AT_A_TIME: Final = 8
+
+PartitionValues = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class FoundSplit:
+    """A split in the store, as its own bytes and its place describe it."""
+
+    info: ObjectInfo
+    partition_values: PartitionValues
+    mapping: FieldMapping
+    num_rows: int
+    footer_start: int
+
+    @property
+    def kind(self) -> tuple[FieldMapping, tuple[str, ...]]:
+        """What the splits of one table have in common."""
+        return self.mapping, tuple(name for name, _ in self.partition_values)
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """The metadata and files of a table that was put together from its splits, and the splits that do not fit."""
+
+    metadata: Metadata
+    adds: tuple[AddFile, ...]
+    damaged: tuple[str, ...]
+
+
+def rebuild(store: Store, settings: Settings) -> Rebuilt | None:
+    """The table that most of the splits below the root make up, or None where there is no split."""
+    infos = [info for info in store.list_from("") if _is_split(info.key)]
+    with ThreadPoolExecutor(_SPLITS_AT_A_TIME, thread_name_prefix="indextables-repair") as pool:
+        looked_at = list(pool.map(lambda info: _look(store, info, settings), infos))
+    found = [split for split in looked_at if isinstance(split, FoundSplit)]
+    damaged = [reason for reason in looked_at if isinstance(reason, str)]
+    if not found:
+        if damaged:
+            raise CorruptTableError(f"no split of {store.uri} can be read: {damaged[0]}")
+        return None
+    (mapping, columns), _ = Counter(split.kind for split in found).most_common(1)[0]
+    fitting = [split for split in found if split.kind == (mapping, columns)]
+    damaged += [f"{split.info.key}: other columns than most" for split in found if split not in fitting]
+    ref = mapping_hash(mapping.to_json())
+    return Rebuilt(
+        _metadata(mapping, columns, ref), tuple(_add(split, ref) for split in fitting), tuple(damaged)
+    )
+
+
+def partition_values_of(key: str) -> PartitionValues:
+    """What the directories of a split say of its rows.
+
+    >>> partition_values_of("day=2024-01-01/path=a%2Fb/splits/split-1.split")
+    (('day', '2024-01-01'), ('path', 'a/b'))
+    """
+    pairs = (part.partition("=") for part in key.split("/")[:-1])
+    return tuple((unescape(name), unescape(value)) for name, equals, value in pairs if equals)
+
+
+def _is_split(key: str) -> bool:
+    return key.endswith(".split") and not key.startswith(f"{LOG_DIRECTORY}/")
+
+
+def _look(store: Store, info: ObjectInfo, settings: Settings) -> FoundSplit | str:
+    try:
+        footer_start = open_bundle(store, info.key, info.size).footer_start
+        with open_split(store, info.key, info.size, settings=settings) as split:
+            return FoundSplit(
+                info, partition_values_of(info.key), split.mapping, split.num_rows, footer_start
+            )
+    except (CorruptTableError, SchemaError, ObjectNotFoundError) as reason:
+        return f"{info.key}: {reason}"
+
+
+def _metadata(mapping: FieldMapping, columns: tuple[str, ...], ref: str) -> Metadata:
+    fields = [Field(mapped.name, mapped.spark_type) for mapped in mapping.fields]
+    schema = TableSchema((*fields, *(Field(name, "string") for name in columns)))
+    text = {f"{TYPEMAP_PREFIX}{mapped.name}": "text" for mapped in mapping.of_kind("text")}
+    configuration = {f"{REGISTRY_PREFIX}{ref}": mapping.to_json(), **text}
+    return Metadata(str(uuid.uuid4()), schema.to_json(), columns, configuration)
+
+
+def _add(split: FoundSplit, ref: str) -> AddFile:
+    """The split as an action. Without min/max, which only a look at every row could give: it is never skipped."""
+    return AddFile(
+        split.info.key,
+        {name: value for name, value in split.partition_values if value != NULL_DIRECTORY},
+        split.info.size,
+        modification_time=split.info.modified_ms,
+        num_records=split.num_rows,
+        footer_start_offset=split.footer_start,
+        footer_end_offset=split.info.size,
+        has_footer_offsets=True,
+        doc_mapping_ref=ref,
+        uncompressed_size_bytes=split.footer_start,
+    )

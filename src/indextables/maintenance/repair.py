@@ -1,0 +1,130 @@
+"""A new log in the place of a damaged or lost one. The old log and the splits are only read."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import ClassVar, Final
+
+from indextables.config import Settings
+from indextables.errors import InputError, TableExistsError, TableNotFoundError
+from indextables.log import LOG_DIRECTORY, Action, AddFile, Metadata, Protocol, Snapshot, Txn, commit
+from indextables.log.protocol import CURRENT
+from indextables.log.revisions import raised_protocol
+from indextables.maintenance.presence import missing_files
+from indextables.maintenance.rebuilding import rebuild
+from indextables.maintenance.salvage import salvage
+from indextables.storage import Store, open_store, table_uri
+
+_NAMED: Final = 5
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """What was repaired. Status is SUCCESS, followed by what could not be read, if there was any such thing.
+
+    `source_version` is the newest version of which the old log had a trace, -1 if it was gone.
+    """
+
+    source_path: str
+    target_path: str
+    source_version: int
+    total_splits: int
+    valid_splits: int
+    missing_splits: int
+    status: str
+
+
+@dataclass(frozen=True)
+class _Rebuild:
+    """A whole table as its first version."""
+
+    protocol: Protocol
+    metadata: Metadata
+    txns: Mapping[str, int]
+    adds: tuple[AddFile, ...]
+    parameters: Mapping[str, str]
+    operation: ClassVar[str] = "REPAIR"
+
+    def actions(self, current: Snapshot | None) -> list[Action]:
+        if current is not None:
+            raise TableExistsError(f"there is a log at {current.uri} by now; repair to an empty place")
+        batches = [Txn(app_id, version) for app_id, version in self.txns.items()]
+        return [self.protocol, self.metadata, *batches, *self.adds]
+
+
+def repair(
+    source_log: str | PathLike[str], target_log: str | PathLike[str], settings: Settings | None = None
+) -> Repaired:
+    """Writes at `target_log` what can be read of the log at `source_log`, less the splits that are gone.
+
+    Both end in `_transaction_log`; the target is absent or empty. When there is no log at the source, the splits
+    beside it are all there is to go by. Paths stay relative: the new log belongs into the place of the old one.
+
+    >>> import indextables as it, pyarrow as pa
+    >>> it.write("memory://doc-repair", pa.table({"n": [1]}))
+    0
+    >>> repair("memory://doc-repair/_transaction_log", "memory://doc-repaired/_transaction_log").valid_splits
+    1
+    """
+    settings = settings or Settings()
+    source, target = (open_store(_table_of(log), settings) for log in (source_log, target_log))
+    if next(iter(target.list_from(LOG_DIRECTORY)), None) is not None:
+        raise TableExistsError(f"{target.uri}/{LOG_DIRECTORY} is not empty; repair to an empty place")
+    found = salvage(source, settings)
+    files, metadata, damaged = found.files, found.metadata, list(found.damaged)
+    if found.version < 0 or metadata is None:
+        rebuilt = rebuild(source, settings)
+        if rebuilt is None:
+            raise TableNotFoundError(f"there is neither a log nor a split at {source.uri}")
+        if found.version >= 0 and damaged:
+            damaged.append("the schema is that of the splits")
+        damaged += rebuilt.damaged
+        metadata = rebuilt.metadata
+        files = files or {add.path: add for add in rebuilt.adds}
+    missing = _missing(source, files)
+    adds = tuple(
+        dataclasses.replace(file, path=key, data_change=True)
+        for key, file in files.items()
+        if key not in missing
+    )
+    change = _Rebuild(
+        raised_protocol(found.protocol or CURRENT, CURRENT),
+        metadata,
+        found.txns,
+        adds,
+        {"source": source.uri, "sourceVersion": str(found.version)},
+    )
+    commit(target, change, base=None, settings=settings)
+    return Repaired(
+        f"{source.uri}/{LOG_DIRECTORY}",
+        f"{target.uri}/{LOG_DIRECTORY}",
+        found.version,
+        len(files),
+        len(adds),
+        len(missing),
+        _status(damaged),
+    )
+
+
+def _table_of(log: str | PathLike[str]) -> str:
+    uri = table_uri(log)
+    root = uri.removesuffix(f"/{LOG_DIRECTORY}")
+    if root == uri:
+        raise InputError(f"{uri} is not a log: its path must end in /{LOG_DIRECTORY}")
+    return root
+
+
+def _missing(store: Store, files: Mapping[str, AddFile]) -> set[str]:
+    """The files that are not there; one that lies outside the table cannot be read there, so it is not either."""
+    outside = {key for key in files if key.startswith("/") or ":/" in key}
+    return outside.union(missing_files(store, (key for key in files if key not in outside)))
+
+
+def _status(damaged: list[str]) -> str:
+    if not damaged:
+        return "SUCCESS"
+    more = f" and {len(damaged) - _NAMED} more" if len(damaged) > _NAMED else ""
+    return f"SUCCESS, without {len(damaged)} that could not be read: {'; '.join(damaged[:_NAMED])}{more}"
