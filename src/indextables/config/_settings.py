@@ -29,10 +29,17 @@ class Setting(Generic[T]):
 
 @dataclass(frozen=True)
 class Family:
-    """Keys that end in a name the user chooses, such as a column: `prefix` + name."""
+    """Keys that end in a name the user chooses, such as a column: `prefix` + name.
+
+    `shown` are the names whose values may appear in print, in lower case; None: all of them.
+    """
 
     prefix: str
     meaning: str
+    shown: frozenset[str] | None = None
+
+    def may_show(self, name: str) -> bool:
+        return self.shown is None or name.lower() in self.shown
 
 
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)i?b?", re.IGNORECASE)
@@ -176,6 +183,16 @@ class Settings:
     def family(self, family: Family) -> Mapping[str, str]:
         """The members of a family that were set, by the name after its prefix."""
         return self._families.get(family.prefix, {})
+
+    def __repr__(self) -> str:
+        """What was set, with the secrets among it masked."""
+        from indextables.config import keys  # noqa: PLC0415 - keys defines itself with this module
+
+        shown = dict(self._values)
+        for family in keys.FAMILIES:
+            for name, value in self.family(family).items():
+                shown[family.prefix + name] = value if family.may_show(name) else "***"
+        return f"Settings({shown!r})"
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """The settings in canonical form, to send to another process."""

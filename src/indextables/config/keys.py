@@ -96,6 +96,30 @@ RETRY_MAX_DELAY_MS: Final = Setting(
 COMPRESS_VERSION_FILES: Final = Setting(
     "spark.indextables.transaction.compression.enabled", boolean, True, "Write version files as gzip."
 )
+LOG_CACHE_ENABLED: Final = Setting(
+    "spark.indextables.transaction.cache.enabled",
+    boolean,
+    True,
+    "Keep the snapshots that a process has read, so that it next reads only what is new.",
+)
+LOG_CACHE_SECONDS: Final = Setting(
+    "spark.indextables.transaction.cache.expirationSeconds",
+    whole,
+    300,
+    "How long a snapshot is kept. A kept one is compared with the store whenever it is used, so it is never stale.",
+)
+LOG_CACHE_SNAPSHOTS: Final = Setting(
+    "spark.indextables.transaction.cache.maxSnapshots",
+    whole,
+    32,
+    "How many snapshots a process keeps.",
+)
+LOG_CACHE_FILES: Final = Setting(
+    "spark.indextables.transaction.cache.maxFiles",
+    whole,
+    200_000,
+    "How many files the snapshots that a process keeps may name, all together.",
+)
 CHECKPOINT_ENABLED: Final = Setting(
     "spark.indextables.checkpoint.enabled",
     boolean,
@@ -192,10 +216,17 @@ TYPEMAP: Final = Family(
 AWS: Final = Family(
     "spark.indextables.aws.",
     "accessKey, secretKey, sessionToken, region, endpoint, forcePathStyle: S3, where the environment does not say.",
+    shown=frozenset({"region", "endpoint", "forcepathstyle"}),
+)
+S3: Final = Family(
+    "spark.indextables.s3.",
+    "endpoint, pathStyleAccess, region: other names of endpoint, forcePathStyle and region of S3.",
 )
 AZURE: Final = Family(
     "spark.indextables.azure.",
-    "accountName, accountKey, endpoint, tenantId, clientId, clientSecret, bearerToken: Azure, likewise.",
+    "accountName, accountKey, sasToken, connectionString, endpoint, tenantId, clientId, clientSecret, bearerToken: "
+    "Azure, likewise.",
+    shown=frozenset({"accountname", "endpoint", "tenantid", "clientid"}),
 )
 
 ALL: Final[tuple[Setting[Any], ...]] = tuple(v for v in list(globals().values()) if isinstance(v, Setting))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -27,8 +27,8 @@ class Request:
 
     command: str
     path: str
-    options: Mapping[str, str]
-    arguments: Mapping[str, Any]
+    options: Mapping[str, str] = field(repr=False)  # credentials may be among them
+    arguments: Mapping[str, Any] = field(repr=False)  # and a plan, which holds the options too
     version: int | None = None
     as_of: datetime | None = None
 

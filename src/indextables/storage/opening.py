@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import threading
+from collections import OrderedDict
 from typing import Any, Final
 
 from obstore import exceptions
 from obstore.store import AzureStore, MemoryStore, S3Store
 
-from indextables.config import Settings, keys
-from indextables.config._settings import Family
+from indextables.config import Settings
 from indextables.errors import ConfigError
+from indextables.storage.access import Access, azure_access, s3_access
 from indextables.storage.local import LocalStore
-from indextables.storage.remote import RemoteStore, clean_message
+from indextables.storage.remote import Client, RemoteStore, clean_message
 from indextables.storage.store import Store
 from indextables.storage.uri import Location, parse
 
-_AWS_NAMES: Final = {
-    "accesskey": "access_key_id",
-    "secretkey": "secret_access_key",
-    "sessiontoken": "session_token",
-    "region": "region",
-    "endpoint": "endpoint",
-    "forcepathstyle": "force_path_style",
-}
-_AZURE_NAMES: Final = {
-    "accountname": "account_name",
-    "accountkey": "account_key",
-    "endpoint": "endpoint",
-    "tenantid": "tenant_id",
-    "clientid": "client_id",
-    "clientsecret": "client_secret",
-    "bearertoken": "token",
-}
-_SECRET_NAMES: Final = ("secret_access_key", "session_token", "account_key", "client_secret", "token")
-
 # Memory tables live as long as the process and are shared by all of it: the address is the only handle.
 _MEMORY: Final = MemoryStore()
+
+MAX_CLIENTS: Final = 16
+_clients: Final[OrderedDict[object, tuple[Client, Client]]] = OrderedDict()
+_lock: Final = threading.Lock()
 
 
 def open_store(uri: str | os.PathLike[str], settings: Settings | None = None) -> Store:
@@ -56,50 +42,53 @@ def open_store(uri: str | os.PathLike[str], settings: Settings | None = None) ->
         case "memory":
             return RemoteStore(location.uri, _MEMORY, prefix=location.path, probe=False)
         case "s3":
-            return _s3(location, _options(settings, keys.AWS, _AWS_NAMES))
+            return _connect(S3Store, location, s3_access(location, settings))
         case "azure":
-            return _azure(location, _options(settings, keys.AZURE, _AZURE_NAMES))
+            return _connect(AzureStore, location, azure_access(location, settings))
 
 
-def _s3(location: Location, config: dict[str, str | bool]) -> Store:
-    path_style = config.pop("force_path_style", None)
-    if path_style is not None:
-        config["virtual_hosted_style_request"] = str(path_style).strip().lower() != "true"
-    return _connect(S3Store, location, config)
-
-
-def _azure(location: Location, config: dict[str, str | bool]) -> Store:
-    if location.account:
-        config.setdefault("account_name", location.account)
-    return _connect(AzureStore, location, config)
-
-
-def _connect(kind: Any, location: Location, config: Mapping[str, str | bool]) -> Store:
-    secrets = [str(config[name]) for name in _SECRET_NAMES if name in config]
-    plain_http = str(config.get("endpoint", "")).startswith("http://")
+def _connect(kind: Any, location: Location, access: Access) -> Store:
     try:
-        client, commit_client = (
-            kind(
-                location.container,
-                config=config,
-                client_options={"allow_http": plain_http},
-                retry_config=retry,
-            )
-            for retry in (None, {"max_retries": 0})
-        )
+        client, commit_client = _shared_clients(kind, location, access)
     except (exceptions.BaseError, ValueError) as reason:
-        message = clean_message(reason, secrets)
+        message = clean_message(reason, access.secrets)
         raise ConfigError(f"cannot open a store at {location.uri}: {message}") from None
     return RemoteStore(
-        location.uri, client, commit_client=commit_client, prefix=location.path, secrets=secrets
+        location.uri,
+        client,
+        commit_client=commit_client,
+        prefix=location.path,
+        secrets=access.secrets,
+        place=f"{access.endpoint} {location.uri}",
     )
 
 
-def _options(settings: Settings, family: Family, names: Mapping[str, str]) -> dict[str, str | bool]:
-    """The family's members by obstore's names. Spark lower-cases option names, so case does not count."""
-    chosen: dict[str, str | bool] = {}
-    for name, value in settings.family(family).items():
-        if name.lower() not in names:
-            raise ConfigError(f"unknown setting {family.prefix + name!r}; the family takes {family.meaning}")
-        chosen[names[name.lower()]] = value
-    return chosen
+def _shared_clients(kind: Any, location: Location, access: Access) -> tuple[Client, Client]:
+    """The clients of one bucket are kept: their open connections save a handshake or two on every call."""
+    environment = tuple((k, v) for k, v in sorted(os.environ.items()) if k.startswith(("AWS_", "AZURE_")))
+    settings = (*access.config.items(), *(access.credentials or {}).items())
+    # A forked child must not use its parent's connections.
+    key = (os.getpid(), kind, location.container, settings, environment)
+    with _lock:
+        if key not in _clients:
+            _clients[key] = _new_clients(kind, location, access)
+            if len(_clients) > MAX_CLIENTS:
+                _clients.popitem(last=False)
+        _clients.move_to_end(key)
+        return _clients[key]
+
+
+def _new_clients(kind: Any, location: Location, access: Access) -> tuple[Client, Client]:
+    """One that repeats failed requests and one that does not."""
+    provider = {"credential_provider": access.provider} if access.credentials is not None else {}
+    client, commit_client = (
+        kind(
+            location.container,
+            config=dict(access.config),
+            client_options={"allow_http": access.plain_http},
+            retry_config=retry,
+            **provider,
+        )
+        for retry in (None, {"max_retries": 0})
+    )
+    return client, commit_client

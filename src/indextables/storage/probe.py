@@ -19,20 +19,20 @@ _lock: Final = threading.Lock()
 
 
 def check_conditional_create(
-    uri: str, create: Callable[[str, bytes], None], delete: Callable[[str], None]
+    uri: str, create: Callable[[str, bytes], None], delete: Callable[[str], None], *, place: str
 ) -> None:
-    """UnsafeStoreError if the store at `uri` lets a create replace an object. Asks once per process and root."""
-    if uri in _trusted:
+    """UnsafeStoreError if the store at `uri` lets a create replace an object. Asks once per process and `place`."""
+    if place in _trusted:
         return
     with _lock:
-        if uri in _trusted:
+        if place in _trusted:
             return
         key = f"{_PROBE_PREFIX}{uuid.uuid4().hex}"
         create(key, b"first")
         try:
             create(key, b"second")
         except ObjectExistsError:
-            _trusted.add(uri)
+            _trusted.add(place)
             return
         finally:
             delete(key)

@@ -32,6 +32,7 @@ _DENIED: Final = (
     exceptions.NotSupportedError,
 )
 _EXISTS: Final = (exceptions.AlreadyExistsError, exceptions.PreconditionError)
+_WRITING: Final = frozenset({"create", "write"})
 _URL_QUERY: Final = re.compile(r"(https?://[^\s?\"']+)\?[^\s\"']*")
 
 
@@ -47,7 +48,10 @@ class Client(Protocol):
 
 
 class RemoteStore:
-    """`prefix` is the table's place in the bucket. `secrets` are blotted out of every error message."""
+    """`prefix` is the table's part of the bucket. `secrets` are blotted out of every error message.
+
+    `place` tells stores of one address apart: the same bucket name means another bucket at another endpoint.
+    """
 
     def __init__(
         self,
@@ -58,8 +62,10 @@ class RemoteStore:
         prefix: str = "",
         secrets: Iterable[str] = (),
         probe: bool = True,
+        place: str = "",
     ) -> None:
         self.uri = uri
+        self._place = place or uri
         self._client = client
         self._commit_client = commit_client or client
         self._prefix = f"{prefix}/" if prefix else ""
@@ -100,7 +106,7 @@ class RemoteStore:
 
     def create(self, key: str, data: bytes) -> None:
         if self._probe:
-            check_conditional_create(self.uri, self._create, self.delete)
+            check_conditional_create(self.uri, self._create, self.delete, place=self._place)
         self._create(key, data)
 
     def put(self, key: str, data: bytes) -> None:
@@ -134,6 +140,10 @@ class RemoteStore:
         try:
             return action(self._prefix + key)
         except FileNotFoundError:
+            if verb in _WRITING:  # what is absent cannot be the object: it was to be made
+                raise ObjectNotFoundError(
+                    f"cannot {verb} {name}: the bucket or container does not exist"
+                ) from None
             raise ObjectNotFoundError(f"{name} does not exist") from None
         except _EXISTS:
             raise ObjectExistsError(f"{name} is already there") from None

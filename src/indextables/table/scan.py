@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -27,7 +27,7 @@ from indextables.predicates import (
 from indextables.schema import FieldMapping, TableSchema, decode_value, own_refs
 from indextables.split import RowRequest, SplitReader, check_text_query, open_split
 from indextables.stats import bounds_of
-from indextables.storage import open_store
+from indextables.storage import open_store, options_for_tasks
 
 SCORE: Final = "_score"
 SNIPPET: Final = "_snippet"
@@ -69,7 +69,7 @@ class ScanTask:
     """The part of a scan that runs in one place."""
 
     uri: str
-    options: dict[str, str]
+    options: dict[str, str] = field(repr=False)  # credentials may be among them
     schema: TableSchema
     mapping: FieldMapping
     request: ScanRequest
@@ -131,7 +131,7 @@ def plan_scan(
     refs = _enough(refs, request)
     total = sum(ref.size for ref in refs)
     slots = max(parallelism, math.ceil(total / TASK_BYTES))
-    options = dict(settings)
+    options = options_for_tasks(uri, settings)
     tasks = tuple(
         ScanTask(uri, options, snapshot.schema, snapshot.mapping, request, group)
         for group in _shared_out(refs, slots)

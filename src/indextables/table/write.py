@@ -12,7 +12,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast, get_args
 
@@ -50,7 +50,7 @@ from indextables.schema import (
     resolve_typemap,
 )
 from indextables.split import FinishedSplit, SplitWriter
-from indextables.storage import Store, open_store
+from indextables.storage import Store, open_store, options_for_tasks
 from indextables.table.conform import check_appendable, conform
 from indextables.table.partitioning import PartitionKey, PartitionSpill
 
@@ -68,7 +68,7 @@ class WritePlan:
     """
 
     uri: str
-    options: dict[str, str]
+    options: dict[str, str] = field(repr=False)  # credentials may be among them
     mode: WriteMode
     base_version: int | None
     metadata: Metadata
@@ -115,7 +115,16 @@ def plan_write(
     version = base.version if base is not None else None
     replaces = base.metadata if base is not None else None
     return WritePlan(
-        uri, dict(settings), mode, version, metadata, schema, columns, mapping, replaces, sequence
+        uri,
+        options_for_tasks(uri, settings),
+        mode,
+        version,
+        metadata,
+        schema,
+        columns,
+        mapping,
+        replaces,
+        sequence,
     )
 
 

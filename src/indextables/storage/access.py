@@ -1,0 +1,211 @@
+"""How a store is reached: what settings and the environment say of endpoint and credentials, in obstore's words.
+
+Credentials in settings replace those of the environment as a whole: half of one and half of the other would be
+nobody's, and a session token that belongs to other keys makes every request fail.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from indextables.config import Settings, keys
+from indextables.config._settings import Family, boolean
+from indextables.errors import ConfigError
+from indextables.storage.uri import Location, Scheme, parse
+
+_AWS: Final = frozenset({"accesskey", "secretkey", "sessiontoken", "region", "endpoint", "forcepathstyle"})
+_S3: Final = {"endpoint": "endpoint", "pathstyleaccess": "forcepathstyle", "region": "region"}
+_AZURE: Final = frozenset(
+    {
+        "accountname",
+        "accountkey",
+        "sastoken",
+        "connectionstring",
+        "endpoint",
+        "tenantid",
+        "clientid",
+        "clientsecret",
+        "bearertoken",
+    }
+)
+_SERVICE_PRINCIPAL: Final = {
+    "tenantid": "tenant_id",
+    "clientid": "client_id",
+    "clientsecret": "client_secret",
+}
+_CONNECTION_STRING: Final = {
+    "accountname": "accountname",
+    "accountkey": "accountkey",
+    "sharedaccesssignature": "sastoken",
+    "blobendpoint": "endpoint",
+}
+_FAMILIES: Final[Mapping[Scheme, tuple[Family, ...]]] = {"s3": (keys.AWS, keys.S3), "azure": (keys.AZURE,)}
+# What obstore takes from the environment; the secrets among it are blotted out of errors like those of settings.
+_S3_ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_AZURE_ENDPOINTS: Final = ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
+_SECRET_VARIABLES: Final = ("SECRET", "TOKEN", "KEY", "SAS")
+
+
+@dataclass(frozen=True)
+class Access:
+    """What obstore is given, and the secrets that no message may show. Its repr says where, never with what."""
+
+    endpoint: str
+    config: Mapping[str, str | bool] = field(default_factory=dict, repr=False)
+    credentials: Mapping[str, Any] | None = field(default=None, repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def plain_http(self) -> bool:
+        """Only where the user named such an endpoint: credentials do not cross a network in the clear by accident."""
+        return self.endpoint.lower().startswith("http://")
+
+    @property
+    def provider(self) -> Callable[[], Mapping[str, Any]] | None:
+        credentials = self.credentials
+        return None if credentials is None else lambda: credentials
+
+
+def options_for_tasks(uri: str, settings: Settings) -> dict[str, str]:
+    """The settings that a task on the table takes with it: no credentials but those of the table's own store.
+
+    >>> settings = Settings({"spark.indextables.aws.secretKey": "x", "spark.indextables.write.rowGroupRows": "9"})
+    >>> options_for_tasks("/data/logs", settings)
+    {'spark.indextables.write.rowGroupRows': '9'}
+    """
+    needed = _FAMILIES.get(parse(uri).scheme, ())
+    unneeded = tuple(f.prefix for f in (keys.AWS, keys.S3, keys.AZURE) if f not in needed)
+    return {key: value for key, value in settings if not key.startswith(unneeded)}
+
+
+def s3_access(location: Location, settings: Settings) -> Access:
+    given = _named(settings, keys.S3, _S3) | _members(settings, keys.AWS, _AWS)
+    config: dict[str, str | bool] = {}
+    if "region" in given:
+        config["region"] = given["region"]
+    path_style = _flag(given, "forcepathstyle", f"{keys.AWS.prefix}forcePathStyle")
+    if path_style is not None:
+        config["virtual_hosted_style_request"] = not path_style
+    endpoint = _endpoint(given, _S3_ENDPOINTS)
+    if endpoint:
+        # obstore wants the bucket inside the endpoint where it is to be part of the host's name.
+        config["endpoint"] = (
+            endpoint if path_style is not False else _with_bucket(endpoint, location.container)
+        )
+    credentials = None
+    if "accesskey" in given or "secretkey" in given:
+        _together(given, keys.AWS, ("accessKey", "secretKey"))
+        credentials = {
+            "access_key_id": given["accesskey"],
+            "secret_access_key": given["secretkey"],
+            "token": given.get("sessiontoken"),
+            "expires_at": None,
+        }
+    return Access(endpoint, config, credentials, _secrets(given, keys.AWS, "AWS_"))
+
+
+def azure_access(location: Location, settings: Settings) -> Access:
+    given = _members(settings, keys.AZURE, _AZURE)
+    if "connectionstring" in given:
+        given = _connection_string(given["connectionstring"]) | given
+    config: dict[str, str | bool] = {}
+    account = location.account or given.get("accountname", "")
+    if given.get("accountname", account).lower() != account.lower():
+        raise ConfigError(
+            f"{location.uri} is in the account {account!r} and the settings are for {given['accountname']!r}; "
+            f"give the settings of that account"
+        )
+    if account:
+        config["account_name"] = account
+    endpoint = _endpoint(given, _AZURE_ENDPOINTS)
+    if endpoint:
+        config["endpoint"] = endpoint
+    if any(name in given for name in _SERVICE_PRINCIPAL):
+        _together(given, keys.AZURE, ("tenantId", "clientId", "clientSecret"))
+        config |= {theirs: given[ours] for ours, theirs in _SERVICE_PRINCIPAL.items()}
+        config["credential_type"] = "client_secret"
+    credentials: dict[str, Any] | None = None
+    for ours, theirs in (("bearertoken", "token"), ("accountkey", "access_key"), ("sastoken", "sas_token")):
+        if ours in given:
+            credentials = {theirs: given[ours].removeprefix("?"), "expires_at": None}
+            break
+    return Access(endpoint, config, credentials, _secrets(given, keys.AZURE, "AZURE_"))
+
+
+def _members(settings: Settings, family: Family, names: frozenset[str]) -> dict[str, str]:
+    """The members of a family, by their names in lower case: Spark folds the case of option names."""
+    given: dict[str, str] = {}
+    for name, value in settings.family(family).items():
+        if name.lower() not in names:
+            raise ConfigError(f"unknown setting {family.prefix + name!r}; the family takes {family.meaning}")
+        if value.strip():
+            given[name.lower()] = value.strip()
+    return given
+
+
+def _named(settings: Settings, family: Family, names: Mapping[str, str]) -> dict[str, str]:
+    return {names[name]: value for name, value in _members(settings, family, frozenset(names)).items()}
+
+
+def _flag(given: Mapping[str, str], name: str, key: str) -> bool | None:
+    if name not in given:
+        return None
+    try:
+        return boolean(given[name])
+    except ValueError as reason:
+        raise ConfigError(f"setting {key!r} is {given[name]!r}; it takes {reason}") from None
+
+
+def _endpoint(given: Mapping[str, str], variables: tuple[str, ...]) -> str:
+    endpoint = given.get("endpoint") or next(filter(None, map(os.environ.get, variables)), "")
+    if not endpoint:
+        return ""
+    endpoint = (endpoint if "://" in endpoint else f"https://{endpoint}").rstrip("/")
+    parts = urlsplit(endpoint)
+    if parts.scheme.lower() not in ("http", "https") or not parts.hostname or parts.query or parts.password:
+        # It may hold a signature or a password, so it is not quoted.
+        raise ConfigError(
+            "the endpoint of a store is an address such as https://storage.example.com:9000, without query or password"
+        )
+    return endpoint
+
+
+def _with_bucket(endpoint: str, bucket: str) -> str:
+    scheme, _, rest = endpoint.partition("://")
+    return endpoint if rest.startswith(f"{bucket}.") else f"{scheme}://{bucket}.{rest}"
+
+
+def _together(given: Mapping[str, str], family: Family, names: tuple[str, ...]) -> None:
+    missing = [family.prefix + name for name in names if name.lower() not in given]
+    if missing:
+        raise ConfigError(
+            f"{', '.join(missing)} is not set: {', '.join(names)} of {family.prefix}* go together"
+        )
+
+
+def _connection_string(text: str) -> dict[str, str]:
+    """AccountName=...;AccountKey=...;BlobEndpoint=... by our names; what a table does not need is left out."""
+    pairs = [part.partition("=") for part in text.split(";") if part.strip()]
+    if not all(equals for _, equals, _ in pairs):
+        raise ConfigError("the Azure connection string is not of the form Name=value;Name=value")
+    parts = {name.strip().lower(): value.strip() for name, _, value in pairs}
+    if "blobendpoint" not in parts and "endpointsuffix" in parts and "accountname" in parts:
+        protocol = parts.get("defaultendpointsprotocol", "https")
+        parts["blobendpoint"] = f"{protocol}://{parts['accountname']}.blob.{parts['endpointsuffix']}"
+    return {ours: parts[theirs] for theirs, ours in _CONNECTION_STRING.items() if theirs in parts}
+
+
+def _secrets(given: Mapping[str, str], family: Family, prefix: str) -> tuple[str, ...]:
+    of_environment = (
+        value
+        for name, value in os.environ.items()
+        if name.startswith(prefix) and any(word in name for word in _SECRET_VARIABLES) and len(value) >= 8
+    )
+    found = {*(value for name, value in given.items() if not family.may_show(name)), *of_environment}
+    return tuple(
+        sorted(found, key=len, reverse=True)
+    )  # the longest first, or a part of it would be left over
