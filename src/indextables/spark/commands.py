@@ -11,6 +11,8 @@ from indextables.predicates import Predicate, conjunction, from_spark
 from indextables.predicates.spark import ALL_COLUMN
 from indextables.schema import TableSchema
 from indextables.spark.request import Request, carried
+from indextables.spark.sql import TableName, run_command
+from indextables.spark.sql.rows import rows_answer
 from indextables.storage import open_store, table_uri
 from indextables.table import (
     ScanPlan,
@@ -133,6 +135,12 @@ def _create_table(request: Request) -> Answer:
     return {"version": None if plan is None else commit_write(plan, [])}
 
 
+def _sql(request: Request) -> Answer:
+    """A command's rows; or first the name of a table that the JVM is to look up in its catalog."""
+    found = run_command(request.arguments["sql"], request.options, request.arguments.get("located"))
+    return {"locate": list(found.parts)} if isinstance(found, TableName) else rows_answer(found)
+
+
 def _must_take(node: dict[str, Any], schema: TableSchema) -> Predicate:
     predicate = from_spark(node, schema)
     if predicate is None:
@@ -147,4 +155,5 @@ _COMMANDS: Final[dict[str, Callable[[Request], Answer]]] = {
     "plan_write": _plan_write,
     "prepare_write": _prepare_write,
     "pushdown": _pushdown,
+    "sql": _sql,
 }

@@ -44,7 +44,7 @@ class Request:
         micros = fields.pop("timestamp", None)
         return cls(
             command=fields.pop("command"),
-            path=fields.pop("path"),
+            path=fields.pop("path", ""),  # a command in SQL names its table itself
             options=fields.pop("options"),
             version=fields.pop("version", None),
             as_of=None if micros is None else _EPOCH + timedelta(microseconds=micros),

@@ -27,7 +27,8 @@ final class IndexTablesBatch implements Batch {
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    return python().createReaderFactory();
+    PartitionReaderFactory factory = python().createReaderFactory();
+    return scan.returnsFewRows() ? new ReadAheadFactory(factory) : factory;
   }
 
   @Override

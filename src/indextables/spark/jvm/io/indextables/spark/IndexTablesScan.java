@@ -18,6 +18,8 @@ import org.apache.spark.sql.types.StructType;
 
 /** One scan. Python plans it once, when first asked, for the statistics, the metrics and the tasks alike. */
 final class IndexTablesScan implements SupportsReportStatistics {
+  private static final int FEW_ROWS = 10_000;
+
   private final String path;
   private final StructType schema;
   private final List<Predicate> filters;
@@ -48,6 +50,10 @@ final class IndexTablesScan implements SupportsReportStatistics {
   /** The scan that reads: with its plan, or without one that is too large for an option, to be planned again there. */
   Scan planned() {
     return PythonDoor.scan(schema, request.with("plan", plan().get("plan")));
+  }
+
+  boolean returnsFewRows() {
+    return shape.kind() == ScanShape.Kind.LIMIT && shape.n() <= FEW_ROWS;
   }
 
   @Override

@@ -1,0 +1,195 @@
+"""The grammar of the commands. One function a command; an error says what was expected, and where.
+
+`INDEXTABLES` may be written `TANTIVY4SPARK`; case does not count; one semicolon may end a command.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from indextables.spark.sql.statements import (
+    Checkpoint,
+    Condition,
+    DescribeLog,
+    DescribeState,
+    DropPartitions,
+    InvalidateCache,
+    RepairLog,
+    Statement,
+    TableName,
+    TableRef,
+    TruncateTimeTravel,
+)
+from indextables.spark.sql.tokens import Token, misplaced, tokenize
+
+_PRODUCT: Final = ("INDEXTABLES", "TANTIVY4SPARK")
+_CATALOG: Final = "indextables"
+
+
+def parse_command(sql: str) -> Statement:
+    """The command that a text is, or a CommandError.
+
+    >>> parse_command("describe indextables transaction log '/data/logs' include all;")
+    DescribeLog(table='/data/logs', include_all=True)
+    >>> parse_command("CHECKPOINT INDEXTABLES indextables.`/data/logs`")
+    Checkpoint(table='/data/logs')
+    """
+    return _Parser(sql).statement()
+
+
+class _Parser:
+    """Reads one command from left to right."""
+
+    def __init__(self, sql: str) -> None:
+        self._sql = sql
+        self._tokens = tokenize(sql)
+        self._at = 0
+
+    def statement(self) -> Statement:
+        found = self._command()
+        self._accept_symbol(";")
+        if self._next.kind != "end":
+            raise self._expected("the end of the command")
+        return found
+
+    def _command(self) -> Statement:
+        verbs = {
+            "DESCRIBE": self._describe,
+            "DESC": self._describe,
+            "TRUNCATE": self._truncate,
+            "DROP": self._drop,
+            "INVALIDATE": self._invalidate,
+            "CHECKPOINT": self._checkpoint,
+            "COMPACT": self._checkpoint,
+            "REPAIR": self._repair,
+        }
+        verb = self._accept(*verbs)
+        if verb is None:
+            raise self._expected(*(name for name in verbs if name != "DESC"))
+        return verbs[verb.value.upper()]()
+
+    def _describe(self) -> Statement:
+        self._expect(*_PRODUCT)
+        if self._expect("TRANSACTION", "STATE").is_word("STATE"):
+            return DescribeState(self._table())
+        self._expect("LOG")
+        table = self._table()
+        return DescribeLog(table, include_all=self._phrase("INCLUDE", "ALL"))
+
+    def _truncate(self) -> Statement:
+        self._expect(*_PRODUCT)
+        self._expect("TIME")
+        self._expect("TRAVEL")
+        table = self._table()
+        return TruncateTimeTravel(table, dry_run=self._phrase("DRY", "RUN"))
+
+    def _drop(self) -> Statement:
+        self._expect(*_PRODUCT)
+        self._expect("PARTITIONS")
+        self._expect("FROM")
+        table = self._table()
+        self._expect("WHERE")
+        return DropPartitions(table, self._condition())
+
+    def _invalidate(self) -> Statement:
+        self._expect(*_PRODUCT)
+        self._expect("TRANSACTION")
+        self._expect("LOG")
+        self._expect("CACHE")
+        return InvalidateCache(self._table() if self._accept("FOR") else None)
+
+    def _checkpoint(self) -> Statement:
+        self._expect(*_PRODUCT)
+        return Checkpoint(self._table())
+
+    def _repair(self) -> Statement:
+        self._expect("INDEXFILES")
+        self._expect("TRANSACTION")
+        self._expect("LOG")
+        source = self._string("the path of a log in quotes")
+        self._expect("AT")
+        self._expect("LOCATION")
+        return RepairLog(source, self._string("the path of a log in quotes"))
+
+    def _table(self) -> TableRef:
+        wanted = "a table: its path in quotes, or a name"
+        if self._next.kind == "string":
+            return self._string(wanted)
+        first = self._next
+        parts = [self._part(wanted)]
+        while self._accept_symbol("."):
+            parts.append(self._part("the next part of the name"))
+        if len(parts) == 1 and any(mark in parts[0] for mark in "/:"):
+            return parts[0]
+        if parts[0].lower() != _CATALOG:
+            return TableName(tuple(parts))
+        if len(parts) != 2:
+            raise misplaced(
+                "a table of the catalog indextables is named by its path, as in indextables.`/data/logs`",
+                self._sql,
+                first.start,
+            )
+        return parts[1]
+
+    def _part(self, wanted: str) -> str:
+        token = self._next
+        if token.kind not in ("word", "name") or not token.value:
+            raise self._expected(wanted)
+        self._at += 1
+        return token.value
+
+    def _string(self, wanted: str) -> str:
+        token = self._next
+        if token.kind != "string" or not token.value:
+            raise self._expected(wanted)
+        self._at += 1
+        return token.value
+
+    def _condition(self) -> Condition:
+        """All that is left, up to a semicolon at the end."""
+        first = self._next
+        while self._next.kind != "end" and not self._is_symbol(";"):
+            self._at += 1
+        if self._next is first:
+            raise self._expected("a condition on partition columns")
+        last = self._tokens[self._at - 1]
+        return Condition(self._sql[first.start : last.end], first.start)
+
+    @property
+    def _next(self) -> Token:
+        return self._tokens[self._at]
+
+    def _is_symbol(self, symbol: str) -> bool:
+        return self._next.kind == "symbol" and self._next.value == symbol
+
+    def _accept_symbol(self, symbol: str) -> bool:
+        found = self._is_symbol(symbol)
+        self._at += found
+        return found
+
+    def _accept(self, *words: str) -> Token | None:
+        token = self._next
+        if not token.is_word(*words):
+            return None
+        self._at += 1
+        return token
+
+    def _expect(self, *words: str) -> Token:
+        token = self._accept(*words)
+        if token is None:
+            raise self._expected(*words)
+        return token
+
+    def _phrase(self, *words: str) -> bool:
+        """All of the words, or none of them."""
+        if self._accept(words[0]) is None:
+            return False
+        for word in words[1:]:
+            self._expect(word)
+        return True
+
+    def _expected(self, *wanted: str) -> Exception:
+        token = self._next
+        named = ", ".join(wanted[:-1]) + f" or {wanted[-1]}" if len(wanted) > 1 else wanted[0]
+        found = "the end" if token.kind == "end" else repr(self._sql[token.start : token.end][:40])
+        return misplaced(f"expected {named}, found {found}", self._sql, token.start)

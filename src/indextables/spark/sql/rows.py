@@ -1,0 +1,81 @@
+"""Rows on their way to the JVM: a Spark schema, and JSON that travels in the answer or, where it is long, in a file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+import pyarrow as pa
+
+MAX_INLINE_BYTES: Final = 1 << 20
+"""An answer travels as metadata of a schema, which takes a few megabytes and no more."""
+
+_BATCH_ROWS: Final = 1000
+_TYPES: Final = {
+    pa.string(): "string",
+    pa.int64(): "long",
+    pa.int32(): "integer",
+    pa.float64(): "double",
+    pa.bool_(): "boolean",
+    pa.timestamp("ms", tz="UTC"): "timestamp",
+}
+
+
+def rows_answer(table: pa.Table) -> dict[str, Any]:
+    """The schema, and the rows as JSON arrays, one a line; timestamps are microseconds since 1970.
+
+    >>> rows_answer(pa.table({"a": [1], "b": ["x"]}))["rows"]
+    '[1,"x"]\\n'
+    """
+    schema = {
+        "type": "struct",
+        "fields": [
+            {"name": field.name, "type": _TYPES[field.type], "nullable": True, "metadata": {}}
+            for field in table.schema
+        ],
+    }
+    return {"schema": orjson.dumps(schema).decode(), **_carried(_lines(table))}
+
+
+def _carried(lines: Iterator[bytes]) -> dict[str, str]:
+    inline: list[bytes] = []
+    size = 0
+    for line in lines:
+        inline.append(line)
+        size += len(line)
+        if size > MAX_INLINE_BYTES:
+            return {"file": _written([*inline], lines)}
+    return {"rows": b"".join(inline).decode()}
+
+
+def _written(first: list[bytes], rest: Iterator[bytes]) -> str:
+    """A file that the JVM on this machine reads and deletes."""
+    handle, path = tempfile.mkstemp(prefix="indextables-", suffix=".jsonl")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.writelines(first)
+            file.writelines(rest)
+    except BaseException:
+        os.unlink(path)  # noqa: PTH108
+        raise
+    return path
+
+
+def _lines(table: pa.Table) -> Iterator[bytes]:
+    for batch in _micros(table).to_batches(max_chunksize=_BATCH_ROWS):
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            yield orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _micros(table: pa.Table) -> pa.Table:
+    """Timestamps as the numbers that they are in Spark."""
+    columns = [
+        column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
+        if pa.types.is_timestamp(column.type)
+        else column
+        for column in table.columns
+    ]
+    return pa.table(columns, names=table.column_names)

@@ -1,0 +1,200 @@
+"""What each command does: a call of the function that does it, and its answer as rows.
+
+No rule of the format is here. A command either runs wholly or raises; the columns are those of the documentation.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+
+from indextables.config import Settings
+from indextables.errors import PredicateError
+from indextables.log import cache
+from indextables.maintenance import drop_partitions, repair, upgrade_and_checkpoint
+from indextables.predicates import parse_where
+from indextables.spark.sql.grammar import parse_command
+from indextables.spark.sql.statements import (
+    Checkpoint,
+    DescribeLog,
+    DescribeState,
+    DropPartitions,
+    InvalidateCache,
+    RepairLog,
+    Statement,
+    TableName,
+    TruncateTimeTravel,
+)
+from indextables.spark.sql.tokens import misplaced
+from indextables.storage import open_store
+from indextables.table import Table, open_table
+
+_TEXT: Final = pa.string()
+_LONG: Final = pa.int64()
+_INT: Final = pa.int32()
+_TRUTH: Final = pa.bool_()
+
+STATE_COLUMNS: Final = pa.schema(
+    {
+        "table_path": _TEXT,
+        "format": _TEXT,
+        "version": _LONG,
+        "num_files": _LONG,
+        "num_manifests": _INT,
+        "num_tombstones": _INT,
+        "tombstone_ratio": pa.float64(),
+        "total_bytes": _LONG,
+        "needs_compaction": _TRUTH,
+        "status": _TEXT,
+    }
+)
+TRUNCATE_COLUMNS: Final = pa.schema(
+    {
+        "table_path": _TEXT,
+        "status": _TEXT,
+        "checkpoint_version": _LONG,
+        "versions_deleted": _LONG,
+        "checkpoints_deleted": _LONG,
+        "files_preserved": _LONG,
+        "message": _TEXT,
+    }
+)
+DROP_COLUMNS: Final = pa.schema(
+    {
+        "table_path": _TEXT,
+        "status": _TEXT,
+        "partitions_dropped": _LONG,
+        "splits_removed": _LONG,
+        "total_size_bytes": _LONG,
+        "message": _TEXT,
+    }
+)
+CHECKPOINT_COLUMNS: Final = pa.schema(
+    {
+        "table_path": _TEXT,
+        "status": _TEXT,
+        "checkpoint_version": _LONG,
+        "num_actions": _LONG,
+        "num_files": _LONG,
+        "protocol_version": _LONG,
+        "is_multi_part": _TRUTH,
+    }
+)
+CACHE_COLUMNS: Final = pa.schema(
+    {
+        "table_path": _TEXT,
+        "result": _TEXT,
+        "cache_hits_before": _LONG,
+        "cache_misses_before": _LONG,
+        "hit_rate_before": _TEXT,
+    }
+)
+REPAIR_COLUMNS: Final = pa.schema(
+    {
+        "source_path": _TEXT,
+        "target_path": _TEXT,
+        "source_version": _LONG,
+        "total_splits": _LONG,
+        "valid_splits": _LONG,
+        "missing_splits": _LONG,
+        "status": _TEXT,
+    }
+)
+
+
+def run_command(sql: str, options: Mapping[str, str], located: str | None = None) -> pa.Table | TableName:
+    """Runs a command; its rows. A name that only Spark can look up comes back instead, and nothing has run.
+
+    `located` is then where that table is, in a second call.
+
+    >>> import indextables as it
+    >>> it.write("memory://doc-sql", pa.table({"n": [1]}))
+    0
+    >>> run_command("CHECKPOINT INDEXTABLES 'memory://doc-sql'", {}).column("num_files").to_pylist()
+    [1]
+    >>> run_command("CHECKPOINT INDEXTABLES web.logs", {})
+    TableName(parts=('web', 'logs'))
+    """
+    statement = parse_command(sql)
+    table = None if isinstance(statement, RepairLog) else statement.table
+    if isinstance(table, TableName):
+        if located is None:
+            return table
+        table = located
+    return _run(statement, table, options, sql)
+
+
+def _run(statement: Statement, table: str | None, options: Mapping[str, str], sql: str) -> pa.Table:
+    match statement:
+        case RepairLog():
+            done = repair(statement.source, statement.target, Settings(options))
+            return _row(REPAIR_COLUMNS, dataclasses.asdict(done))
+        case InvalidateCache():
+            return _invalidate(table, options)
+    assert table is not None, "every other command has a table"
+    opened = open_table(table, settings=options)
+    match statement:
+        case DescribeLog():
+            return opened.describe_log(include_all=statement.include_all)
+        case DescribeState():
+            return _row(STATE_COLUMNS, dataclasses.asdict(opened.describe_state()))
+        case TruncateTimeTravel():
+            truncated = opened.truncate_time_travel(dry_run=statement.dry_run)
+            return _row(TRUNCATE_COLUMNS, dataclasses.asdict(truncated))
+        case Checkpoint():
+            return _checkpoint(opened)
+        case DropPartitions():
+            return _drop(opened, statement, sql)
+
+
+def _drop(table: Table, statement: DropPartitions, sql: str) -> pa.Table:
+    store = open_store(table.uri, table.settings)
+    try:
+        predicate = parse_where(statement.where.text, table.snapshot.schema)
+        _, dropped = drop_partitions(store, table.snapshot, predicate, table.settings)
+    except PredicateError as reason:
+        raise misplaced(str(reason), sql, statement.where.position) from None
+    return _row(DROP_COLUMNS, dataclasses.asdict(dropped))
+
+
+def _checkpoint(table: Table) -> pa.Table:
+    state = upgrade_and_checkpoint(open_store(table.uri, table.settings), table.settings)
+    protocol_and_metadata = 2
+    return _row(
+        CHECKPOINT_COLUMNS,
+        {
+            "table_path": table.uri,
+            "status": "SUCCESS",
+            "checkpoint_version": state.state_version,
+            "num_actions": state.num_files + protocol_and_metadata,
+            "num_files": state.num_files,
+            "protocol_version": state.protocol_version,
+            "is_multi_part": False,
+        },
+    )
+
+
+def _invalidate(table: str | None, options: Mapping[str, str]) -> pa.Table:
+    if table is None:
+        uri, figures = "GLOBAL", cache.invalidate()
+    else:
+        opened = open_table(table, settings=options)
+        uri, figures = opened.uri, opened.invalidate_cache()
+    rate = figures.hit_rate
+    return _row(
+        CACHE_COLUMNS,
+        {
+            "table_path": uri,
+            "result": "Transaction log cache invalidated",
+            "cache_hits_before": figures.hits,
+            "cache_misses_before": figures.misses,
+            "hit_rate_before": "N/A" if rate is None else f"{rate:.1%}",
+        },
+    )
+
+
+def _row(schema: pa.Schema, values: Mapping[str, Any]) -> pa.Table:
+    return pa.Table.from_pylist([dict(values)], schema=schema)

@@ -1,0 +1,79 @@
+"""The commands, as values: what a parsed one says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True)
+class TableName:
+    """A table of the session's catalog; only Spark knows where it is."""
+
+    parts: tuple[str, ...]
+
+
+TableRef: TypeAlias = str | TableName
+"""A path, or a name that stands for one."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """The text after WHERE, and where in the command it begins."""
+
+    text: str
+    position: int
+
+
+@dataclass(frozen=True)
+class DescribeLog:
+    table: TableRef
+    include_all: bool = False
+
+
+@dataclass(frozen=True)
+class DescribeState:
+    table: TableRef
+
+
+@dataclass(frozen=True)
+class TruncateTimeTravel:
+    table: TableRef
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class DropPartitions:
+    table: TableRef
+    where: Condition
+
+
+@dataclass(frozen=True)
+class InvalidateCache:
+    """Of one table, or of all."""
+
+    table: TableRef | None = None
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    table: TableRef
+
+
+@dataclass(frozen=True)
+class RepairLog:
+    """Both are paths of logs, not of tables."""
+
+    source: str
+    target: str
+
+
+Statement: TypeAlias = (
+    DescribeLog
+    | DescribeState
+    | TruncateTimeTravel
+    | DropPartitions
+    | InvalidateCache
+    | Checkpoint
+    | RepairLog
+)
