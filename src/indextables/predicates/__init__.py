@@ -4,7 +4,6 @@ from indextables.predicates.evaluate import evaluate, holds
 from indextables.predicates.fold import bind, normalize
 from indextables.predicates.prune import Bounds, may_match
 from indextables.predicates.spark import from_spark
-from indextables.predicates.sql import parse_where
 from indextables.predicates.text import to_sql
 from indextables.predicates.tree import (
     ALL_FIELDS,
@@ -25,6 +24,7 @@ from indextables.predicates.tree import (
     conjuncts,
     text_queries,
 )
+from indextables.predicates.where import parse_where
 
 __all__ = [
     "ALL_FIELDS",

@@ -7,9 +7,6 @@ import re
 from datetime import date, datetime
 from typing import Final
 
-import sqlglot
-from sqlglot.tokens import TokenType
-
 from indextables.predicates.tree import (
     ALL_FIELDS,
     And,
@@ -80,6 +77,9 @@ def _string_match(kind: MatchKind, column: str, value: str) -> str:
 
 def _name(column: str) -> str:
     if _PLAIN_NAME.fullmatch(column) and column.upper() not in _OPERATORS:
+        import sqlglot  # noqa: PLC0415 - slow to import, and tasks never write SQL
+        from sqlglot.tokens import TokenType  # noqa: PLC0415
+
         (token,) = sqlglot.tokenize(column, read="spark")
         if token.token_type == TokenType.VAR:
             return column

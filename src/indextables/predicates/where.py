@@ -1,0 +1,18 @@
+"""`where=` strings, read on first use: the SQL parser takes longer to import than most tasks run."""
+
+from __future__ import annotations
+
+from indextables.predicates.tree import Predicate
+from indextables.schema.types import TableSchema
+
+
+def parse_where(text: str, schema: TableSchema) -> Predicate:
+    """A condition as Spark SQL writes it; the search operators are allowed.
+
+    >>> from indextables.schema import Field
+    >>> parse_where("level = 'ERROR'", TableSchema((Field("level", "string"),)))
+    Compare(op='=', column='level', value='ERROR')
+    """
+    from indextables.predicates import sql  # noqa: PLC0415 - see above
+
+    return sql.parse_where(text, schema)
