@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from faults import FaultyStore, MemoryStore
+from indextables.config import Settings
 from indextables.log import Append, LiveFiles, Snapshot, cache, commit, load_snapshot, version_key
-from logs import add, live, metadata, put_table
+from indextables.log.cache import CacheFigures, CacheLimits
+from logs import add, live, metadata, put_table, put_version
 
 
 @pytest.fixture(autouse=True)
@@ -84,24 +86,67 @@ def test_a_damaged_version_is_not_hidden_by_the_memory_of_it():
         load_snapshot(store)
 
 
-def test_memory_is_bounded_by_snapshots_and_by_files(monkeypatch: pytest.MonkeyPatch):
+def test_memory_is_bounded_by_snapshots_and_by_files():
     store = table(1)
     snapshot = load_snapshot(store)
 
-    def kept(files: int, version: int) -> None:
+    def kept(files: int, version: int, limits: CacheLimits) -> None:
         many = LiveFiles().edit()
         for n in range(files):
             many.add(str(n), add(str(n)), version=0, timestamp_ms=0)
         live_files = many.done()
         cache.remember(
-            Snapshot("u", version, 0, snapshot.protocol, snapshot.metadata, live_files, txn_id="t")
+            Snapshot("u", version, 0, snapshot.protocol, snapshot.metadata, live_files, txn_id="t"), limits
         )
 
-    monkeypatch.setattr(cache, "MAX_FILES", 10)
     for version, files in enumerate([4, 4, 4, 11]):
-        kept(files, version)
+        kept(files, version, CacheLimits(files=10))
     assert [cache.recall("u", version) is not None for version in range(4)] == [False, True, True, False]
-    monkeypatch.setattr(cache, "MAX_SNAPSHOTS", 2)
     cache.recall("u", 1)
-    kept(0, 7)
+    kept(0, 7, CacheLimits(snapshots=2))
     assert [cache.recall("u", version) is not None for version in (1, 2, 7)] == [True, False, True]
+
+
+def test_an_expired_snapshot_is_read_anew(monkeypatch: pytest.MonkeyPatch):
+    now = [100.0]
+    monkeypatch.setattr(cache, "_clock", lambda: now[0])
+    store = table(3)
+    load_snapshot(store)
+    now[0] += 299
+    assert cache.recall(store.uri) is not None
+    now[0] += 1
+    assert cache.recall(store.uri) is None
+    _, calls = load_and_count(store)
+    assert len(calls) > 2
+
+
+def test_what_is_written_elsewhere_is_seen_at_once_whatever_the_age():
+    store = table(1)
+    settings = Settings({"spark.indextables.transaction.cache.expirationSeconds": "86400"})
+    load_snapshot(store, settings=settings)
+    put_version(store, 1, [add("theirs")])
+    assert live(load_snapshot(store, settings=settings)) == ["0", "theirs"]
+
+
+@pytest.mark.parametrize(
+    "setting", [("enabled", "false"), ("expirationSeconds", "0"), ("maxSnapshots", "0"), ("maxFiles", "0")]
+)
+def test_the_cache_can_be_turned_off(setting: tuple[str, str]):
+    settings = Settings({f"spark.indextables.transaction.cache.{setting[0]}": setting[1]})
+    store = table(1)
+    cache.invalidate()
+    load_snapshot(store, settings=settings)
+    load_snapshot(store, settings=settings)
+    assert cache.recall(store.uri) is None
+    assert cache.invalidate(store.uri).hits == 0
+
+
+def test_hits_and_misses_are_counted_by_table_until_it_is_invalidated():
+    store = table(2)
+    cache.invalidate()
+    for version in (None, None, 0, 1):
+        load_snapshot(store, version)
+    assert cache.invalidate("elsewhere") == CacheFigures()
+    assert cache.invalidate(store.uri) == CacheFigures(hits=2, misses=2)
+    assert cache.invalidate() == CacheFigures()
+    assert cache.recall(store.uri) is None

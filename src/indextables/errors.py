@@ -14,6 +14,7 @@
     │   ├── SchemaError            columns or types do not fit the table
     │   ├── PredicateError         a `where` that cannot be understood
     │   ├── QueryError             a search query that cannot be parsed or does not fit its column
+    │   ├── CommandError           a SQL command that cannot be understood
     │   └── ConfigError            an unknown setting, or a value out of range
     └── StorageError               the store failed: try again, or look at credentials and network
         ├── ObjectNotFoundError
@@ -94,6 +95,16 @@ class QueryError(InputError):
     def __init__(self, message: str, *, column: str | None = None, position: int | None = None) -> None:
         super().__init__(message)
         self.column = column
+        self.position = position
+
+
+class CommandError(InputError):
+    """A SQL command that cannot be understood; `position` is the 0-based offset in it where the trouble starts."""
+
+    kind = "COMMAND"
+
+    def __init__(self, message: str, *, position: int | None = None) -> None:
+        super().__init__(message)
         self.position = position
 
 

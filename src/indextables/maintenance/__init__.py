@@ -6,6 +6,7 @@ from indextables.maintenance.protocol import renormalize_schemas, upgrade_and_ch
 from indextables.maintenance.repair import Repaired, repair
 from indextables.maintenance.restore import restore
 from indextables.maintenance.retention import CleanedVersions, clean_versions
+from indextables.maintenance.state_description import StateDescription, describe_state
 from indextables.maintenance.truncation import Truncated, truncate_time_travel
 
 __all__ = [
@@ -13,9 +14,11 @@ __all__ = [
     "CleanedVersions",
     "DroppedPartitions",
     "Repaired",
+    "StateDescription",
     "Truncated",
     "clean_versions",
     "describe_log",
+    "describe_state",
     "drop_partitions",
     "renormalize_schemas",
     "repair",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from indextables.config import Settings
 from indextables.log import Snapshot
-from indextables.log.listing import LogListing, list_log
+from indextables.log.listing import list_log
 from indextables.log.loading import Wanted, read_snapshot
-from indextables.state import CompactionRules, StateManifest, compaction_reason
+from indextables.state import StateManifest, StateOptions, compaction_reason
 from indextables.storage import Store
 
 AVRO: Final = "avro-state"
@@ -52,9 +51,49 @@ def describe_state(store: Store, settings: Settings) -> StateDescription:
     snapshot = read_snapshot(store, settings=settings)
     base = snapshot.files.base
     if base is not None:
-        return _of_state(snapshot, base.manifest, CompactionRules.of(settings))
-    listing = list_log(store)
-    if listing.checkpoints:
-        return _of_checkpoint(store, snapshot, listing, settings)
+        return _of_state(snapshot, base.manifest, StateOptions.of(settings))
+    checkpoints = list_log(store).checkpoints
+    if checkpoints:
+        older = read_snapshot(store, Wanted(checkpoints[-1].version), settings)
+        return _of_checkpoint(older, snapshot.version)
     status = f"no state yet; version {snapshot.version} is read from its version files"
     return StateDescription(store.uri, NONE, 0, 0, 0, 0, 0.0, 0, needs_compaction=False, status=status)
+
+
+def _of_state(snapshot: Snapshot, state: StateManifest, options: StateOptions) -> StateDescription:
+    dead, live = len(state.tombstones), state.num_files
+    small = sum(info.num_entries < options.entries_per_manifest for info in state.manifests)
+    reason = compaction_reason(options.rules, live_files=live, tombstones=dead, manifests=small)
+    return StateDescription(
+        snapshot.uri,
+        AVRO,
+        state.state_version,
+        live,
+        len(state.manifests),
+        dead,
+        dead / live if live else float(dead),
+        state.total_bytes,
+        needs_compaction=reason is not None,
+        status=_status(state.state_version, snapshot.version, reason),
+    )
+
+
+def _of_checkpoint(checkpoint: Snapshot, current: int) -> StateDescription:
+    files = list(checkpoint.files.values())
+    return StateDescription(
+        checkpoint.uri,
+        JSON,
+        checkpoint.version,
+        len(files),
+        num_manifests=0,
+        num_tombstones=0,
+        tombstone_ratio=0.0,
+        total_bytes=sum(file.size for file in files),
+        needs_compaction=False,
+        status=_status(checkpoint.version, current, None),
+    )
+
+
+def _status(version: int, current: int, reason: str | None) -> str:
+    notes = [f"the table is at version {current}"] if current > version else []
+    return "; ".join(["OK", *notes, *([f"to be compacted: {reason}"] if reason else [])])

@@ -12,12 +12,14 @@ import pyarrow.compute as pc
 
 from indextables.config import Settings, keys
 from indextables.errors import InputError
-from indextables.log import Metadata, Protocol, Snapshot, history, load_snapshot
+from indextables.log import Metadata, Protocol, Snapshot, cache, history, load_snapshot
 from indextables.maintenance import (
     CleanedVersions,
+    StateDescription,
     Truncated,
     clean_versions,
     describe_log,
+    describe_state,
     drop_partitions,
     restore,
     truncate_time_travel,
@@ -91,7 +93,8 @@ class Table:
 
     def refresh(self) -> Table:
         """The newest version of the same table."""
-        return Table(self._uri, load_snapshot(open_store(self._uri, self._settings)), self._settings)
+        store = open_store(self._uri, self._settings)
+        return Table(self._uri, load_snapshot(store, settings=self._settings), self._settings)
 
     def files(self, where: str | None = None) -> pa.Table:
         """One row for each live file that can hold a row that satisfies `where`."""
@@ -162,6 +165,14 @@ class Table:
     def describe_log(self, *, include_all: bool = False) -> pa.Table:
         """The actions of the newest state and of the versions after it, or of every version file; one row each."""
         return describe_log(open_store(self._uri, self._settings), self._settings, include_all=include_all)
+
+    def describe_state(self) -> StateDescription:
+        """The figures of the state from which a reader of the newest version starts."""
+        return describe_state(open_store(self._uri, self._settings), self._settings)
+
+    def invalidate_cache(self) -> cache.CacheFigures:
+        """Forgets what this process has read of the log, and how often that was of use up to now."""
+        return cache.invalidate(self._uri)
 
     def clean_versions(self, retention_hours: int | None = None, *, dry_run: bool = False) -> CleanedVersions:
         """Deletes the version files that are older than the retention and that a state covers."""

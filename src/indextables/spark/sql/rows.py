@@ -25,10 +25,10 @@ _TYPES: Final = {
 
 
 def rows_answer(table: pa.Table) -> dict[str, Any]:
-    """The schema, and the rows as JSON arrays, one a line; timestamps are microseconds since 1970.
+    r"""The schema, and the rows as JSON arrays, one a line; timestamps are microseconds since 1970.
 
     >>> rows_answer(pa.table({"a": [1], "b": ["x"]}))["rows"]
-    '[1,"x"]\\n'
+    '[1,"x"]\n'
     """
     schema = {
         "type": "struct",

@@ -117,7 +117,7 @@ def _comment_end(sql: str, at: int) -> int:
 
 
 def _unescaped(body: str, quote: str) -> str:
-    """What a string stands for. `\\%` and `\\_` stay as they are: they belong to LIKE."""
+    r"""What a string stands for. `\%` and `\_` stay as they are: they belong to LIKE."""
 
     def character(escape: re.Match[str]) -> str:
         if escape[0][0] != "\\":

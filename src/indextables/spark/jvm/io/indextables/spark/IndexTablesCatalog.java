@@ -12,20 +12,25 @@ import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
 import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
+import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** The catalog of tables by path, {@code indextables.`/data/logs`}, and of the search functions. It keeps nothing. */
+/**
+ * The catalog of tables by path, {@code indextables.`/data/logs`}, of the search functions, and of the procedure that runs
+ * commands. It keeps nothing.
+ */
 @SuppressWarnings("deprecation") // Spark 4.0 knows only the older of its createTable and stage methods
-public final class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog {
+public final class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog, ProcedureCatalog {
   static final String NAME = "indextables";
   private static final String CONF = "spark.sql.catalog." + NAME;
 
@@ -155,6 +160,22 @@ public final class IndexTablesCatalog implements StagingTableCatalog, FunctionCa
       throw new NoSuchFunctionException(ident);
     }
     return new SearchFunction(function);
+  }
+
+  @Override
+  public Identifier[] listProcedures(String[] namespace) {
+    return namespace.length > 0
+        ? new Identifier[0]
+        : new Identifier[] {Identifier.of(namespace, RunProcedure.NAME)};
+  }
+
+  @Override
+  public UnboundProcedure loadProcedure(Identifier ident) {
+    if (ident.namespace().length > 0 || !ident.name().equalsIgnoreCase(RunProcedure.NAME)) {
+      throw Failures.analysis(
+          "there is no procedure " + ident + "; " + NAME + "." + RunProcedure.NAME + "('...') runs every command");
+    }
+    return new RunProcedure();
   }
 
   private static Table load(TableRef ref) {

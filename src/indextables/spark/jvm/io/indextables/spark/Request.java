@@ -16,15 +16,21 @@ final class Request {
   }
 
   static Request of(String command, TableRef table) {
-    ObjectNode json = Json.object().put("command", command).put("path", table.path());
-    ObjectNode options = json.putObject("options");
-    table.options().forEach(options::put);
+    ObjectNode json = of(command, table.options()).json.put("path", table.path());
     if (table.version() != null) {
       json.put("version", table.version());
     }
     if (table.timestamp() != null) {
       json.put("timestamp", table.timestamp());
     }
+    return new Request(json);
+  }
+
+  /** Of no table, or of one that the arguments name. */
+  static Request of(String command, Map<String, String> settings) {
+    ObjectNode json = Json.object().put("command", command);
+    ObjectNode options = json.putObject("options");
+    settings.forEach(options::put);
     return new Request(json);
   }
 

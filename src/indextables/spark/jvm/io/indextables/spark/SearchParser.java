@@ -3,18 +3,20 @@ package io.indextables.spark;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.util.Optional;
 import java.util.Set;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 
 /**
- * Spark's parser with the search operators in front of it. A dynamic proxy, since each Spark release adds methods to the
- * interface.
+ * Spark's parser with the search operators and the commands in front of it. A dynamic proxy, since each Spark release adds
+ * methods to the interface.
  */
 final class SearchParser implements InvocationHandler {
   private static final Set<String> TAKES_OPERATORS =
       Set.of("parsePlan", "parsePlanWithParameters", "parseExpression", "parseQuery");
+  private static final Set<String> TAKES_COMMANDS = Set.of("parsePlan", "parsePlanWithParameters");
 
   private final SparkSession session;
   private final ParserInterface spark;
@@ -32,14 +34,24 @@ final class SearchParser implements InvocationHandler {
     if (!TAKES_OPERATORS.contains(method.getName())) {
       return forward(method, arguments);
     }
+    if (TAKES_COMMANDS.contains(method.getName())) {
+      Optional<String> command = Commands.asCall((String) arguments[0]);
+      if (command.isPresent()) {
+        return forward(method, withSql(arguments, command.get()));
+      }
+    }
     RewrittenSql sql = SearchOperators.rewrite((String) arguments[0]);
-    Object[] rewritten = arguments.clone();
-    rewritten[0] = sql.text();
     try {
-      return forward(method, rewritten);
+      return forward(method, withSql(arguments, sql.text()));
     } catch (ParseException e) {
       throw sql.inOriginal(e);
     }
+  }
+
+  private static Object[] withSql(Object[] arguments, String sql) {
+    Object[] changed = arguments.clone();
+    changed[0] = sql;
+    return changed;
   }
 
   private Object forward(Method method, Object[] arguments) throws Throwable {

@@ -96,7 +96,7 @@ record TableRef(String path, Map<String, String> options, Long version, Long tim
     return (Long) micros.get();
   }
 
-  private static Map<String, String> sessionSettings() {
+  static Map<String, String> sessionSettings() {
     Map<String, String> settings = new TreeMap<>();
     CollectionConverters.asJava(SparkSession.active().conf().getAll())
         .forEach(

@@ -1,0 +1,56 @@
+package io.indextables.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
+import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
+import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/** {@code CALL indextables.run('...')}: hands a command to Python and returns the rows that come back. */
+final class RunProcedure implements UnboundProcedure, BoundProcedure {
+  static final String NAME = "run";
+
+  @Override
+  public String name() {
+    return NAME;
+  }
+
+  @Override
+  public String description() {
+    return "runs a command of indextables";
+  }
+
+  @Override
+  public BoundProcedure bind(StructType arguments) {
+    return this;
+  }
+
+  @Override
+  public boolean isDeterministic() {
+    return false;
+  }
+
+  @Override
+  public ProcedureParameter[] parameters() {
+    return new ProcedureParameter[] {ProcedureParameter.in("command", DataTypes.StringType).build()};
+  }
+
+  @Override
+  public Iterator<Scan> call(InternalRow arguments) {
+    if (arguments.isNullAt(0)) {
+      throw Failures.analysis("the command to run is NULL");
+    }
+    Request command = Request.of("sql", TableRef.sessionSettings()).with("sql", arguments.getString(0));
+    JsonNode answer = PythonDoor.ask(command).get();
+    if (answer.has("locate")) { // nothing has run yet: only Spark knows where this table is
+      String path = NamedTable.location(Json.strings(answer.get("locate")));
+      answer = PythonDoor.ask(command.with("located", path)).get();
+    }
+    return List.<Scan>of(CommandRows.of(answer)).iterator();
+  }
+}

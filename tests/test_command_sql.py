@@ -1,0 +1,218 @@
+"""The grammar of the SQL commands, by itself: what is understood, and where what is not begins."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import indextables as it
+from indextables.errors import CommandError, IndexTablesError
+from indextables.spark.sql import parse_command, run_command
+from indextables.spark.sql.rows import rows_answer
+from indextables.spark.sql.statements import (
+    Checkpoint,
+    Condition,
+    DescribeLog,
+    DescribeState,
+    DropPartitions,
+    InvalidateCache,
+    RepairLog,
+    TableName,
+    TruncateTimeTravel,
+)
+
+COMMANDS = {
+    "DESCRIBE INDEXTABLES TRANSACTION LOG '/t'": DescribeLog("/t"),
+    "DESC TANTIVY4SPARK TRANSACTION LOG '/t' INCLUDE ALL": DescribeLog("/t", include_all=True),
+    "DESCRIBE INDEXTABLES STATE '/t'": DescribeState("/t"),
+    "TRUNCATE INDEXTABLES TIME TRAVEL '/t'": TruncateTimeTravel("/t"),
+    "TRUNCATE INDEXTABLES TIME TRAVEL '/t' DRY RUN": TruncateTimeTravel("/t", dry_run=True),
+    "DROP INDEXTABLES PARTITIONS FROM '/t' WHERE a = 1": DropPartitions("/t", Condition("a = 1", 44)),
+    "INVALIDATE INDEXTABLES TRANSACTION LOG CACHE": InvalidateCache(),
+    "INVALIDATE TANTIVY4SPARK TRANSACTION LOG CACHE FOR '/t'": InvalidateCache("/t"),
+    "CHECKPOINT INDEXTABLES '/t'": Checkpoint("/t"),
+    "COMPACT INDEXTABLES '/t'": Checkpoint("/t"),
+    "REPAIR INDEXFILES TRANSACTION LOG '/a/_transaction_log' AT LOCATION '/b/_transaction_log'": RepairLog(
+        "/a/_transaction_log", "/b/_transaction_log"
+    ),
+}
+
+
+@pytest.mark.parametrize("sql", COMMANDS)
+def test_every_command_is_understood(sql):
+    assert parse_command(sql) == COMMANDS[sql]
+
+
+@pytest.mark.parametrize("sql", COMMANDS)
+def test_case_space_comments_and_a_semicolon_do_not_count(sql):
+    if "WHERE" in sql:
+        return  # its position moves
+    words = sql.split(" ")
+    loose = "\n\t/* one /* two */ */ ".join(word if word.startswith("'") else word.lower() for word in words)
+    assert parse_command(f"-- first\n{loose} ; -- last") == COMMANDS[sql]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("'/data/it''s'", "/data/it's"),
+        (r"'/data/it\'s'", "/data/it's"),
+        (r"'/\'''x'", "/''x"),
+        ('"/data/a b"', "/data/a b"),
+        ('"/a""b"', '/a"b'),
+        ("'/a\"\"b'", '/a""b'),
+        (r"r'C:\new'", r"C:\new"),
+        (r"'\u0041\U0001F600\101\n\\'", "A\U0001f600A\n\\"),
+        (r"'50\% a\_b'", r"50\% a\_b"),
+        ("indextables.`/data/logs`", "/data/logs"),
+        ("`indextables` . `/data/lo``gs`", "/data/lo`gs"),
+        ("INDEXTABLES.`/data/logs`", "/data/logs"),
+        ("`/data/logs`", "/data/logs"),
+        ("`s3://bucket/logs`", "s3://bucket/logs"),
+        ("logs", TableName(("logs",))),
+        ("web.logs", TableName(("web", "logs"))),
+        ("spark_catalog.`we b`.logs", TableName(("spark_catalog", "we b", "logs"))),
+        ("état", TableName(("état",))),
+    ],
+)
+def test_a_table_is_a_path_or_a_name(written, meant):
+    assert parse_command(f"CHECKPOINT INDEXTABLES {written}") == Checkpoint(meant)
+
+
+def test_a_condition_goes_up_to_the_semicolon_at_the_end():
+    sql = "DROP INDEXTABLES PARTITIONS FROM t WHERE d = ';' /* or */ OR d > 'x''y' -- all ;\n ; "
+    found = parse_command(sql)
+    assert isinstance(found, DropPartitions)
+    assert found.where == Condition("d = ';' /* or */ OR d > 'x''y'", sql.index("d ="))
+
+
+@pytest.mark.parametrize(
+    ("sql", "message", "place"),
+    [
+        (
+            "",
+            "expected DESCRIBE, TRUNCATE, DROP, INVALIDATE, CHECKPOINT, COMPACT or REPAIR, found the end",
+            0,
+        ),
+        ("VACUUM INDEXTABLES '/t'", "found 'VACUUM'", 0),
+        ("DESCRIBE TABLE t", "expected INDEXTABLES or TANTIVY4SPARK, found 'TABLE'", 9),
+        ("DESCRIBE INDEXTABLES LOG '/t'", "expected TRANSACTION or STATE, found 'LOG'", 21),
+        ("DESCRIBE INDEXTABLES TRANSACTION '/t'", "expected LOG, found \"'/t'\"", 33),
+        ("DESCRIBE INDEXTABLES STATE", "expected a table: its path in quotes, or a name, found the end", 26),
+        (
+            "DESCRIBE INDEXTABLES STATE /data/t",
+            "expected a table: its path in quotes, or a name, found '/'",
+            27,
+        ),
+        ("DESCRIBE INDEXTABLES STATE ''", "expected a table", 27),
+        ("DESCRIBE INDEXTABLES STATE ``", "expected a table", 27),
+        ("DESCRIBE INDEXTABLES STATE a.", "expected the next part of the name, found the end", 29),
+        ("DESCRIBE INDEXTABLES STATE indextables", "named by its path, as in indextables.`/data/logs`", 27),
+        ("DESCRIBE INDEXTABLES STATE indextables.a.b", "named by its path", 27),
+        ("DESCRIBE INDEXTABLES TRANSACTION LOG t INCLUDE", "expected ALL, found the end", 46),
+        ("TRUNCATE INDEXTABLES TIME TRAVEL t DRY", "expected RUN, found the end", 38),
+        ("TRUNCATE INDEXTABLES TIME TRAVEL t NOW", "expected the end of the command, found 'NOW'", 35),
+        ("CHECKPOINT INDEXTABLES 'a' 'b'", "expected the end of the command", 27),
+        ("CHECKPOINT INDEXTABLES 'a'; CHECKPOINT INDEXTABLES 'b'", "expected the end of the command", 28),
+        ("CHECKPOINT INDEXTABLES :path", "expected a table: its path in quotes, or a name, found ':'", 23),
+        ("DROP INDEXTABLES PARTITIONS FROM t", "expected WHERE, found the end", 34),
+        ("DROP INDEXTABLES PARTITIONS FROM t WHERE ;", "expected a condition on partition columns", 41),
+        (
+            "DROP INDEXTABLES PARTITIONS FROM t WHERE a = 1; b",
+            "expected the end of the command, found 'b'",
+            48,
+        ),
+        ("REPAIR INDEXFILES TRANSACTION LOG t AT LOCATION 'b'", "expected the path of a log in quotes", 34),
+        ("REPAIR INDEXFILES TRANSACTION LOG 'a' LOCATION 'b'", "expected AT, found 'LOCATION'", 38),
+        ("CHECKPOINT INDEXTABLES '/t", "a string begins here and is not closed", 23),
+        ("CHECKPOINT INDEXTABLES '/t\\'", "a string begins here and is not closed", 23),
+        ("CHECKPOINT INDEXTABLES `/t", "a name begins here and is not closed", 23),
+        ("CHECKPOINT /* a /* b */ INDEXTABLES t", "a comment begins here and is not closed", 11),
+    ],
+)
+def test_an_error_says_what_was_expected_and_where(sql, message, place):
+    with pytest.raises(CommandError) as caught:
+        parse_command(sql)
+    assert message in str(caught.value)
+    assert caught.value.position == place
+
+
+def test_the_place_is_shown_in_its_line():
+    with pytest.raises(CommandError) as caught:
+        parse_command("-- what is there\nDESCRIBE INDEXTABLES\n\tTRANSACTION LOGS '/t'")
+    assert str(caught.value) == (
+        "expected LOG, found 'LOGS' (line 3, column 14)\n TRANSACTION LOGS '/t'\n             ^"
+    )
+
+
+def test_a_long_line_is_cut_around_the_place():
+    with pytest.raises(CommandError) as caught:
+        parse_command(f"CHECKPOINT INDEXTABLES '{'x' * 500}' oops '{'y' * 500}'")
+    _, shown, mark = str(caught.value).splitlines()
+    assert len(shown) == 120
+    assert shown[mark.index("^") :].startswith("oops")
+
+
+@pytest.fixture
+def table(tmp_path) -> str:
+    path = str(tmp_path / "table")
+    for day in ("mon", "tue"):
+        it.write(path, pa.table({"day": [day], "n": [1]}), partition_by=["day"])
+    return path
+
+
+def test_a_condition_that_cannot_be_used_is_placed_in_the_command(table):
+    sql = f"DROP INDEXTABLES PARTITIONS FROM '{table}' WHERE n = 1"
+    with pytest.raises(
+        CommandError, match=r"partition columns only, and this one has 'n'.* \(line 1, column"
+    ):
+        run_command(sql, {})
+    with pytest.raises(CommandError, match="no column 'no'") as caught:
+        run_command(sql.replace("n = 1", "no = 1"), {})
+    assert caught.value.position == sql.index("n = 1")
+    with pytest.raises(CommandError, match="cannot parse the condition"):
+        run_command(sql.replace("n = 1", "day = = 1"), {})
+    assert it.open(table).version == 1
+
+
+def test_nothing_runs_before_a_name_is_located(table):
+    sql = "DROP INDEXTABLES PARTITIONS FROM web.logs WHERE day = 'mon'"
+    assert run_command(sql, {}) == TableName(("web", "logs"))
+    assert run_command(sql, {}, located=table).column("splits_removed").to_pylist() == [1]
+
+
+def test_settings_of_the_session_are_checked(table):
+    with pytest.raises(IndexTablesError, match="unknown setting"):
+        run_command(f"CHECKPOINT INDEXTABLES '{table}'", {"spark.indextables.nonsense": "1"})
+
+
+def test_short_answers_travel_inline_and_long_ones_in_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    row = {"n": 1, "text": 'a "b"\n', "nothing": None}
+    assert rows_answer(pa.Table.from_pylist([row]).cast(_texts()))["rows"] == '[1,"a \\"b\\"\\n",null]\n'
+    many = pa.Table.from_pylist([{"n": n, "text": "x" * 100, "nothing": None} for n in range(20_000)])
+    answer = rows_answer(many.cast(_texts()))
+    assert "rows" not in answer
+    lines = (tmp_path / answer["file"].rsplit("/", 1)[1]).read_text().splitlines()
+    assert (len(lines), lines[-1]) == (20_000, f'[19999,"{"x" * 100}",null]')
+
+
+def _texts() -> pa.Schema:
+    return pa.schema({"n": pa.int64(), "text": pa.string(), "nothing": pa.string()})
+
+
+@given(st.text(alphabet=st.sampled_from("DROP indextables'\"`\\/*-;.= \n\tx0🎈"), max_size=60))
+def test_any_text_is_a_command_or_an_error_of_ours(text):
+    for sql in (text, f"DROP INDEXTABLES PARTITIONS FROM {text}", f"CHECKPOINT INDEXTABLES {text}"):
+        with contextlib.suppress(CommandError):
+            parse_command(sql)  # any other error fails
+
+
+def test_hostile_input_is_answered_quickly():
+    for sql in ("CHECKPOINT INDEXTABLES '" + "\\" * 200_001, "/*" * 100_000, "`" * 100_001, "'" * 100_001):
+        with pytest.raises(CommandError):
+            parse_command(sql)
