@@ -27,7 +27,8 @@ from indextables.log.compatibility import adopted
 from indextables.log.history import HistoryEntry, Summary, history
 from indextables.log.layout import split_key, version_key
 from indextables.log.live import LiveFiles
-from indextables.log.loading import StateWarning, VersionGapWarning, load_snapshot, refresh
+from indextables.log.loading import load_snapshot, refresh
+from indextables.log.rebuild import StateWarning, VersionGapWarning
 from indextables.log.registry import doc_mapping
 from indextables.log.revisions import RenormalizeSchemas, Restore, UpgradeProtocol
 from indextables.log.snapshot import Gap, Snapshot

@@ -10,8 +10,9 @@ from typing import Final
 from indextables.config import Settings, keys
 from indextables.log.as_state import write_snapshot_state
 from indextables.log.changes import Change, MergeSplits
-from indextables.log.loading import Wanted, read_snapshot
+from indextables.log.loading import read_snapshot
 from indextables.log.protocol import check_writable
+from indextables.log.rebuild import Wanted
 from indextables.log.snapshot import Snapshot
 from indextables.state import StateManifest, StateOptions, is_clean, read_pointer
 from indextables.storage import Store

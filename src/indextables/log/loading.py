@@ -6,50 +6,24 @@ and not of all; and a table that this process has read before is only brought up
 
 from __future__ import annotations
 
-import dataclasses
-import warnings
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
-import pyarrow as pa
-
-from indextables.config import Settings, keys
-from indextables.errors import (
-    CorruptTableError,
-    ObjectNotFoundError,
-    TableNotFoundError,
-    VersionNotFoundError,
-)
+from indextables.config import Settings
 from indextables.log import cache
-from indextables.log.as_state import snapshot_of_state
-from indextables.log.checkpoint import read_checkpoint
-from indextables.log.listing import LogListing, VersionFile, list_log
-from indextables.log.snapshot import Gap, Snapshot, VersionActions, replay
+from indextables.log.listing import list_log
+from indextables.log.rebuild import Rebuild, Wanted
+from indextables.log.snapshot import Snapshot, VersionActions, replay
 from indextables.log.versions import listed_after, read_next, read_txn_id, read_versions
 from indextables.state import read_pointer
 from indextables.storage import Store
+
+__all__ = ["Wanted", "load_snapshot", "read_snapshot", "refresh"]
 
 _PROBES: Final = 8
 """How many newer versions are asked for one by one before a listing is cheaper."""
 
 _REBASE: Final = 100
 """How many versions a kept snapshot may be ahead of its state before a newer state is looked for."""
-
-
-class VersionGapWarning(UserWarning):
-    """A version file is missing in the middle of the log; the table is read up to there."""
-
-
-class StateWarning(UserWarning):
-    """A state or checkpoint cannot be read; the table is read without it."""
-
-
-class Wanted(NamedTuple):
-    """Which version: a number, the newest that is not younger than a moment, or with neither the newest of all."""
-
-    version: int | None = None
-    as_of_ms: int | None = None
 
 
 def load_snapshot(
@@ -60,12 +34,15 @@ def load_snapshot(
     TableNotFoundError where there is no log, VersionNotFoundError for a version that cannot be read,
     ProtocolError for a table that takes a newer release.
     """
-    known = _recall(store, version) if as_of_ms is None else None
-    if known is not None:
-        return known
+    limits = cache.CacheLimits.of(settings or Settings())
+    if as_of_ms is None:
+        known = _recall(store, version, limits)
+        cache.count(store.uri, hit=known is not None)
+        if known is not None:
+            return known
     snapshot = read_snapshot(store, Wanted(version, as_of_ms), settings)
     if snapshot.gap is None:
-        cache.remember(snapshot)
+        cache.remember(snapshot, limits)
     return snapshot
 
 
@@ -73,154 +50,14 @@ def read_snapshot(store: Store, wanted: Wanted = Wanted(), settings: Settings | 
     """The same from the store alone, whatever this process remembers."""
     pointer = read_pointer(store)  # first: what it names is then in any later listing
     hinted = pointer.version if pointer is not None and wanted.as_of_ms is None else 0
-    reader = _Reader(store, wanted, settings or Settings(), claimed=hinted)
+    rebuild = Rebuild(store, wanted, settings or Settings(), claimed=hinted)
     if hinted and (wanted.version is None or wanted.version >= hinted):
-        found = reader.read(list_log(store, after=hinted - 1))
+        found = rebuild.read(list_log(store, after=hinted - 1))
         if found is not None:
             return found
-    found = reader.read(list_log(store))
+    found = rebuild.read(list_log(store))
     assert found is not None, "a whole listing has an answer or an error"
     return found
-
-
-class _Reader:
-    """One search for a snapshot. `claimed` is the version that `_last_checkpoint` names."""
-
-    def __init__(
-        self, store: Store, wanted: Wanted, settings: Settings, *, claimed: int, below: int | None = None
-    ) -> None:
-        self._store = store
-        self._wanted = wanted
-        self._settings = settings
-        self._claimed = claimed
-        self._below = below
-        self._failures: list[str] = []
-
-    def read(self, listing: LogListing) -> Snapshot | None:
-        """The snapshot; None when the listing begins too late to tell."""
-        store, version = self._store, self._wanted.version
-        if listing.is_empty and listing.start == 0:
-            raise TableNotFoundError(f"there is no table at {store.uri}; write one first, or mend the path")
-        base = self._base(listing)
-        if listing.start > 0 and (base is None or base.version < listing.start):
-            return None
-        run = listing.run_after(-1 if base is None else base.version, store)
-        if base is None and not run:
-            raise self._no_start(listing)
-        last = run[-1].version if run else base.version if base is not None else -1
-        gap = self._gap(listing, last)
-        if version is not None:
-            if version > last or (base is None and version < 0):
-                whole = listing if listing.start == 0 else list_log(store)
-                raise VersionNotFoundError(
-                    f"{store.uri} has no version {version}; {_range(whole, last, gap)}"
-                )
-            run = [file for file in run if file.version <= version]
-        elif gap is not None and self._below is None:
-            warnings.warn(
-                f"{store.uri}: version {gap.first} is missing although version {gap.next} is there; "
-                f"reading up to version {gap.first - 1}",
-                VersionGapWarning,
-                stacklevel=5,
-            )
-        versions = read_versions(store, run)
-        if self._wanted.as_of_ms is not None:
-            versions = _not_younger(versions, self._wanted.as_of_ms)
-        snapshot = replay(store.uri, base, versions)
-        if snapshot is None:
-            first = next(read_versions(store, run[:1])).raw_timestamp_ms
-            raise VersionNotFoundError(
-                f"{store.uri} did not exist yet at {_moment(self._wanted.as_of_ms or 0)}; "
-                f"its first version is of {_moment(first)}"
-            )
-        return dataclasses.replace(snapshot, gap=gap) if gap is not None else snapshot
-
-    def _base(self, listing: LogListing) -> Snapshot | None:
-        """The newest state or checkpoint that can be read and is not after what is wanted."""
-        checkpoints = {file.version: file for file in listing.checkpoints}
-        for version in sorted({*listing.states, *checkpoints}, reverse=True):
-            if self._wanted.version is not None and version > self._wanted.version:
-                continue
-            if self._below is not None and version >= self._below:
-                continue
-            base = self._state(version, listing) if version in listing.states else None
-            if base is None and version in checkpoints:
-                base = self._checkpoint(checkpoints[version], listing)
-            if base is None:
-                continue
-            if self._wanted.as_of_ms is None or base.timestamp_ms <= self._wanted.as_of_ms:
-                return base
-        return None
-
-    def _state(self, version: int, listing: LogListing) -> Snapshot | None:
-        if listing.start > version:
-            return None
-        try:
-            return snapshot_of_state(
-                self._store,
-                version,
-                listing,
-                parallelism=self._settings.get(keys.STATE_READ_PARALLELISM),
-                rescue=lambda reason: self._rescue(version, reason),
-            )
-        except (CorruptTableError, ObjectNotFoundError) as reason:
-            self._warn(f"state of version {version}", reason)
-            return None
-
-    def _checkpoint(self, file: VersionFile, listing: LogListing) -> Snapshot | None:
-        listed = next((found for found in listing.versions if found.version == file.version), file)
-        try:
-            actions = read_checkpoint(self._store, file.version)
-            return replay(self._store.uri, None, [VersionActions(file.version, actions, listed.modified_ms)])
-        except (CorruptTableError, ObjectNotFoundError) as reason:
-            self._warn(f"checkpoint of version {file.version}", reason)
-            return None
-
-    def _rescue(self, version: int, reason: CorruptTableError) -> pa.Table:
-        """The entries of a state whose manifests are damaged, from what is older, or the first error again."""
-        older = _Reader(self._store, Wanted(version), self._settings, claimed=0, below=version)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", StateWarning)
-                snapshot = older.read(list_log(self._store))
-        except (CorruptTableError, VersionNotFoundError):
-            raise reason from None
-        assert snapshot is not None
-        self._warn(f"state of version {version}", reason)
-        return snapshot.files.entries()
-
-    def _warn(self, what: str, reason: Exception) -> None:
-        if str(reason) in self._failures:
-            return
-        self._failures.append(str(reason))
-        warnings.warn(
-            f"the {what} of {self._store.uri} cannot be read and is left out: {reason}",
-            StateWarning,
-            stacklevel=7,
-        )
-
-    def _gap(self, listing: LogListing, last: int) -> Gap | None:
-        """The hole after the last version that can be read, if there is a trace of a later one."""
-        traces = [file.version for file in (*listing.versions, *listing.checkpoints)]
-        later = [version for version in (*traces, *listing.states, self._claimed) if version > last]
-        return Gap(last + 1, min(later)) if later else None
-
-    def _no_start(self, listing: LogListing) -> Exception:
-        uri = self._store.uri
-        wanted = self._wanted.version
-        if self._failures and not listing.versions:
-            return CorruptTableError(f"{uri} cannot be read: {'; '.join(self._failures)}")
-        bases = sorted({*listing.states, *(file.version for file in listing.checkpoints)})
-        if bases and not self._failures:
-            found = f"version {wanted}" if wanted is not None else "version of that time"
-            return VersionNotFoundError(
-                f"{uri} has no {found} any more; it can be read from version {bases[0]} to {listing.newest}"
-            )
-        numbers = [file.version for file in listing.versions]
-        return CorruptTableError(
-            f"{uri} has versions {numbers[0]} to {numbers[-1]}, no version 0 and no checkpoint "
-            f"to start from; restore the missing files"
-        )
 
 
 def refresh(store: Store, snapshot: Snapshot) -> Snapshot:
@@ -235,12 +72,12 @@ def refresh(store: Store, snapshot: Snapshot) -> Snapshot:
     return (replay(store.uri, snapshot, fresh) if fresh else None) or snapshot
 
 
-def _recall(store: Store, version: int | None) -> Snapshot | None:
+def _recall(store: Store, version: int | None, limits: cache.CacheLimits) -> Snapshot | None:
     """The snapshot of `version`, or the newest one, from what this process read before, if it still holds.
 
     The path may have another table by now. The version file itself says: no two transactions have one id.
     """
-    known = cache.recall(store.uri, version)
+    known = cache.recall(store.uri, version, limits)
     if known is None:
         return None
     if read_txn_id(store, known.version) != known.txn_id:
@@ -253,26 +90,5 @@ def _recall(store: Store, version: int | None) -> Snapshot | None:
         pointer = read_pointer(store)
         if pointer is not None and pointer.version > newest.files.base_version:
             return None  # from the newer state there is less to keep and to search
-    cache.remember(newest)
+    cache.remember(newest, limits)
     return newest
-
-
-def _not_younger(versions: Iterator[VersionActions], as_of_ms: int) -> Iterator[VersionActions]:
-    for found in versions:
-        # Times never go backwards (replay sees to it), so the first younger version ends the search.
-        if found.raw_timestamp_ms > as_of_ms:
-            return
-        yield found
-
-
-def _moment(ms: int) -> str:
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds")
-
-
-def _range(listing: LogListing, last: int, gap: Gap | None) -> str:
-    starts = [
-        *listing.states[:1],
-        *(file.version for file in (*listing.checkpoints[:1], *listing.versions[:1])),
-    ]
-    end = f" (version {gap.first} is missing)" if gap else ""
-    return f"it can be read from version {min(starts)} to {last}{end}"

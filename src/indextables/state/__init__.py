@@ -17,6 +17,7 @@ from indextables.state.manifest import (
     decode_state,
     encode_state,
 )
+from indextables.state.manifest_files import StateOptions
 from indextables.state.pointer import (
     LastCheckpoint,
     decode_pointer,
@@ -29,7 +30,6 @@ from indextables.state.reading import KEY, LIVE_SCHEMA, TableState, read_state
 from indextables.state.writing import (
     Delta,
     StateContext,
-    StateOptions,
     WrittenState,
     is_clean,
     write_state,

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -109,20 +110,22 @@ def encode_entries(entries: pa.Table) -> Iterator[Block]:
     for batch in entries.to_batches(max_chunksize=8192):
         if batch.num_rows:
             datums = _encode(batch)
-            lengths = pc.binary_length(datums).to_pylist()
-            data = memoryview(b"".join(datums.to_pylist()))
-            start = at = count = 0
-            for i, length in enumerate(lengths, 1):
-                at, count = at + length, count + 1
-                if i == len(lengths) or at - start >= BLOCK_BYTES:
-                    yield Block(count, bytes(data[start:at]))
-                    start, count = at, 0
+            ends = np.cumsum(np.asarray(pc.binary_length(datums)))
+            data = memoryview(datums.buffers()[2])
+            start = first = 0
+            while first < len(ends):
+                last = int(np.searchsorted(ends, start + BLOCK_BYTES))
+                end = int(ends[min(last, len(ends) - 1)])
+                count = min(last + 1, len(ends)) - first
+                yield Block(count, bytes(data[start:end]))
+                start, first = end, first + count
 
 
 def _encode(batch: pa.RecordBatch) -> pa.BinaryArray:
     if pyruhvro is None:
         return fallback.encode(batch, AVRO_SCHEMA)
     (datums,) = pyruhvro.serialize_record_batch(batch, AVRO_SCHEMA, 1)
+    assert datums.offset == 0, "the encoder's own array begins at its first byte"
     return datums
 
 

@@ -8,49 +8,22 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
-import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, ObjectExistsError
 from indextables.schema import Field
-from indextables.state.blocks import encode_index
-from indextables.state.columns import Ranked, locality_order, ranked
-from indextables.state.compaction import TOO_MANY, CompactionRules, compaction_reason
-from indextables.state.container import BlockPlace, read_header, write_container
-from indextables.state.entries import AVRO_SCHEMA, ENTRY_SCHEMA, encode_entries
-from indextables.state.layout import LOG_DIRECTORY, manifest_path, state_directory, state_key
-from indextables.state.manifest import ManifestInfo, ManifestPlace, StateManifest, encode_state
+from indextables.state.compaction import TOO_MANY, compaction_reason
+from indextables.state.layout import state_directory, state_key
+from indextables.state.manifest import ManifestInfo, StateManifest, encode_state
+from indextables.state.manifest_files import StateOptions, write_manifests
 from indextables.state.pointer import AVRO_STATE, LastCheckpoint, write_pointer
 from indextables.state.reading import KEY, TableState, read_state
 from indextables.storage import Store
-
-_CODECS: Final = {"zstd": "zstandard", "snappy": "snappy", "none": "null"}
-
-
-@dataclass(frozen=True)
-class StateOptions:
-    """How states are written."""
-
-    codec: str = "zstandard"
-    level: int = keys.STATE_COMPRESSION_LEVEL.default
-    entries_per_manifest: int = keys.STATE_ENTRIES_PER_MANIFEST.default
-    rules: CompactionRules = field(default_factory=CompactionRules)
-
-    @classmethod
-    def of(cls, settings: Settings) -> StateOptions:
-        return cls(
-            _CODECS[settings.get(keys.STATE_COMPRESSION)],
-            settings.get(keys.STATE_COMPRESSION_LEVEL),
-            settings.get(keys.STATE_ENTRIES_PER_MANIFEST),
-            CompactionRules.of(settings),
-        )
 
 
 @dataclass(frozen=True)
@@ -161,7 +134,7 @@ def _incremental(
         context,
         num_files=old.num_files + delta.added.num_rows - len(delta.removed),
         total_bytes=old.total_bytes + _total(delta.added) - sum(size or 0 for size in delta.removed.values()),
-        manifests=(*kept, *_write_manifests(store, fresh, context.partition_columns, options)),
+        manifests=(*kept, *write_manifests(store, fresh, context.partition_columns, options)),
         tombstones=tuple(sorted({*old.tombstones, *delta.removed})) if kept else (),
     )
 
@@ -174,7 +147,7 @@ def _compacted(
     store: Store, base: TableState | None, delta: Delta, context: StateContext, options: StateOptions
 ) -> StateManifest:
     live = delta.added if base is None else pa.concat_tables([_surviving(base.entries(), delta), delta.added])
-    manifests = tuple(_write_manifests(store, live, context.partition_columns, options))
+    manifests = tuple(write_manifests(store, live, context.partition_columns, options))
     return _manifest(
         context, num_files=live.num_rows, total_bytes=_total(live), manifests=manifests, tombstones=()
     )
@@ -183,56 +156,13 @@ def _compacted(
 def _surviving(entries: pa.Table, delta: Delta) -> pa.Table:
     """The entries of the base that still live; of a key that is there twice, the later one."""
     gone = pa.array({*delta.removed, *delta.added.column(KEY).to_pylist()}, pa.string())
-    if len(gone):
-        entries = entries.filter(pc.invert(pc.is_in(entries.column(KEY), value_set=gone)))
+    hit = pc.is_in(entries.column(KEY), value_set=gone)
+    if pc.any(hit).as_py():
+        entries = entries.filter(pc.invert(hit))
     if pc.count_distinct(entries.column(KEY)).as_py() < entries.num_rows:
         last = {key: row for row, key in enumerate(entries.column(KEY).to_pylist())}
         entries = entries.take(sorted(last.values()))
     return entries
-
-
-def _write_manifests(
-    store: Store, entries: pa.Table, columns: Sequence[Field], options: StateOptions
-) -> Iterator[ManifestInfo]:
-    """The entries in manifests of even size, near ones together, one manifest in memory at a time."""
-    entries = entries.select(ENTRY_SCHEMA.names)
-    order = locality_order([ranked(entries, column) for column in columns], entries.num_rows)
-    for start in range(0, entries.num_rows, options.entries_per_manifest):
-        chunk = entries.take(pa.array(order[start : start + options.entries_per_manifest]))
-        yield _write_manifest(store, chunk, columns, options)
-
-
-def _write_manifest(
-    store: Store, entries: pa.Table, columns: Sequence[Field], options: StateOptions
-) -> ManifestInfo:
-    orders = {column.name: ranked(entries, column) for column in columns}
-    data = write_container(
-        AVRO_SCHEMA,
-        encode_entries(entries),
-        codec=options.codec,
-        level=options.level,
-        metadata=lambda places: encode_index(places, list(_block_bounds(places, orders))),
-    )
-    path = manifest_path(data)
-    with contextlib.suppress(ObjectExistsError):  # the same content, by its name
-        store.create(f"{LOG_DIRECTORY}/{path}", data)
-    versions = pc.min_max(entries.column("addedAtVersion"))
-    header_size = read_header(data, path).size
-    return ManifestInfo(
-        path,
-        entries.num_rows,
-        versions["min"].as_py(),
-        versions["max"].as_py(),
-        {name: order.bounds(0, entries.num_rows) for name, order in orders.items()} or None,
-        live_entry_count=entries.num_rows,
-        place=ManifestPlace(header_size, zlib.crc32(memoryview(data)[:header_size])),
-    )
-
-
-def _block_bounds(places: Iterable[BlockPlace], orders: Mapping[str, Ranked]) -> Iterator[dict[str, Any]]:
-    ends = itertools.accumulate(place.count for place in places)
-    for start, end in itertools.pairwise(itertools.chain([0], ends)):
-        yield {name: order.bounds(start, end) for name, order in orders.items()}
 
 
 def _publish(store: Store, state: StateManifest, options: StateOptions, *, replace: bool) -> StateManifest:

@@ -1,0 +1,90 @@
+"""Manifests as files: entries put near their like, cut to size, indexed by block and named by their content."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.config import Settings, keys
+from indextables.errors import ObjectExistsError
+from indextables.schema import Field
+from indextables.state.blocks import encode_index
+from indextables.state.columns import Ranked, locality_order, ranked
+from indextables.state.compaction import CompactionRules
+from indextables.state.container import BlockPlace, read_header, write_container
+from indextables.state.entries import AVRO_SCHEMA, ENTRY_SCHEMA, encode_entries
+from indextables.state.layout import LOG_DIRECTORY, manifest_path
+from indextables.state.manifest import ManifestInfo, ManifestPlace
+from indextables.storage import Store
+
+_CODECS: Final = {"zstd": "zstandard", "snappy": "snappy", "none": "null"}
+
+
+@dataclass(frozen=True)
+class StateOptions:
+    """How states are written."""
+
+    codec: str = "zstandard"
+    level: int = keys.STATE_COMPRESSION_LEVEL.default
+    entries_per_manifest: int = keys.STATE_ENTRIES_PER_MANIFEST.default
+    rules: CompactionRules = field(default_factory=CompactionRules)
+
+    @classmethod
+    def of(cls, settings: Settings) -> StateOptions:
+        return cls(
+            _CODECS[settings.get(keys.STATE_COMPRESSION)],
+            settings.get(keys.STATE_COMPRESSION_LEVEL),
+            settings.get(keys.STATE_ENTRIES_PER_MANIFEST),
+            CompactionRules.of(settings),
+        )
+
+
+def write_manifests(
+    store: Store, entries: pa.Table, columns: Sequence[Field], options: StateOptions
+) -> Iterator[ManifestInfo]:
+    """The entries in manifests of even size, near ones together, one manifest in memory at a time."""
+    entries = entries.select(ENTRY_SCHEMA.names)
+    order = locality_order([ranked(entries, column) for column in columns], entries.num_rows)
+    for start in range(0, entries.num_rows, options.entries_per_manifest):
+        chunk = entries.take(pa.array(order[start : start + options.entries_per_manifest]))
+        yield _write_manifest(store, chunk, columns, options)
+
+
+def _write_manifest(
+    store: Store, entries: pa.Table, columns: Sequence[Field], options: StateOptions
+) -> ManifestInfo:
+    orders = {column.name: ranked(entries, column) for column in columns}
+    data = write_container(
+        AVRO_SCHEMA,
+        encode_entries(entries),
+        codec=options.codec,
+        level=options.level,
+        metadata=lambda places: encode_index(places, list(_block_bounds(places, orders))),
+    )
+    path = manifest_path(data)
+    with contextlib.suppress(ObjectExistsError):  # the same content, by its name
+        store.create(f"{LOG_DIRECTORY}/{path}", data)
+    versions = pc.min_max(entries.column("addedAtVersion"))
+    header_size = read_header(data, path).size
+    return ManifestInfo(
+        path,
+        entries.num_rows,
+        versions["min"].as_py(),
+        versions["max"].as_py(),
+        {name: order.bounds(0, entries.num_rows) for name, order in orders.items()} or None,
+        live_entry_count=entries.num_rows,
+        place=ManifestPlace(header_size, zlib.crc32(memoryview(data)[:header_size])),
+    )
+
+
+def _block_bounds(places: Iterable[BlockPlace], orders: Mapping[str, Ranked]) -> Iterator[dict[str, Any]]:
+    ends = itertools.accumulate(place.count for place in places)
+    for start, end in itertools.pairwise(itertools.chain([0], ends)):
+        yield {name: order.bounds(start, end) for name, order in orders.items()}
