@@ -198,4 +198,4 @@ def _range(listing: LogListing, last: int, gap: Gap | None) -> str:
         *(file.version for file in (*listing.checkpoints[:1], *listing.versions[:1])),
     ]
     end = f" (version {gap.first} is missing)" if gap else ""
-    return f"it can be read from version {min(starts)} to {last}{end}"
+    return f"it can be read from version {min(starts, default=last)} to {last}{end}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -69,8 +68,12 @@ def _write_manifest(
         metadata=lambda places: encode_index(places, list(_block_bounds(places, orders))),
     )
     path = manifest_path(data)
-    with contextlib.suppress(ObjectExistsError):  # the same content, by its name
+    try:
         store.create(f"{LOG_DIRECTORY}/{path}", data)
+    except ObjectExistsError:
+        # The same content, by its name; but a store may speak of a conflict where nothing is, and a state must
+        # never name a manifest that is not there.
+        store.put(f"{LOG_DIRECTORY}/{path}", data)
     versions = pc.min_max(entries.column("addedAtVersion"))
     header_size = read_header(data, path).size
     return ManifestInfo(

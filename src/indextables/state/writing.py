@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.errors import CorruptTableError, ObjectExistsError
+from indextables.errors import CorruptTableError, ObjectExistsError, ObjectNotFoundError
 from indextables.schema import Field
 from indextables.state.compaction import TOO_MANY, compaction_reason
 from indextables.state.layout import state_directory, state_key
@@ -43,12 +43,18 @@ class StateContext:
 class Delta:
     """What happened since the base: entries to add (LIVE_SCHEMA), and the keys of removed files with their sizes.
 
+    `passed` are files that came and went since: they get a tombstone too, in case the base has them after all.
     `replaces`: some of the added files may be in the base too, which only a compaction can sort out.
     """
 
     added: pa.Table
     removed: Mapping[str, int | None] = field(default_factory=dict)
+    passed: frozenset[str] = frozenset()
     replaces: bool = False
+
+    @property
+    def gone(self) -> set[str]:
+        return {*self.removed, *self.passed}
 
 
 @dataclass(frozen=True)
@@ -107,13 +113,13 @@ def _reason(base: TableState | None, delta: Delta, options: StateOptions) -> str
     if base is None:
         return "there is no state to add to"
     added = set(delta.added.column(KEY).to_pylist())
-    if delta.replaces or not base.dead.isdisjoint(added) or not delta.removed.keys().isdisjoint(added):
+    if delta.replaces or not added.isdisjoint({*base.dead, *delta.gone}):
         return "files came back that had been removed"  # their tombstones would hide them
     old = base.manifest
     return compaction_reason(
         options.rules,
         live_files=old.num_files + delta.added.num_rows - len(delta.removed),
-        tombstones=len(old.tombstones) + len(delta.removed),
+        tombstones=len(old.tombstones) + len(delta.gone),
         manifests=sum(_is_small(info, options) for info in old.manifests) + bool(delta.added.num_rows),
         new_removes=len(delta.removed),
     )
@@ -135,7 +141,7 @@ def _incremental(
         num_files=old.num_files + delta.added.num_rows - len(delta.removed),
         total_bytes=old.total_bytes + _total(delta.added) - sum(size or 0 for size in delta.removed.values()),
         manifests=(*kept, *write_manifests(store, fresh, context.partition_columns, options)),
-        tombstones=tuple(sorted({*old.tombstones, *delta.removed})) if kept else (),
+        tombstones=tuple(sorted({*old.tombstones, *delta.gone})) if kept else (),
     )
 
 
@@ -155,7 +161,7 @@ def _compacted(
 
 def _surviving(entries: pa.Table, delta: Delta) -> pa.Table:
     """The entries of the base that still live; of a key that is there twice, the later one."""
-    gone = pa.array({*delta.removed, *delta.added.column(KEY).to_pylist()}, pa.string())
+    gone = pa.array({*delta.gone, *delta.added.column(KEY).to_pylist()}, pa.string())
     hit = pc.is_in(entries.column(KEY), value_set=gone)
     if pc.any(hit).as_py():
         entries = entries.filter(pc.invert(hit))
@@ -176,7 +182,7 @@ def _publish(store: Store, state: StateManifest, options: StateOptions, *, repla
         store.create(key, data)
     except ObjectExistsError:
         if not replace:
-            with contextlib.suppress(CorruptTableError):
+            with contextlib.suppress(CorruptTableError, ObjectNotFoundError):
                 return read_state(store, state.state_version)
         store.put(key, data)
     return state
