@@ -1,8 +1,6 @@
-"""The commit loop: one create-if-absent of the next version file decides, and is never believed blindly.
+"""The commit loop: the change is computed on the newest snapshot and published as the next version, until it is.
 
-A store's answer to a create proves nothing but success. A lost answer, an error after the fact, and a
-conflict with one's own repeated request all look alike, so after anything else the version is read back: own
-transaction id, committed; another's, lost the race; absent, the same number is tried again with the same bytes.
+Two things bring it back to the start: another writer was faster, or clean-up had passed the version before it came.
 """
 
 from __future__ import annotations
@@ -15,18 +13,14 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata as distribution
-from typing import Final
 
 from indextables.config import Settings, keys
 from indextables.errors import (
     CommitConflictError,
     CommitUnknownError,
     CorruptTableError,
-    ObjectExistsError,
-    StorageDeniedError,
     StorageError,
     TableNotFoundError,
-    UnsafeStoreError,
 )
 from indextables.log.actions import Action, CommitInfo, Metadata, RemoveFile
 from indextables.log.boundary import boundary
@@ -38,18 +32,15 @@ from indextables.log.layout import version_key
 from indextables.log.loading import load_snapshot, read_snapshot, refresh
 from indextables.log.overtaken import overtaken
 from indextables.log.protocol import CURRENT, check_writable
+from indextables.log.publishing import READ_BACKS, Backoff, publish
 from indextables.log.revisions import raised_protocol
 from indextables.log.snapshot import Snapshot, VersionActions, replay
-from indextables.log.versions import read_version
 from indextables.storage import Store
 
 try:
     ENGINE = f"indextables/{distribution.version('indextables')}"
 except distribution.PackageNotFoundError:  # run from a source tree, or from a zip on an executor
     ENGINE = "indextables"
-
-_SAME_NUMBER_TRIES: Final = 10
-_READ_BACKS: Final = 5
 
 
 @dataclass(frozen=True)
@@ -108,7 +99,7 @@ def commit(
         after = replay(store.uri, current, [made])
         assert after is not None
         data = encode_version(made.actions, compress=compress)
-        if _publish(store, made.version, data, txn_id, backoff):
+        if publish(store, made.version, data, txn_id, backoff):
             if _stands(store, current, made.version, txn_id, backoff):
                 checkpoint_if_due(store, change, after, settings, clock)
                 return Committed(made.version, after, tuple(made.actions))
@@ -119,23 +110,6 @@ def commit(
         f"other writers of {store.uri} were faster {tries} times in a row; "
         f"try again, or raise {keys.RETRY_MAX_ATTEMPTS.key}"
     )
-
-
-@dataclass(frozen=True)
-class Backoff:
-    """Pauses that double and are cut short at random, so that writers that met do not meet again."""
-
-    base_ms: int
-    max_ms: int
-    rng: random.Random
-    sleep: Callable[[float], None]
-
-    @classmethod
-    def of(cls, settings: Settings, rng: random.Random, sleep: Callable[[float], None]) -> Backoff:
-        return cls(settings.get(keys.RETRY_BASE_DELAY_MS), settings.get(keys.RETRY_MAX_DELAY_MS), rng, sleep)
-
-    def pause(self, attempt: int) -> None:
-        self.sleep(self.rng.uniform(0, min(self.max_ms, self.base_ms << attempt)) / 1000)
 
 
 def _newest(store: Store, known: Snapshot | None) -> Snapshot | None:
@@ -203,43 +177,10 @@ def _made(current: Snapshot | None, wanted: list[Action], info: CommitInfo, now:
     return VersionActions(version, [stamped, *actions], timestamp)
 
 
-def _publish(store: Store, version: int, data: bytes, txn_id: str, backoff: Backoff) -> bool:
-    """Create the version file: True if it is ours, False if another writer's.
-
-    CommitUnknownError when that cannot be found out; any other error when nothing can have been written.
-    """
-    doubt: Exception | None = None
-    for attempt in range(_SAME_NUMBER_TRIES):
-        try:
-            store.create(version_key(version), data)
-        except (StorageDeniedError, UnsafeStoreError):
-            if doubt is None:
-                raise
-        except ObjectExistsError:
-            pass
-        except Exception as reason:  # noqa: BLE001 - whatever happened, the version file says how it ended
-            doubt = reason
-        else:
-            return True
-        owner = _owner(store, version, txn_id, backoff)
-        if owner is not None:
-            return owner == txn_id
-        backoff.pause(attempt)
-    if doubt is None:
-        raise CommitConflictError(
-            f"{store.uri} says that version {version} is there and shows none; try again later"
-        )
-    # A request that was given up may still be under way in the network and land any time.
-    raise CommitUnknownError(
-        f"the store at {store.uri} failed every time it was sent version {version}, which may still arrive; "
-        f"look in the history for a version with transaction id {txn_id} before you write again"
-    ) from doubt
-
-
 def _stands(store: Store, current: Snapshot | None, version: int, txn_id: str, backoff: Backoff) -> bool:
     """Whether the version that was created is part of the table; if clean-up was there before it, it is taken back."""
     failure: Exception | None = None
-    for attempt in range(_READ_BACKS):
+    for attempt in range(READ_BACKS):
         try:
             if not overtaken(store, current, version, txn_id):
                 return True
@@ -256,22 +197,3 @@ def _stands(store: Store, current: Snapshot | None, version: int, txn_id: str, b
     with contextlib.suppress(StorageError):
         store.delete(version_key(version))
     return False
-
-
-def _owner(store: Store, version: int, txn_id: str, backoff: Backoff) -> str | None:
-    """The transaction id in the version file ("" if it has none), or None where there is no file."""
-    failure: Exception | None = None
-    for attempt in range(_READ_BACKS):
-        try:
-            actions = read_version(store, version)
-        except (StorageError, CorruptTableError) as reason:
-            failure = reason
-            backoff.pause(attempt)
-            continue
-        if actions is None:
-            return None
-        return next((a.txn_id for a in actions if isinstance(a, CommitInfo) and a.txn_id is not None), "")
-    raise CommitUnknownError(
-        f"the store at {store.uri} failed after it was sent version {version}, and the version cannot be read back; "
-        f"look in the history for a version with transaction id {txn_id} before you write again"
-    ) from failure
