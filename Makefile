@@ -9,6 +9,7 @@ SHELL := /bin/bash
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
+AZURITE := $(VENV)/azurite/.installed
 JAR := src/indextables/spark/jvm/indextables-spark.jar
 JAVA_SOURCES := $(shell find src/indextables/spark/jvm -type f ! -name '*.jar' ! -name '*.partial')
 
@@ -27,7 +28,7 @@ setup: $(INSTALLED) $(JAR) ## Create .venv, install everything, build the Spark 
 demo: setup ## Index half a million log rows with Spark and search them (ROWS=n for another size)
 	@$(WITH_JAVA) $(PYTHON) examples/demo.py $(if $(ROWS),--rows $(ROWS))
 
-test: lint ## Lint, check types, then run all tests: the fast ones first, Spark's last
+test: lint $(AZURITE) ## Lint, check types, then run all tests: the fast ones first, Spark's last
 	@$(WITH_JAVA) $(PYTHON) -m pytest $(ARGS)
 
 lint: setup ## Check style, format and types
@@ -42,8 +43,9 @@ format: setup ## Format the code and mend what the linter can mend
 bench: setup ## Measure indexing, search and scan against Parquet (ROWS=n; 5 million by default)
 	@$(WITH_JAVA) $(PYTHON) -m bench $(if $(ROWS),--rows $(ROWS))
 
-soak: setup ## The long checks: killed and racing writers, over and over (ROUNDS=n; 10 by default)
-	@for round in $$(seq $(or $(ROUNDS),10)); do echo "round $$round"; $(PYTHON) -m pytest -m "slow and not spark" $(ARGS); done
+soak: setup $(AZURITE) ## The long checks, then killed and racing writers over and over (ROUNDS=n; 10 by default)
+	@INDEXTABLES_SOAK=1 $(PYTHON) -m pytest -m soak $(ARGS)
+	@for round in $$(seq $(or $(ROUNDS),10)); do echo "round $$round"; $(PYTHON) -m pytest -m "slow and not spark and not soak" $(ARGS); done
 
 docs: setup ## Write docs/configuration.md from the table of settings
 	@$(PYTHON) tools/config_page.py
@@ -61,6 +63,10 @@ clean: ## Remove what make has made: .venv, the jar, caches, demo and bench data
 $(INSTALLED): pyproject.toml constraints.txt tools/setup_venv.sh
 	@tools/setup_venv.sh $(VENV)
 	@touch $@
+
+$(AZURITE): $(INSTALLED) tests/azurite/package-lock.json tools/setup_azurite.sh
+	@tools/setup_azurite.sh $(VENV)/azurite
+	@mkdir -p $(@D) && touch $@
 
 $(VENV)/java-home: $(INSTALLED) tools/setup_java.py
 	@$(PYTHON) tools/setup_java.py $@

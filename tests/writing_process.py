@@ -24,11 +24,25 @@ def settings(scratch: str) -> dict[str, str]:
 
 def append(path: str, scratch: str, process: int, threads: int, count: int, answers: Connection) -> None:
     """Each thread appends `count` times one row of its own; answers what went wrong."""
+    append_with({}, path, scratch, process, threads, count, answers)
+
+
+def append_with(
+    access: dict[str, str],
+    path: str,
+    scratch: str,
+    process: int,
+    threads: int,
+    count: int,
+    answers: Connection,
+) -> None:
+    """The same on a store that takes settings of its own."""
+    chosen = settings(scratch) | access
 
     def write(thread: int) -> None:
         for n in range(count):
             row = pa.table({"id": [(process * threads + thread) * count + n], "message": [f"row {n}"]})
-            it.write(path, row, text=["message"], settings=settings(scratch))
+            it.write(path, row, text=["message"], settings=chosen)
 
     answers.send(_in_threads(write, threads))
 

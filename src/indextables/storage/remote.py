@@ -33,6 +33,7 @@ _DENIED: Final = (
 )
 _EXISTS: Final = (exceptions.AlreadyExistsError, exceptions.PreconditionError)
 _WRITING: Final = frozenset({"create", "write"})
+_NO_BUCKET: Final = re.compile(r"\b(NoSuchBucket|ContainerNotFound|FilesystemNotFound)\b")
 _URL_QUERY: Final = re.compile(r"(https?://[^\s?\"']+)\?[^\s\"']*")
 
 
@@ -141,9 +142,7 @@ class RemoteStore:
             return action(self._prefix + key)
         except FileNotFoundError:
             if verb in _WRITING:  # what is absent cannot be the object: it was to be made
-                raise ObjectNotFoundError(
-                    f"cannot {verb} {name}: the bucket or container does not exist"
-                ) from None
+                raise self._no_bucket(verb, name) from None
             raise ObjectNotFoundError(f"{name} does not exist") from None
         except _EXISTS:
             raise ObjectExistsError(f"{name} is already there") from None
@@ -152,7 +151,14 @@ class RemoteStore:
                 f"the store refuses to {verb} {name}: {clean_message(reason, self._secrets)}"
             ) from None
         except (exceptions.BaseError, OSError, ValueError) as reason:
+            if _NO_BUCKET.search(str(reason)):
+                raise self._no_bucket(verb, name) from None
             raise StorageError(f"cannot {verb} {name}: {clean_message(reason, self._secrets)}") from None
+
+    def _no_bucket(self, verb: str, name: str) -> ObjectNotFoundError:
+        return ObjectNotFoundError(
+            f"cannot {verb} {name}: the bucket or container does not exist; make it, or mend the address"
+        )
 
 
 def clean_message(reason: Exception, secrets: Iterable[str]) -> str:
