@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import random
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -12,8 +14,11 @@ from faults import Fault, FaultyStore, MemoryStore, fails
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, VersionNotFoundError
 from indextables.log import (
+    AddFile,
     Append,
+    Change,
     Gap,
+    LiveFiles,
     MergeGroup,
     MergeSplits,
     Overwrite,
@@ -29,6 +34,7 @@ from indextables.log import (
     read_version,
     version_key,
 )
+from indextables.log.listing import list_log
 from indextables.predicates import Compare
 from indextables.state import (
     LAST_CHECKPOINT,
@@ -38,8 +44,11 @@ from indextables.state import (
     read_state,
     state_key,
 )
+from indextables.storage import open_store
 from logs import add, live, metadata, put_table, put_version
 from states import append, damaged, grown
+
+FAST = {"spark.indextables.transaction.retry.baseDelayMs": "1"}
 
 
 @pytest.fixture(autouse=True)
@@ -403,3 +412,38 @@ def test_version_files_stay_the_truth(store):
     put_table(store, [add("a")])
     assert live(load(store)) == ["a"]
     assert [action.path for action in read_version(store, 1) or []] == ["a"]
+
+
+def test_writers_and_compactors_at_once(tmp_path: Path):
+    store = open_store(tmp_path / "table")
+    append(store, None)
+    settings = Settings({"spark.indextables.checkpoint.interval": "2", **FAST})
+
+    def work(writer: int) -> None:
+        snapshot = load_snapshot(store)
+        for n in range(12):
+            change: Change = Append((add(f"{writer}-{n}"), add(f"{writer}-{n}-x")), metadata())
+            if n % 4 == 3:
+                group = MergeGroup((f"{writer}-{n - 1}", f"{writer}-{n - 1}-x"), (add(f"{writer}-{n}-m"),))
+                change = MergeSplits((group,), metadata())
+            snapshot = commit(store, change, base=snapshot, settings=settings).snapshot
+            if n % 5 == 4:
+                checkpoint(store, settings)
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(work, range(3)))
+    assert load(store).version == 36
+    listing = list_log(store)
+    assert len(listing.states) >= 10
+    for version in (*listing.states, 36):
+        files = LiveFiles().edit()
+        for number in range(version + 1):
+            for action in read_version(store, number) or []:
+                if isinstance(action, AddFile):
+                    files.add(action.path, action, version=number, timestamp_ms=0)
+                elif isinstance(action, RemoveFile):
+                    files.remove(action.path, action.size)
+        found = load(store, version)
+        assert dict(found.files) == dict(files.done()), version
+        if version in listing.states:
+            assert read_state(store, version).num_files == len(found.files)

@@ -68,9 +68,13 @@ class LiveFiles(Mapping[str, AddFile]):
 
     def delta(self) -> Delta:
         """What happened since the base."""
-        removed = {key: change.size for key, change in self._overlay.items() if isinstance(change, Removed)}
-        replaces = any(isinstance(change, Added) and change.over_base for change in self._overlay.values())
-        return Delta(to_entries(self._added()), removed, replaces=replaces)
+        gone = {key: change for key, change in self._overlay.items() if isinstance(change, Removed)}
+        return Delta(
+            to_entries(self._added()),
+            removed={key: change.size for key, change in gone.items() if change.over_base},
+            passed=frozenset(key for key, change in gone.items() if not change.over_base),
+            replaces=any(added.over_base for _, added in self._added()),
+        )
 
     def entries(self) -> pa.Table:
         """All of them as entries of a state."""
