@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import random
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 import indextables as it
 from faults import Fault, FaultyStore, MemoryStore, after, fails, loses_the_answer
 from indextables.config import Settings
-from indextables.errors import CommitUnknownError, CorruptTableError, StorageError
+from indextables.errors import CommitUnknownError, CorruptTableError, StorageError, VersionNotFoundError
 from indextables.log import (
     Append,
     Change,
@@ -24,7 +25,9 @@ from indextables.log import (
     Overwrite,
     RemoveFile,
     Snapshot,
+    StateWarning,
     cache,
+    checkpoint,
     commit,
     encode_version,
     load_snapshot,
@@ -41,7 +44,7 @@ from indextables.log.boundary import (
     read_link,
     transaction_of,
 )
-from indextables.log.loading import read_snapshot
+from indextables.log.loading import Wanted, read_snapshot
 from indextables.maintenance import clean_versions, truncate_time_travel
 from indextables.schema import TableSchema
 from indextables.table import commit_write, plan_write, run_write_task
@@ -174,6 +177,49 @@ def test_a_stray_of_a_writer_that_died_deceives_nobody(store: MemoryStore, base:
     assert files_at(store) == ["mine"]
     removed = [action.path for action in done.actions if isinstance(action, RemoveFile)]
     assert sorted(removed) == ["d", "e"], "what lived, not what the stray would have had"
+
+
+def test_nor_anybody_who_travels_in_time(store: MemoryStore, base: Snapshot):
+    """A state from before is kept, and a stray follows it where a version was cleaned up."""
+    checkpoint(store, SETTINGS)
+    grow(store, "c", "d")
+    checkpoint(store, SETTINGS)
+    clean_versions(store, SETTINGS, hours=0, clock=lambda: 10**15)
+    stray = run(MemoryStore("memory://elsewhere"), append("stray"))
+    store.create(version_key(2), encode_version(stray.actions))
+    assert sorted(live(read_snapshot(store, Wanted(1)))) == ["a", "b"]
+    with pytest.raises(VersionNotFoundError):
+        read_snapshot(store, Wanted(2))
+
+
+def test_versions_that_a_clean_up_did_not_come_to_delete_can_still_be_read(
+    store: MemoryStore, base: Snapshot
+):
+    checkpoint(store, SETTINGS)
+    grow(store, "c", "d")
+    checkpoint(store, SETTINGS)
+    clean_versions(
+        FaultyStore(store, Fault("delete", fails, times=99)), SETTINGS, hours=0, clock=lambda: 10**15
+    )
+    assert boundary(store) == 2
+    assert sorted(live(read_snapshot(store, Wanted(2)))) == ["a", "b", "c"]
+
+
+# Readers
+
+
+@pytest.mark.parametrize("operation", ["get", "list_from"])
+@pytest.mark.parametrize("spare", range(6))
+def test_a_reader_that_a_clean_up_overtakes_reads_what_is_there_then(
+    store: MemoryStore, base: Snapshot, operation: str, spare: int
+):
+    checkpoint(store, SETTINGS)
+    grow(store, "c", "d", "e")
+    passing = Fault(operation, after(lambda: grow_and_truncate(store)), spare=spare)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StateWarning)
+        found = read_snapshot(FaultyStore(store, passing))
+    assert {"a", "b", "c", "d", "e"} <= set(live(found))
 
 
 def test_the_next_clean_up_takes_strays_whatever_their_age(store: MemoryStore, base: Snapshot):

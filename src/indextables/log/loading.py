@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from indextables.config import Settings
+from indextables.errors import CorruptTableError, VersionNotFoundError
 from indextables.log import cache
+from indextables.log.boundary import NONE, boundary
 from indextables.log.listing import list_log
 from indextables.log.rebuild import Rebuild, Wanted
 from indextables.log.snapshot import Snapshot, VersionActions, replay
@@ -48,9 +50,22 @@ def load_snapshot(
 
 def read_snapshot(store: Store, wanted: Wanted = Wanted(), settings: Settings | None = None) -> Snapshot:  # noqa: B008
     """The same from the store alone, whatever this process remembers."""
+    passed = NONE
+    while True:
+        try:
+            return _read(store, wanted, settings or Settings())
+        except (CorruptTableError, VersionNotFoundError):
+            # What is missing may have been cleaned up since it was listed: then there is something newer to read.
+            end = boundary(store)
+            if end == passed:
+                raise
+            passed = end
+
+
+def _read(store: Store, wanted: Wanted, settings: Settings) -> Snapshot:
     pointer = read_pointer(store)  # first: what it names is then in any later listing
     hinted = pointer.version if pointer is not None and wanted.as_of_ms is None else 0
-    rebuild = Rebuild(store, wanted, settings or Settings(), claimed=hinted)
+    rebuild = Rebuild(store, wanted, settings, claimed=hinted)
     if hinted and (wanted.version is None or wanted.version >= hinted):
         found = rebuild.read(list_log(store, after=hinted - 1))
         if found is not None:

@@ -20,6 +20,7 @@ from indextables.errors import (
 from indextables.log.as_state import snapshot_of_state
 from indextables.log.checkpoint import read_checkpoint
 from indextables.log.listing import LogListing, VersionFile, list_log
+from indextables.log.overtaken import without_strays
 from indextables.log.snapshot import Gap, Snapshot, VersionActions, replay
 from indextables.log.versions import read_versions
 from indextables.storage import Store
@@ -62,6 +63,8 @@ class Rebuild:
         if listing.start > 0 and (base is None or base.version < listing.start):
             return None
         run = listing.run_after(-1 if base is None else base.version, store)
+        if self._is_history(listing, base):
+            run = without_strays(store, run)
         if base is None and not run:
             raise self._no_start(listing)
         last = run[-1].version if run else base.version if base is not None else -1
@@ -91,6 +94,11 @@ class Rebuild:
                 f"its first version is of {_moment(first)}"
             )
         return dataclasses.replace(snapshot, gap=gap) if gap is not None else snapshot
+
+    def _is_history(self, listing: LogListing, base: Snapshot | None) -> bool:
+        """Whether there are later states than the one to start from, so that clean-up may have been here."""
+        newest = max((*listing.states[-1:], *(file.version for file in listing.checkpoints[-1:])), default=-1)
+        return newest > (-1 if base is None else base.version)
 
     def _base(self, listing: LogListing) -> Snapshot | None:
         """The newest state or checkpoint that can be read and is not after what is wanted."""
