@@ -1,20 +1,38 @@
-"""What is true of every table at every moment, whatever happened to it. Tests of all kinds end with these."""
+"""What is true of every table at every moment, whatever happened to it. Tests of all kinds end with these.
+
+The first part looks at a table alone. The second needs to know more than the table does: every version that ever
+was (`replayed`), from a store that forgets nothing, and where it says so a ledger of what writers meant and were told.
+"""
 
 from __future__ import annotations
 
-from indextables.errors import ObjectNotFoundError
+import contextlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from indextables.errors import CorruptTableError, ObjectNotFoundError, VersionNotFoundError
 from indextables.log import (
     LOG_DIRECTORY,
+    Action,
     AddFile,
     CommitInfo,
+    Metadata,
     RemoveFile,
+    Snapshot,
+    Txn,
     cache,
     load_snapshot,
     read_version,
     split_key,
     version_key,
 )
+from indextables.log.as_state import snapshot_of_state
+from indextables.log.layout import version_of
+from indextables.log.listing import LogListing
+from indextables.log.loading import Wanted, read_snapshot
+from indextables.state import state_of
 from indextables.storage import Store
+from simulation.ledger import Attempt, Ledger, Observation, rows_of
 
 
 def check_table(store: Store) -> int:
@@ -76,3 +94,179 @@ def _commit_info(store: Store, version: int) -> CommitInfo:
     infos = [action for action in actions if isinstance(action, CommitInfo)]
     assert len(infos) == 1, f"version {version} has {len(infos)} commitInfo actions"
     return infos[0]
+
+
+# With every version that ever was
+
+
+class Replayed(NamedTuple):
+    """The table at one version, by the plainest replay there is."""
+
+    txn_id: str | None
+    timestamp: int
+    metadata: Metadata
+    files: Mapping[str, AddFile]
+    batches: Mapping[str, int]
+
+
+def replayed(versions: Iterable[Sequence[Action]]) -> list[Replayed]:
+    """The table at each of its versions."""
+    found: list[Replayed] = []
+    files: dict[str, AddFile] = {}
+    batches: dict[str, int] = {}
+    metadata: Metadata | None = None
+    for actions in versions:
+        info = next(action for action in actions if isinstance(action, CommitInfo))
+        for action in actions:
+            if isinstance(action, AddFile):
+                files[action.path] = action
+            elif isinstance(action, RemoveFile):
+                files.pop(action.path, None)
+            elif isinstance(action, Txn):
+                batches[action.app_id] = action.version
+            elif isinstance(action, Metadata):
+                metadata = action
+        assert metadata is not None, "a table without metadata"
+        found.append(Replayed(info.txn_id, info.timestamp or 0, metadata, dict(files), dict(batches)))
+    return found
+
+
+def check_transactions(versions: Sequence[Replayed]) -> None:
+    """No transaction made two versions, and none is older than the one before."""
+    seen: dict[str | None, int] = {}
+    for number, version in enumerate(versions):
+        assert version.txn_id not in seen, f"versions {seen[version.txn_id]} and {number} are one transaction"
+        seen[version.txn_id] = number
+        assert number == 0 or version.timestamp > versions[number - 1].timestamp, (
+            f"version {number} is too old"
+        )
+
+
+def check_snapshot(snapshot: Snapshot, versions: Sequence[Replayed]) -> None:
+    """What was read is one version, wholly: no mixture, nothing of another."""
+    expected = versions[snapshot.version]
+    what = f"what was read as version {snapshot.version}"
+    assert snapshot.txn_id == expected.txn_id, f"{what} is of another transaction"
+    assert dict(snapshot.files.items()) == expected.files, f"{what} has other files"
+    assert dict(snapshot.txns) == expected.batches, f"{what} has other streaming batches"
+    assert snapshot.metadata == expected.metadata, f"{what} has other metadata"
+    assert snapshot.timestamp_ms == expected.timestamp, f"{what} has another time"
+
+
+def check_states(store: Store, versions: Sequence[Replayed]) -> None:
+    """Every state, by itself, says what the versions up to it say."""
+    for version in _states(info.key for info in store.list_from(LOG_DIRECTORY)):
+        check_snapshot(snapshot_of_state(store, version, LogListing((), (), ()), parallelism=1), versions)
+
+
+def check_readable_versions(
+    store: Store, versions: Sequence[Replayed], chosen: Iterable[int] | None = None
+) -> None:
+    """Every version of which enough is left reads as it was; of the others there is an error, never an answer.
+
+    All of them are asked for, or those that are `chosen`, and always the newest.
+    """
+    names = {info.key for info in store.list_from(LOG_DIRECTORY)}
+    for version in range(len(versions)) if chosen is None else chosen:
+        found: Snapshot | None = None
+        with contextlib.suppress(VersionNotFoundError, CorruptTableError):
+            found = read_snapshot(store, Wanted(version))
+        if found is not None:
+            check_snapshot(found, versions)
+        assert found is not None or not is_derivable(version, names), f"version {version} cannot be read"
+    newest = read_snapshot(store)
+    assert newest.version == len(versions) - 1, f"the table is read as of version {newest.version}"
+    assert newest.gap is None, "the table has a gap"
+    check_snapshot(newest, versions)
+
+
+def check_deletion(key: str, names: Collection[str], newest: int) -> None:
+    """Clean-up has deleted `key`, and the newest version can still be made from what is left."""
+    assert version_of(key) != newest, f"version {newest} is the current one and was deleted"
+    assert is_derivable(newest, names), f"without {key}, version {newest} cannot be read any more"
+
+
+def is_derivable(version: int, names: Collection[str]) -> bool:
+    """Whether there is a state, or the beginning, and every version file from there on."""
+    starts = {-1, *(found for found in _states(names) if found <= version)}
+    return all(version_key(number) in names for number in range(max(starts) + 1, version + 1))
+
+
+def _states(names: Iterable[str]) -> list[int]:
+    return sorted({found for name in names if (found := state_of(name)) is not None})
+
+
+# With what writers meant and were told
+
+
+def check_ledger(versions: Sequence[Replayed], ledger: Ledger) -> None:
+    """All that follows from the ledger."""
+    meant = ledger.by_transaction()
+    places = {version.txn_id: number for number, version in enumerate(versions)}
+    for attempt in ledger.attempts:
+        check_answer(attempt, places, versions)
+    check_rows(versions, meant)
+    check_batches(versions, meant)
+    for seen in ledger.observations:
+        check_observation(seen, versions)
+    for history in ledger.histories:
+        for number, txn_id in history.items():
+            assert txn_id == versions[number].txn_id, f"the history names another maker of version {number}"
+
+
+def check_answer(attempt: Attempt, places: Mapping[str | None, int], versions: Sequence[Replayed]) -> None:
+    """Who was told that a commit is there can find it, who was told that it is not cannot; doubt has a reason."""
+    made = [places[txn_id] for txn_id in attempt.txn_ids if txn_id in places]
+    told = f"{attempt.kind} of {attempt.actor} ({attempt.outcome} {attempt.error})"
+    if attempt.outcome == "acknowledged" and attempt.kind == "restore" and not made:
+        assert attempt.target is not None
+        assert attempt.version is not None
+        restored = versions[attempt.target].files
+        assert versions[attempt.version].files == restored, f"{told}: nothing was done, and it was needed"
+    elif attempt.outcome == "acknowledged" and attempt.kind != "upkeep":
+        assert made == [attempt.version], f"{told}: it is not in version {attempt.version}"
+    elif attempt.outcome in ("refused", "skipped"):
+        assert not made, f"{told}: and version {made} has it"
+    elif attempt.outcome == "unknown":
+        assert attempt.unanswered, f"{told}: the store had answered every question"
+
+
+def check_rows(versions: Sequence[Replayed], meant: Mapping[str, Attempt]) -> None:
+    """No row lost and none twice: each version is what its maker meant, applied to the one before."""
+    rows: list[dict[str, str]] = []
+    for number, version in enumerate(versions):
+        attempt = meant[version.txn_id or ""]
+        before = rows[-1] if rows else {}
+        added = rows_of(attempt.adds)
+        match attempt.kind:
+            case "append":
+                expected = before | added
+            case "overwrite":
+                expected = added
+            case "drop":
+                expected = {row: day for row, day in before.items() if day != attempt.day}
+            case "restore":
+                expected = rows[attempt.target or 0]
+            case _:
+                expected = before
+        rows.append(rows_of(version.files.values()))
+        assert rows[-1] == expected, f"version {number} is not what a {attempt.kind} makes of the one before"
+
+
+def check_batches(versions: Sequence[Replayed], meant: Mapping[str, Attempt]) -> None:
+    """A batch of an idempotent writer is there once at most, and batches are there in order."""
+    newest: dict[str, int] = {}
+    for version in versions:
+        attempt = meant[version.txn_id or ""]
+        if attempt.batch is not None:
+            app, number = attempt.batch
+            assert number == newest.get(app, -1) + 1, f"batch {number} of {app} came after {newest.get(app)}"
+            newest[app] = number
+
+
+def check_observation(seen: Observation, versions: Sequence[Replayed]) -> None:
+    """A reader saw one version, and none that was older than what had been there, unless it was misled."""
+    expected = versions[seen.version]
+    assert seen.files == expected.files, f"{seen.reader} saw other files in version {seen.version}"
+    assert seen.batches == expected.batches, f"{seen.reader} saw other batches in version {seen.version}"
+    assert seen.misled or seen.version >= seen.floor, f"{seen.reader} saw {seen.version}, not {seen.floor}"

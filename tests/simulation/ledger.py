@@ -1,0 +1,69 @@
+"""What the actors meant to do, and what they were told. The invariants hold it against what the store has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from indextables.log import AddFile
+
+Kind = Literal["append", "overwrite", "drop", "restore", "merge", "upkeep"]
+Outcome = Literal["pending", "acknowledged", "skipped", "unknown", "refused", "crashed"]
+
+
+@dataclass
+class Attempt:
+    """One commit that somebody tried. `batch` is that of an idempotent writer: application and number."""
+
+    actor: str
+    kind: Kind
+    adds: tuple[AddFile, ...] = ()
+    day: str | None = None
+    target: int | None = None
+    batch: tuple[str, int] | None = None
+    txn_ids: list[str] = field(default_factory=list)
+    outcome: Outcome = "pending"
+    version: int | None = None
+    unanswered: int = 0
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a reader saw of one version, and the newest version that it should have known.
+
+    `misled`: a listing was stale or an answer lacking, so that it may have seen an older one.
+    """
+
+    reader: str
+    version: int
+    files: Mapping[str, AddFile]
+    batches: Mapping[str, int]
+    floor: int
+    misled: bool
+
+
+@dataclass
+class Ledger:
+    """Everything that was tried and seen in one run."""
+
+    attempts: list[Attempt] = field(default_factory=list)
+    observations: list[Observation] = field(default_factory=list)
+    histories: list[dict[int, str | None]] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def by_transaction(self) -> dict[str, Attempt]:
+        return {txn_id: attempt for attempt in self.attempts for txn_id in attempt.txn_ids}
+
+
+def rows_of(files: Iterable[AddFile]) -> dict[str, str]:
+    """The rows that the files stand for, each with its partition. A row that is there twice is an error."""
+    rows: dict[str, str] = {}
+    for file in files:
+        names = (file.tags or {}).get("rows", "").split()
+        assert len(names) == file.num_records, f"{file.path} has lost rows on its way through the log"
+        for name in names:
+            assert name not in rows, f"row {name} is there twice"
+            rows[name] = file.partition_values["day"]
+    return rows
