@@ -40,8 +40,8 @@ format: setup ## Format the code and mend what the linter can mend
 	@$(PYTHON) -m ruff format .
 	@$(PYTHON) -m ruff check --fix .
 
-bench: setup ## Measure indexing, search and scan against Parquet (ROWS=n; 5 million by default)
-	@$(WITH_JAVA) $(PYTHON) -m bench $(if $(ROWS),--rows $(ROWS))
+bench: setup ## Measure against Parquet and deltalake (ROWS=n; PARTS="tables commits", all by default)
+	@$(WITH_JAVA) $(PYTHON) -m bench $(PARTS) $(if $(ROWS),--rows $(ROWS))
 
 soak: setup $(AZURITE) ## The long checks, then killed and racing writers over and over (ROUNDS=n; 10 by default)
 	@INDEXTABLES_SOAK=1 $(PYTHON) -m pytest -m soak $(ARGS)

@@ -1,4 +1,4 @@
-"""`python -m bench`: one run, one table, and bench-data/results.json."""
+"""`python -m bench [part ...]`: one run, one table a part, and bench-data/results.json."""
 
 from __future__ import annotations
 
@@ -7,42 +7,33 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
-from pyspark import StorageLevel
 from rich.console import Console
 
-from bench import tables
-from bench.measure import machine, record, show
-from indextables.demo import log_batch, log_dataframe
-from indextables.demo.logs import CHUNK_ROWS
-from indextables.demo.session import local_session
+from bench.measure import Comparison, machine, record, show
 
-HOME = Path(__file__).resolve().parent.parent / "bench-data"
-FULL_SIZE = 5_000_000
+HOME: Final = Path(__file__).resolve().parent.parent / "bench-data"
+FULL_SIZE: Final = 5_000_000
 """Below this a search is mostly the fixed cost of a Spark job, and no goal is set for it."""
 
+Say = Callable[[str], None]
+Part = Callable[[argparse.Namespace, Say], tuple[str, list[Comparison]]]
 
-def main() -> None:
-    arguments = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    arguments.add_argument("--rows", type=int, default=FULL_SIZE, help="size of the data set (5000000)")
-    arguments.add_argument("--repeat", type=int, default=5, help="runs of each search and scan (5)")
-    arguments.add_argument("--write-repeat", type=int, default=2, help="runs of each write (2)")
-    chosen = arguments.parse_args()
 
-    console = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
-    facts = machine()
-    for name, value in facts.items():
-        console.print(f"[dim]{name:12} {value}")
-    shutil.rmtree(HOME, ignore_errors=True)
-    HOME.mkdir()
+def tables_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
+    """Writing, searching and scanning through Spark, against Parquet."""
+    from pyspark import StorageLevel  # noqa: PLC0415 - only this part needs Spark
+
+    from bench import tables  # noqa: PLC0415
+    from indextables.demo import log_batch, log_dataframe  # noqa: PLC0415
+    from indextables.demo.logs import CHUNK_ROWS  # noqa: PLC0415
+    from indextables.demo.session import local_session  # noqa: PLC0415
+
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
     spark = local_session("indextables bench", HOME, memory_gb=max(2, min(8, memory // 3)))
-    started = time.perf_counter()
-
-    def say(text: str) -> None:
-        console.print(f"[dim]{time.perf_counter() - started:6.0f} s[/]  {text}")
-
     say(f"drawing {chosen.rows:,} rows and keeping them in memory")
     rows = log_dataframe(spark, chosen.rows).persist(StorageLevel.MEMORY_AND_DISK)
     rows.count()
@@ -58,12 +49,52 @@ def main() -> None:
     say("scanning")
     found += tables.scan(pair, repeat=chosen.repeat)
     spark.stop()
-    say("done")
+    return f"{chosen.rows:,} rows, {megabytes:,.0f} MB as Arrow", found
 
-    show(console, f"{chosen.rows:,} rows, {megabytes:,.0f} MB as Arrow, {os.cpu_count()} cores", found)
-    record(
-        HOME / "results.json", {"machine": facts, "rows": chosen.rows, "megabytes": round(megabytes)}, found
-    )
+
+def commits_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
+    """Commits under 1, 4 and 16 writers, and opening without a state, against deltalake."""
+    from bench import commits, opening  # noqa: PLC0415
+
+    found = commits.measure(HOME, say) + opening.measure(HOME, say, repeat=chosen.repeat)
+    return "commits and opening", found
+
+
+PARTS: Final[dict[str, Part]] = {"tables": tables_part, "commits": commits_part}
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parts = "; ".join(f"{name}: {part.__doc__}" for name, part in PARTS.items())
+    arguments.add_argument("parts", nargs="*", metavar="part", help=f"{parts} All of them by default.")
+    arguments.add_argument("--rows", type=int, default=FULL_SIZE, help="size of the data set (5000000)")
+    arguments.add_argument("--repeat", type=int, default=5, help="runs of each search, scan and opening (5)")
+    arguments.add_argument("--write-repeat", type=int, default=2, help="runs of each write (2)")
+    chosen = arguments.parse_args()
+    unknown = [name for name in chosen.parts if name not in PARTS]
+    if unknown:
+        arguments.error(f"no part is named {unknown[0]!r}; there are {', '.join(PARTS)}")
+
+    console = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
+    facts = machine()
+    for name, value in facts.items():
+        console.print(f"[dim]{name:12} {value}")
+    shutil.rmtree(HOME, ignore_errors=True)
+    HOME.mkdir()
+    started = time.perf_counter()
+
+    def say(text: str) -> None:
+        console.print(f"[dim]{time.perf_counter() - started:6.0f} s[/]  {text}")
+
+    found: list[Comparison] = []
+    titles = []
+    for name in chosen.parts or PARTS:
+        title, measured = PARTS[name](chosen, say)
+        show(console, f"{title}, {os.cpu_count()} cores", measured)
+        titles.append(title)
+        found += measured
+    say("done")
+    record(HOME / "results.json", {"machine": facts, "parts": titles}, found)
     console.print(f"[dim]every run is in {HOME / 'results.json'}")
 
 

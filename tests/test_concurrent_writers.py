@@ -21,7 +21,8 @@ PROCESSES, THREADS = 2, 4
 
 def run(task: Any, *arguments: tuple[Any, ...]) -> list[Any]:
     """Each process with its arguments, all at once; what they answered."""
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")  # whose children find the imports done
+    context.set_forkserver_preload(["indextables"])
     started = []
     for given in arguments:
         ours, theirs = context.Pipe(duplex=False)

@@ -1,0 +1,85 @@
+"""Opening a table that has many version files and neither a state nor, for `deltalake`, a checkpoint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+import indextables as it
+from bench.commits import SCHEMA, STATS
+from bench.measure import Comparison, timed
+from indextables.log import (
+    Action,
+    AddFile,
+    CommitInfo,
+    Metadata,
+    Protocol,
+    cache,
+    encode_version,
+    version_key,
+)
+from indextables.schema import TableSchema
+
+VERSIONS = (10, 1_000, 10_000)
+
+
+def measure(
+    home: Path, say: Callable[[str], None], *, repeat: int, sizes: Iterable[int] = VERSIONS
+) -> list[Comparison]:
+    found = []
+    for versions in sizes:
+        say(f"opening a table of {versions:,} version files")
+        ours, delta = home / f"versions-{versions}", home / f"delta-versions-{versions}"
+        _write_ours(ours, versions)
+        _write_delta(delta, versions)
+
+        def open_ours(path: Path = ours) -> int:
+            cache.forget()
+            return len(it.open(path).files())
+
+        def open_delta(path: Path = delta) -> int:
+            return len(DeltaTable(path).file_uris())
+
+        assert open_ours() == open_delta() == versions - 1
+        mine, its = timed(open_ours, repeat=repeat), timed(open_delta, repeat=repeat)
+        found.append(
+            Comparison(f"open, {versions:,} version files", mine, "deltalake", its, "and list the live files")
+        )
+    return found
+
+
+def _write_ours(path: Path, versions: int) -> None:
+    """Plain files: what a table is to a reader, without the cost of durable commits."""
+    metadata = Metadata("bench", TableSchema.from_arrow(SCHEMA).to_json())
+    (path / "_transaction_log").mkdir(parents=True)
+    for version in range(versions):
+        add = AddFile(
+            f"splits/split-{version:08}.split",
+            {},
+            size=1_000_000,
+            num_records=1000,
+            min_values={"id": "0"},
+            max_values={"id": "999"},
+        )
+        info = CommitInfo(f"txn-{version}", "WRITE", {}, timestamp=version)
+        actions: list[Action] = [info, add] if version else [info, Protocol(4, 4), metadata]
+        (path / version_key(version)).write_bytes(encode_version(actions))
+
+
+def _write_delta(path: Path, versions: int) -> None:
+    DeltaTable.create(path, SCHEMA)
+    for version in range(1, versions):
+        add = {
+            "path": f"part-{version:08}.parquet",
+            "partitionValues": {},
+            "size": 1_000_000,
+            "modificationTime": version,
+            "dataChange": True,
+            "stats": json.dumps(STATS),
+        }
+        lines = [{"commitInfo": {"timestamp": version, "operation": "WRITE"}}, {"add": add}]
+        name = path / f"_delta_log/{version:020}.json"
+        name.write_text("".join(json.dumps(line) + "\n" for line in lines))
