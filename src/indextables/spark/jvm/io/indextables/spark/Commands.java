@@ -24,8 +24,8 @@ final class Commands {
 
   private final int[] sql;
   private final SqlBaseLexer lexer;
-  /** Where the token that was read last ends. */
-  private int end;
+  /** Where the token that was read last begins. */
+  private int begin;
 
   private Commands(String text) {
     sql = text.codePoints().toArray(); // the lexer counts code points
@@ -42,22 +42,21 @@ final class Commands {
     return new Commands(text).asCall();
   }
 
-  /** The command is cut where EXPLAIN ends: what is left of it, comments too, keeps its positions. */
+  /** The whole text is handed over, comments before the command too, so that positions in it stay what they are. */
   private Optional<String> asCall() {
     int start = 0;
     String word = next();
     if (word.equals("EXPLAIN")) {
-      start = end;
       word = next();
       if (EXPLAIN_MODES.contains(word)) {
-        start = end;
         word = next();
       }
+      start = begin;
     }
     if (!isCommand(word)) {
       return Optional.empty();
     }
-    return Optional.of(slice(0, start) + " CALL " + IndexTablesCatalog.NAME + "." + RunProcedure.NAME + "("
+    return Optional.of(slice(0, start) + "CALL " + IndexTablesCatalog.NAME + "." + RunProcedure.NAME + "("
         + literal(slice(start, sql.length)) + ")");
   }
 
@@ -80,8 +79,8 @@ final class Commands {
     if (token.getType() == Token.EOF) {
       return "";
     }
-    end = token.getStopIndex() + 1;
-    return slice(token.getStartIndex(), end).toUpperCase(Locale.ROOT);
+    begin = token.getStartIndex();
+    return slice(begin, token.getStopIndex() + 1).toUpperCase(Locale.ROOT);
   }
 
   private static String literal(String text) {

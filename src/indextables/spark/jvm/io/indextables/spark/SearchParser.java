@@ -5,9 +5,11 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * Spark's parser with the search operators and the commands in front of it. A dynamic proxy, since each Spark release adds
@@ -27,7 +29,7 @@ final class SearchParser implements InvocationHandler {
   }
 
   @Override
-  public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+  public Object invoke(Object proxy, Method method, Object[] arguments) throws Exception {
     if (method.getName().startsWith("parse")) {
       IndexTablesCatalog.register(session); // spark.table() parses a name only, and may be the first call of all
     }
@@ -37,7 +39,7 @@ final class SearchParser implements InvocationHandler {
     if (TAKES_COMMANDS.contains(method.getName())) {
       Optional<String> command = Commands.asCall((String) arguments[0]);
       if (command.isPresent()) {
-        return forward(method, withSql(arguments, command.get()));
+        return withEscapes(() -> forward(method, withSql(arguments, command.get())));
       }
     }
     RewrittenSql sql = SearchOperators.rewrite((String) arguments[0]);
@@ -48,17 +50,36 @@ final class SearchParser implements InvocationHandler {
     }
   }
 
+  /** The command travels as a string with escapes, which a session may have set not to be understood. */
+  private static Object withEscapes(Callable<Object> parse) throws Exception {
+    SQLConf conf = SQLConf.get();
+    if (!conf.escapedStringLiterals()) {
+      return parse.call();
+    }
+    SQLConf usual = conf.clone();
+    usual.setConfString(SQLConf.ESCAPED_STRING_LITERALS().key(), "false");
+    return SQLConf.withExistingConf(
+        usual,
+        () -> {
+          try {
+            return parse.call();
+          } catch (Exception e) {
+            throw Failures.unchecked(e);
+          }
+        });
+  }
+
   private static Object[] withSql(Object[] arguments, String sql) {
     Object[] changed = arguments.clone();
     changed[0] = sql;
     return changed;
   }
 
-  private Object forward(Method method, Object[] arguments) throws Throwable {
+  private Object forward(Method method, Object[] arguments) throws Exception {
     try {
       return method.invoke(spark, arguments);
     } catch (InvocationTargetException e) {
-      throw e.getCause();
+      throw Failures.unchecked(e.getCause());
     }
   }
 }
