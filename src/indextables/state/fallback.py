@@ -16,7 +16,10 @@ from indextables.state.container import Block
 
 @lru_cache(maxsize=16)
 def _parsed(schema: str) -> Any:
-    return fastavro.parse_schema(orjson.loads(schema))
+    try:
+        return fastavro.parse_schema(orjson.loads(schema))
+    except Exception as reason:
+        raise ValueError(f"an Avro schema that cannot be read ({reason!r})") from reason
 
 
 def decode(schema: str, blocks: list[Block], kinds: Mapping[str, pa.DataType]) -> pa.Table:

@@ -167,7 +167,7 @@ def decode_state(data: bytes, name: str) -> StateManifest:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, IndexError, OverflowError) as reason:
         raise CorruptTableError(f"{name}: not a state that can be read ({reason!r})") from reason
-    except fastavro.schema.SchemaParseException as reason:
+    except (fastavro.schema.SchemaParseException, RecursionError) as reason:
         raise CorruptTableError(f"{name}: not a state that can be read ({reason})") from reason
 
 
