@@ -48,6 +48,7 @@ _FAMILIES: Final[Mapping[Scheme, tuple[Family, ...]]] = {"s3": (keys.AWS, keys.S
 _S3_ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _AZURE_ENDPOINTS: Final = ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
 _SECRET_VARIABLES: Final = ("SECRET", "TOKEN", "KEY", "SAS")
+_NO_SECRETS: Final = frozenset({"AWS_ACCESS_KEY_ID"})
 
 
 @dataclass(frozen=True)
@@ -203,9 +204,16 @@ def _secrets(given: Mapping[str, str], family: Family, prefix: str) -> tuple[str
     of_environment = (
         value
         for name, value in os.environ.items()
-        if name.startswith(prefix) and any(word in name for word in _SECRET_VARIABLES) and len(value) >= 8
+        if name.startswith(prefix)
+        and name not in _NO_SECRETS
+        and any(word in name for word in _SECRET_VARIABLES)
+        and len(value) >= 8
     )
-    found = {*(value for name, value in given.items() if not family.may_show(name)), *of_environment}
+    # An access key is the name to a secret, and often a word that belongs in a message, such as `minio`.
+    of_settings = (
+        value for name, value in given.items() if name != "accesskey" and not family.may_show(name)
+    )
+    found = {*of_settings, *of_environment}
     return tuple(
         sorted(found, key=len, reverse=True)
     )  # the longest first, or a part of it would be left over

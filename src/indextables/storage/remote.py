@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, NoReturn, Protocol, TypeVar
 
 from obstore import exceptions
 
@@ -75,6 +75,10 @@ class RemoteStore:
 
     def __repr__(self) -> str:
         return f"RemoteStore({self.uri!r})"
+
+    def __reduce__(self) -> NoReturn:
+        # Its clients would take their secrets along; what travels instead are the options of a task.
+        raise TypeError(f"the store of {self.uri} does not travel: open it where it is needed")
 
     def get(self, key: str) -> bytes:
         return self._call("read", key, lambda path: bytes(self._client.get(path).bytes()))
