@@ -38,7 +38,7 @@ def test_a_second_load_looks_at_two_versions_only():
     assert len(calls) == 2 + 9
     second, calls = load_and_count(store)
     assert second is first
-    assert calls == [("get", version_key(8)), ("get", version_key(9))]
+    assert calls == [("get", version_key(9)), ("get", version_key(8))]
 
 
 def test_what_was_committed_since_is_read():

@@ -85,7 +85,10 @@ def commit(
         _check_writable(current)
         wanted = _actions(change, current, store.uri)
         if not wanted and current is not None:
-            return Committed(current.version, current, skipped=True)
+            if boundary(store, current.metadata.id) <= current.version:
+                return Committed(current.version, current, skipped=True)
+            current = None  # clean-up passed it between two looks: there are newer versions, and perhaps work in them
+            continue
         wanted = [*_upgrade(change, current, settings), *wanted]
         info = CommitInfo(
             txn_id,

@@ -95,12 +95,14 @@ def _recall(store: Store, version: int | None, limits: cache.CacheLimits) -> Sna
     known = cache.recall(store.uri, version, limits)
     if known is None:
         return None
+    newest = known if version is not None else refresh(store, known)
+    # After the refresh: clean-up goes from old to new, so if this version is still there, those after it are too,
+    # and that there was no next one did not mean that it was gone.
     if read_txn_id(store, known.version) != known.txn_id:
         cache.forget(store.uri)
         return None
     if version is not None:
         return known
-    newest = refresh(store, known)
     if newest.version - newest.files.base_version > _REBASE:
         pointer = read_pointer(store)
         if pointer is not None and pointer.version > newest.files.base_version:
