@@ -15,11 +15,16 @@ from typing import Any
 import pytest
 
 from indextables.log import Action, Change, Snapshot
-from simulation.faults import OPERATIONS, Fault
+from simulation.actors import everything, read
+from simulation.faults import OPERATIONS, Fault, OneFault
+from simulation.process import Role
 from simulation.scenario import ViolationError, run_scenario
 
 SCENARIOS = 500
 SOAK_SCENARIOS = 20_000
+STRIDE = 1 if os.environ.get("INDEXTABLES_SOAK") else 5
+"""Every so many calls are struck, one at a time."""
+
 BOUND = 250
 """How many scenarios a mutant may survive."""
 
@@ -75,6 +80,29 @@ def test_a_seed_is_the_same_run_step_for_step(seed: int):
 
 def test_another_seed_is_another_run():
     assert run_scenario(0).trace != run_scenario(1).trace
+
+
+# One fault, at every call of the store in turn
+
+
+def struck_at(fault: Fault, call: int) -> OneFault:
+    """Two that do everything, of whom one meets the fault at a call, and one that looks on."""
+    plan = OneFault(fault, "first.1", call)
+    roles = [Role("first", everything, 7), Role("second", everything, 7), Role("reader", read, 5)]
+    run_scenario(7, plan=plan, roles=roles)
+    return plan
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    "fault", [Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.STALL], ids=lambda fault: fault.name
+)
+def test_one_fault_at_every_call_of_the_store(fault: Fault):
+    """A process that dies, or is held up while others clean up, before or after any of its calls."""
+    calls = struck_at(fault, 10_000).calls
+    assert calls > 50
+    for call in range(0, calls, STRIDE):
+        assert struck_at(fault, call).counts[fault.value] == 1
 
 
 # Proof that these scenarios can fail: each rule of a commit taken out is noticed

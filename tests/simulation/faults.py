@@ -57,11 +57,30 @@ _LIST_RATES = (0.1, 0.5, 1.0)
 
 
 class FaultPlan:
-    """Which classes strike in this scenario, and how often; what has struck is counted, crashes by operation."""
+    """No faults; those that others have are counted, crashes by operation too."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def draw(self, actor: str, operation: str) -> Fault | None:
+        """The fault that strikes this call, if one does."""
+        return None
+
+    def skews_clocks(self) -> bool:
+        return False
+
+    def count(self, fault: Fault, operation: str = "") -> None:
+        self.counts[fault.value] += 1
+        if fault in (Fault.CRASH_BEFORE, Fault.CRASH_AFTER):
+            self.counts[f"{fault.value} {operation}"] += 1
+
+
+class RandomFaults(FaultPlan):
+    """Some classes, chosen by the seed, each at a rate of its own."""
 
     def __init__(self, rng: random.Random) -> None:
+        super().__init__()
         self._rng = rng
-        self.counts: Counter[str] = Counter()
         self._rates: dict[Fault, float] = {}
         for fault in Fault:
             if rng.random() < 0.4:
@@ -69,23 +88,28 @@ class FaultPlan:
                     _RARE_RATES if fault in _RARE else _LIST_RATES if fault is Fault.STALE_LIST else _RATES
                 )
 
-    @classmethod
-    def of_none(cls) -> FaultPlan:
-        plan = cls(random.Random(0))
-        plan._rates = {}
-        return plan
-
-    def draw(self, operation: str) -> Fault | None:
-        """The fault that strikes this call, if one does."""
+    def draw(self, actor: str, operation: str) -> Fault | None:
         for fault, operations in STRUCK_AT.items():
             if operation in operations and self._rng.random() < self._rates.get(fault, 0):
                 return fault
         return None
 
-    def count(self, fault: Fault, operation: str = "") -> None:
-        self.counts[fault.value] += 1
-        if fault in (Fault.CRASH_BEFORE, Fault.CRASH_AFTER):
-            self.counts[f"{fault.value} {operation}"] += 1
-
     def skews_clocks(self) -> bool:
         return Fault.CLOCK_SKEW in self._rates
+
+
+class OneFault(FaultPlan):
+    """One fault, at one call of one actor. `calls` is how many that actor has made."""
+
+    def __init__(self, fault: Fault, actor: str, call: int) -> None:
+        super().__init__()
+        self._fault = fault
+        self._actor = actor
+        self._call = call
+        self.calls = 0
+
+    def draw(self, actor: str, operation: str) -> Fault | None:
+        if actor != self._actor:
+            return None
+        self.calls += 1
+        return self._fault if self.calls == self._call + 1 else None

@@ -20,10 +20,11 @@ from invariants import (
     check_transactions,
     replayed,
 )
-from simulation.actors import Process, Role, cast, found
-from simulation.faults import Fault, FaultPlan
+from simulation.actors import append, cast
+from simulation.faults import Fault, FaultPlan, RandomFaults
 from simulation.ledger import Ledger
 from simulation.machine import forget_everything, simulated_machine
+from simulation.process import Process, Role
 from simulation.scheduler import Actor, Scheduler, Step
 from simulation.store import ActorStore, Mutation, Network, SimulatedStore
 
@@ -52,9 +53,12 @@ class Report:
     versions: int
 
 
-def run_scenario(seed: int) -> Report:
-    """Play the scenario of a seed to its end. ViolationError if an invariant did not hold."""
-    scenario = _Scenario(seed)
+def run_scenario(seed: int, *, plan: FaultPlan | None = None, roles: list[Role] | None = None) -> Report:
+    """Play the scenario of a seed to its end. ViolationError if an invariant did not hold.
+
+    Faults and cast are the seed's own choice, unless they are given.
+    """
+    scenario = _Scenario(seed, plan, roles)
     try:
         return scenario.play()
     except Exception as reason:
@@ -62,11 +66,12 @@ def run_scenario(seed: int) -> Report:
 
 
 class _Scenario:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, plan: FaultPlan | None = None, roles: list[Role] | None = None) -> None:
         self.seed = seed
+        self.cast = roles
         self.rng = random.Random(seed)
         self.scheduler = Scheduler(self.rng)
-        self.plan = FaultPlan(random.Random(self.rng.getrandbits(64)))
+        self.plan = plan or RandomFaults(random.Random(self.rng.getrandbits(64)))
         self.network = Network(random.Random(self.rng.getrandbits(64)))
         self.store = SimulatedStore(lambda: self.scheduler.now_ms)
         self.ledger = Ledger()
@@ -89,9 +94,9 @@ class _Scenario:
         self.scheduler.on_end = self._replace
         with simulated_machine(clock=self._clock, sleep=self._sleep, transaction_id=self._transaction_id):
             if self.rng.random() < 0.85:
-                self._fill(Role("founder", found, self.rng.randint(1, 6)), faultless=True)
+                self._fill(Role("founder", append, self.rng.randint(1, 6)), faultless=True)
                 self.scheduler.run(_MAX_STEPS)
-            for role in cast(self.rng):
+            for role in self.cast or cast(self.rng):
                 self._fill(role)
             self.scheduler.run(_MAX_STEPS)
             self.network.deliver_some(everything=True)
@@ -122,7 +127,7 @@ class _Scenario:
     def _fill(self, role: Role, *, faultless: bool = False) -> None:
         """A new process for the role."""
         role.lives += 1
-        plan = FaultPlan.of_none() if faultless else self.plan
+        plan = FaultPlan() if faultless else self.plan
 
         def body(actor: Actor) -> None:
             store = ActorStore(actor, self.store, self.scheduler, plan, self.network)

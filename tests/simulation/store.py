@@ -185,7 +185,7 @@ class ActorStore:
         if self._failing_for:
             self._failing_for -= 1
             return Fault.UNAVAILABLE
-        fault = self._plan.draw(operation)
+        fault = self._plan.draw(self._actor.name, operation)
         if fault is Fault.FALSE_CONFLICT and key in self._truth.objects:
             return None
         if fault is Fault.UNAVAILABLE:
