@@ -38,8 +38,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def connect_report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
     """What became of each case on Spark Connect: None, or the traceback."""
-    # In "testing" Spark takes a free port for its server and not always the same.
-    return _report("run_on_connect.py", tmp_path_factory.mktemp("connect"), {"SPARK_TESTING": "true"})
+    modules = ("test_spark_read_correctness.py", "test_spark_on_connect.py")
+    return _connect_report(tmp_path_factory.mktemp("connect"), *modules)
+
+
+@pytest.fixture(scope="session")
+def connect_commands_report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
+    """The same for the SQL commands: another process, so that neither takes too long."""
+    return _connect_report(tmp_path_factory.mktemp("commands"), "test_spark_commands.py")
 
 
 @pytest.fixture(scope="session")
@@ -48,12 +54,19 @@ def plain_report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | No
     return _report("run_without_jar.py", tmp_path_factory.mktemp("plain"), {"PYSPARK_PYTHON": sys.executable})
 
 
-def _report(script: str, directory: Path, variables: dict[str, str]) -> dict[str, str | None]:
+def _connect_report(directory: Path, *modules: str) -> dict[str, str | None]:
+    # In "testing" Spark takes a free port for its server and not always the same.
+    return _report("run_on_connect.py", directory, {"SPARK_TESTING": "true"}, *modules)
+
+
+def _report(
+    script: str, directory: Path, variables: dict[str, str], *arguments: str
+) -> dict[str, str | None]:
     inherited = {
         key: value for key, value in os.environ.items() if not key.startswith(("PYSPARK_", "SPARK_"))
     }
     run = subprocess.run(
-        [sys.executable, str(HERE / script), str(directory)],
+        [sys.executable, str(HERE / script), str(directory), *arguments],
         env=inherited | variables,
         cwd=directory,
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Runs the cases of the read and search tests on Spark Connect and writes report.json: python run_on_connect.py DIR."""
+"""Runs the cases of test modules on Spark Connect and writes report.json: python run_on_connect.py DIR MODULE..."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import traceback
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from indextables.spark import configure
@@ -20,13 +21,13 @@ def main() -> None:
     spark = configure(SparkSession.builder.remote("local[2]")).getOrCreate()
     spark.conf.set("spark.sql.shuffle.partitions", "4")
     report: dict[str, str | None] = {}
-    for name in ("test_spark_read_correctness.py", "test_spark_on_connect.py"):
+    for name in sys.argv[2:]:
         module = runpy.run_path(str(HERE / name))
         world = module["prepare"](spark, directory / name)
         for title, case in module["CASES"].items():
             try:
                 case(spark, world)
-            except Exception:
+            except (Exception, pytest.fail.Exception):
                 report[title] = traceback.format_exc()
             else:
                 report[title] = None
