@@ -2,8 +2,8 @@
 
 Writers are processes on one table, on this disk and on an S3 server on this machine. Only the log is written: the
 files that the commits name do not exist. Both sides do what they do by default: ours writes a state after every 10th
-commit and syncs its files to the disk, theirs a checkpoint after every 100th. A commit ends with a table at its version,
-from which the next one starts: ours returns it, theirs is told to catch up.
+commit and syncs its files to the disk, theirs a checkpoint after every 100th. A commit ends with a table at its
+version, from which the next one starts: ours returns it, theirs is told to catch up.
 """
 
 from __future__ import annotations

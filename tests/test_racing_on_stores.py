@@ -8,18 +8,20 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from bench.servers import Server
 
 import indextables as it
 import writing_process
 from fault_proxy import Fault, FaultProxy, running
-from indextables.config import Settings
+from indextables.config import Settings, keys
 from indextables.storage import open_store
 from invariants import check_table
 from test_concurrent_writers import run
 
 HOUR = 3600
+SMALL = {keys.HEAP_SIZE.key: "15M"}
 
 
 def race(uri: str, tmp_path: Path, access: dict[str, str], *, processes: int, commits: int) -> None:
@@ -57,6 +59,18 @@ def test_a_few_writers_through_a_bad_network(server: Server, tmp_path: Path):
     with bad_network(server) as proxied:
         race(uri, tmp_path, proxied.settings, processes=4, commits=5)
     check(uri, server.settings, rows=20)
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("fault", Fault, ids=lambda fault: fault.name.lower())
+def test_one_writer_meets_one_fault_again_and_again(server: Server, fault: Fault):
+    uri, commits = server.uri(str(uuid.uuid4())), 4
+    with running(FaultProxy(server.address, faults=(fault,))) as proxy:
+        access = server.through(proxy.address).settings
+        for n in range(commits):
+            assert it.write(uri, pa.table({"id": [n]}), settings=access | SMALL) == n, "known as its own"
+    assert proxy.struck[fault] >= commits // 2
+    check(uri, server.settings, rows=commits)
 
 
 @pytest.mark.soak

@@ -408,6 +408,39 @@ def test_an_honest_store_is_asked_once_per_process_and_root():
     assert [info.key for info in RemoteStore("s3://honest/t", client, prefix="t").list_from("")] == ["a", "b"]
 
 
+class Stumbling(Counting):
+    """Honest, but for the answers to some creates, by their number: an error, although the create was carried out."""
+
+    def __init__(self, *failing: int) -> None:
+        super().__init__(honest=True)
+        self.failing = failing
+
+    def put(self, path: str, file: Any, *, mode: Any = None) -> Any:
+        try:
+            return super().put(path, file, mode=mode)
+        finally:
+            if len(self.puts) in self.failing:
+                raise exceptions.GenericError("the connection was reset")
+
+    def delete(self, paths: str) -> None:
+        raise exceptions.PermissionDeniedError("writers may not delete")
+
+
+@pytest.mark.parametrize("failing", [(), (1,), (2,), (1, 3, 4), (1, 2, 3, 4)])
+def test_a_lost_answer_is_no_verdict_on_a_store(failing: tuple[int, ...]):
+    client = Stumbling(*failing)
+    RemoteStore(f"s3://stumbling/{failing}", client).create("k", b"1")
+    assert client.puts[-1] == ("k", "create")
+
+
+def test_a_store_that_always_fails_is_not_trusted():
+    client = Stumbling(*range(100))
+    for _ in range(2):
+        with pytest.raises(StorageError, match="the connection was reset"):
+            RemoteStore("s3://failing/t", client).create("k", b"1")
+    assert all("_probe-" in path for path, _ in client.puts)
+
+
 def test_creates_go_through_the_client_that_does_not_repeat_them():
     retrying, once = Counting(honest=True), Counting(honest=True)
     store = RemoteStore("s3://two/t", retrying, commit_client=once, probe=False)
