@@ -1,0 +1,66 @@
+"""The state in figures: of an Avro state, of a JSON checkpoint of older tables, and where there is none."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from faults import MemoryStore
+from indextables.config import Settings
+from indextables.errors import TableNotFoundError
+from indextables.log import Append, Protocol, cache, checkpoint, commit
+from indextables.log.fields import to_document
+from indextables.log.layout import checkpoint_key
+from indextables.maintenance import describe_state
+from logs import add, metadata, put_version
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    cache.forget()
+    return MemoryStore()
+
+
+def test_without_a_table_there_is_nothing_to_describe(store: MemoryStore):
+    with pytest.raises(TableNotFoundError):
+        describe_state(store, Settings())
+
+
+def test_without_a_state_the_figures_are_zero_and_the_status_says_why(store: MemoryStore):
+    commit(store, Append((add("a"),), metadata()), base=None)
+    found = describe_state(store, Settings())
+    assert (found.format, found.version, found.num_files, found.total_bytes) == ("none", 0, 0, 0)
+    assert found.status == "no state yet; version 0 is read from its version files"
+
+
+def test_a_state_that_the_table_has_left_behind_says_so(store: MemoryStore):
+    base = commit(store, Append((add("a"), add("b")), metadata()), base=None).snapshot
+    checkpoint(store, Settings())
+    commit(store, Append((add("c"),), metadata()), base=base)
+    found = describe_state(store, Settings())
+    assert (found.format, found.version, found.num_files, found.total_bytes) == ("avro-state", 0, 2, 20)
+    assert found.status == "OK; the table is at version 1"
+
+
+def test_small_manifests_above_the_limit_are_to_be_compacted(store: MemoryStore):
+    every = Settings({"spark.indextables.checkpoint.interval": "1"})
+    snapshot = None
+    for n in range(4):
+        snapshot = commit(store, Append((add(str(n)),), metadata()), base=snapshot, settings=every).snapshot
+    assert not describe_state(store, Settings()).needs_compaction
+    strict = Settings({"spark.indextables.state.compaction.maxManifests": "1"})
+    found = describe_state(store, strict)
+    assert found.num_manifests > 1
+    assert found.needs_compaction
+    assert "to be compacted" in found.status
+
+
+def test_a_json_checkpoint_has_figures_too(store: MemoryStore):
+    actions = [Protocol(2, 2), metadata(), add("a"), add("b")]
+    lines = "".join(json.dumps(to_document(action)) + "\n" for action in actions)
+    store.put(checkpoint_key(1), lines.encode())
+    put_version(store, 2, [add("c")])
+    found = describe_state(store, Settings())
+    assert (found.format, found.version, found.num_files, found.total_bytes) == ("json", 1, 2, 20)
+    assert (found.num_manifests, found.status) == (0, "OK; the table is at version 2")
