@@ -1,15 +1,11 @@
 """What a fuzzer feeds: the readers of version files, checkpoints, states and clean-up records, by raw bytes and by
 what is inside their containers, so that checksums and compression do not keep it out.
-
-Run as a program, with libFuzzer's options, it is fuzzed by atheris until told to stop:
-`python tests/fuzz_targets.py -max_total_time=600 corpus-directory`.
 """
 
 from __future__ import annotations
 
 import gzip
 import random
-import sys
 from collections.abc import Callable, Sequence
 
 import orjson
@@ -206,11 +202,3 @@ def feed_chosen(data: bytes) -> None:
     """The first byte chooses the reader, the rest is its input."""
     if data:
         feed(TARGETS[data[0] % len(TARGETS)], data[1:])
-
-
-if __name__ == "__main__":
-    import atheris
-
-    atheris.instrument_all()
-    atheris.Setup(sys.argv, feed_chosen)
-    atheris.Fuzz()

@@ -32,7 +32,7 @@ from indextables.log.listing import LogListing
 from indextables.log.loading import Wanted, read_snapshot
 from indextables.state import state_of
 from indextables.storage import Store
-from simulation.ledger import Attempt, Ledger, Observation, rows_of
+from simulation.ledger import Attempt, Ledger, Observation, Refusal, rows_of
 
 
 def check_table(store: Store) -> int:
@@ -214,9 +214,15 @@ def check_ledger(versions: Sequence[Replayed], ledger: Ledger) -> None:
     check_batches(versions, meant)
     for seen in ledger.observations:
         check_observation(seen, versions)
+    for refusal in ledger.refusals:
+        check_refusal(refusal)
     for history in ledger.histories:
         for number, txn_id in history.items():
             assert txn_id == versions[number].txn_id, f"the history names another maker of version {number}"
+
+
+REASONS = {"", "CommitConflictError", "TableNotFoundError", "VersionNotFoundError"}
+"""Why a commit may be refused although the store works; the first is that there was nothing to do."""
 
 
 def check_answer(attempt: Attempt, places: Mapping[str | None, int], versions: Sequence[Replayed]) -> None:
@@ -232,6 +238,9 @@ def check_answer(attempt: Attempt, places: Mapping[str | None, int], versions: S
         assert made == [attempt.version], f"{told}: it is not in version {attempt.version}"
     elif attempt.outcome in ("refused", "skipped"):
         assert not made, f"{told}: and version {made} has it"
+        assert attempt.unanswered or attempt.error in REASONS, (
+            f"{told}: the store had answered every question"
+        )
     elif attempt.outcome == "unknown":
         assert attempt.unanswered, f"{told}: the store had answered every question"
 
@@ -275,3 +284,11 @@ def check_observation(seen: Observation, versions: Sequence[Replayed]) -> None:
     assert seen.files == expected.files, f"{seen.reader} saw other files in version {seen.version}"
     assert seen.batches == expected.batches, f"{seen.reader} saw other batches in version {seen.version}"
     assert seen.misled or seen.version >= seen.floor, f"{seen.reader} saw {seen.version}, not {seen.floor}"
+
+
+def check_refusal(refusal: Refusal) -> None:
+    """A reader gets an error for what is not there, or when the store failed it; else it gets an answer."""
+    absent = refusal.error == "VersionNotFoundError" or (
+        refusal.error == "TableNotFoundError" and refusal.floor < 0
+    )
+    assert refusal.misled or absent, f"{refusal.reader} got a {refusal.error} from a store that works"

@@ -75,7 +75,7 @@ def test_ten_minutes_of_atheris_find_nothing_else(tmp_path: Path):
     tests = Path(fuzz_targets.__file__).parent
     command = [
         sys.executable,
-        str(tests / "fuzz_targets.py"),
+        str(tests / "fuzz_process.py"),
         f"-max_total_time={SOAK_S}",
         "-timeout=20",
         "-rss_limit_mb=3000",

@@ -6,7 +6,16 @@ import pytest
 
 from faults import Fault, FaultyStore, MemoryStore, after
 from indextables.config import Settings
-from indextables.log import Append, DropPartitions, Snapshot, cache, commit, load_snapshot, version_key
+from indextables.log import (
+    Append,
+    DropPartitions,
+    Snapshot,
+    cache,
+    commit,
+    history,
+    load_snapshot,
+    version_key,
+)
 from indextables.maintenance import truncate_time_travel
 from indextables.predicates import Compare
 from logs import add, live, metadata
@@ -43,3 +52,14 @@ def test_a_writer_does_not_take_work_for_done_that_is_not(store: MemoryStore, kn
     done = commit(held_up(store), DropPartitions(Compare("=", "day", "tue")), base=known)
     assert not done.skipped, "version 0 had nothing to drop, the newest has"
     assert sorted(live(done.snapshot)) == ["a", "c"]
+
+
+def test_a_history_tells_of_what_is_left(store: MemoryStore, known: Snapshot):
+    assert [entry.version for entry in history(held_up(store))] == [2]
+
+
+def test_a_history_does_not_tell_of_a_writer_that_came_too_late(store: MemoryStore, known: Snapshot):
+    late = store.get(version_key(1))
+    truncate_time_travel(store, Settings())
+    store.put(version_key(1), late)
+    assert [entry.version for entry in history(store)] == [2]

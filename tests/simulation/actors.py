@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from indextables.errors import IndexTablesError
 from indextables.log import (
     Append,
     DropPartitions,
@@ -19,7 +20,7 @@ from indextables.log import (
 from indextables.maintenance import clean_versions, restore, truncate_time_travel, upgrade_and_checkpoint
 from indextables.predicates import Compare
 from logs import metadata
-from simulation.ledger import Observation, rows_of
+from simulation.ledger import Observation, Refusal, rows_of
 from simulation.process import SPLIT, Process, Role, split
 
 DAYS = ("mon", "tue", "wed")
@@ -117,8 +118,20 @@ def give_up_history(process: Process) -> None:
 
 
 def read(process: Process) -> None:
-    """Look at the newest version, at an older one, or at the newest from one that was kept; or at the history."""
+    """A reader's turn."""
     floor, before = process.newest(), process.store.unanswered
+    try:
+        _look(process, floor)
+    except IndexTablesError as reason:
+        misled = process.store.unanswered > before
+        refusal = Refusal(process.actor.name, type(reason).__name__, floor, misled)
+        process.ledger.refusals.append(refusal)
+        raise
+
+
+def _look(process: Process, floor: int) -> None:
+    """At the newest version, at an older one, or at the history."""
+    before = process.store.unanswered
     draw = process.rng.random()
     if draw < 0.15:
         entries = history(process.store)
@@ -132,8 +145,8 @@ def read(process: Process) -> None:
         snapshot = load_snapshot(process.store, settings=process.settings)
     files = dict(snapshot.files.items())
     misled = process.store.unanswered > before
-    seen_by = Observation(process.actor.name, snapshot.version, files, dict(snapshot.txns), floor, misled)
-    process.ledger.observations.append(seen_by)
+    found = Observation(process.actor.name, snapshot.version, files, dict(snapshot.txns), floor, misled)
+    process.ledger.observations.append(found)
 
 
 def everything(process: Process) -> None:

@@ -44,6 +44,16 @@ class Observation:
     misled: bool
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """A reader got an error instead."""
+
+    reader: str
+    error: str
+    floor: int
+    misled: bool
+
+
 @dataclass
 class Ledger:
     """Everything that was tried and seen in one run."""
@@ -51,6 +61,7 @@ class Ledger:
     attempts: list[Attempt] = field(default_factory=list)
     observations: list[Observation] = field(default_factory=list)
     histories: list[dict[int, str | None]] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
     def by_transaction(self) -> dict[str, Attempt]:

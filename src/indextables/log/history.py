@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from indextables.errors import CorruptTableError
 from indextables.log.actions import Action, AddFile, CommitInfo, RemoveFile
+from indextables.log.boundary import boundary
 from indextables.log.listing import list_log
 from indextables.log.versions import read_versions
 from indextables.storage import Store
@@ -31,16 +33,30 @@ class HistoryEntry(NamedTuple):
 
 
 def history(store: Store) -> list[HistoryEntry]:
-    """Every version of which there is a file, newest first, up to the first hole after the newest state."""
+    """Every version that clean-up has not passed, newest first, up to the first hole after the newest state."""
+    passed = boundary(store)
+    while True:
+        try:
+            return _after(store, passed)[::-1]
+        except CorruptTableError:
+            # A version may have been cleaned up since it was listed: then there is less to tell.
+            end = boundary(store)
+            if end == passed:
+                raise
+            passed = end
+
+
+def _after(store: Store, passed: int) -> list[HistoryEntry]:
     entries: list[HistoryEntry] = []
     timestamp = 0
     listing = list_log(store)
     covered = max((*listing.states, *(file.version for file in listing.checkpoints)), default=-1)
-    files = [file for file in listing.versions if file.version <= covered]
+    # What still lies below the boundary is about to go, or a stray of a writer that came too late.
+    files = [file for file in listing.versions if passed < file.version <= covered]
     for found in read_versions(store, files + listing.run_after(covered, store)):
         timestamp = max(timestamp, found.raw_timestamp_ms)
         entries.append(HistoryEntry(found.version, found.commit_info, summarize(found.actions, timestamp)))
-    return entries[::-1]
+    return entries
 
 
 def summarize(actions: Iterable[Action], timestamp_ms: int) -> Summary:
