@@ -35,8 +35,12 @@ COMPUTED: Final[dict[str, pa.DataType]] = {SCORE: pa.float64(), SNIPPET: pa.stri
 """Columns that no row holds and a search can ask for."""
 
 COUNT_COLUMN: Final = "count"
-TASK_BYTES: Final = 256 << 20
-"""Splits share a task up to about this size, when there are more of them than parallel tasks."""
+SCAN_TASK_BYTES: Final = 256 << 20
+SEARCH_TASK_BYTES: Final = 8 << 30
+"""Splits share a task up to about this size, when there are more of them than parallel tasks.
+
+A search or a count touches little of a split, and what it costs most is the start of another task.
+"""
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,8 @@ def plan_scan(
     ]
     refs = _enough(refs, request)
     total = sum(ref.size for ref in refs)
-    slots = max(parallelism, math.ceil(total / TASK_BYTES))
+    is_light = request.count_only or text_queries(request.predicate)
+    slots = max(parallelism, math.ceil(total / (SEARCH_TASK_BYTES if is_light else SCAN_TASK_BYTES)))
     options = options_for_tasks(uri, settings)
     tasks = tuple(
         ScanTask(uri, options, snapshot.schema, snapshot.mapping, request, group)
