@@ -118,13 +118,14 @@ class RowStore:
         spans = [np.arange(self._starts[group], self._starts[group + 1]) for group in groups]
         return np.concatenate(spans) if spans else np.empty(0, dtype=np.int64)
 
-    def read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.RecordBatch:
+    def read(self, groups: Sequence[int], columns: Sequence[str], *, threads: bool = True) -> pa.RecordBatch:
         if not columns:
             return empty_batch(int(sum(self._starts[g + 1] - self._starts[g] for g in groups)))
         with _damage(self._bundle):
             indices = [self._file.schema_arrow.get_field_index(name) for name in columns]
             self._source.load(chunks_of(self._file.metadata, self._checksums, groups, indices))
-            table = self._file.read_row_groups(list(groups), columns=list(columns)).select(list(columns))
+            found = self._file.read_row_groups(list(groups), columns=list(columns), use_threads=threads)
+            table = found.select(list(columns))
             self._source.release()
             batches = table.combine_chunks().to_batches()
         if len(batches) > 1:  # strings beyond 2 GB do not fit one array
@@ -138,7 +139,8 @@ class RowStore:
         pieces: list[pa.RecordBatch] = []
         for groups in self._together(self._groups_of(rows)):
             window = self._window(groups, rows)
-            ids, batch = self.row_ids(groups), self.read(groups, columns)
+            # A thread for each of many tiny chunks costs more than it decodes.
+            ids, batch = self.row_ids(groups), self.read(groups, columns, threads=False)
             whole = window.wanted is None or len(ids) == len(window.wanted)
             pieces.append(batch if whole else batch.take(pa.array(np.searchsorted(ids, window.wanted))))
         return pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
