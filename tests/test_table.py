@@ -11,6 +11,8 @@ import pytest
 
 import indextables as it
 from indextables.errors import (
+    CommitConflictError,
+    CommitUnknownError,
     ConfigError,
     InputError,
     PredicateError,
@@ -326,6 +328,24 @@ def test_a_failed_write_leaves_nothing_behind(path: str, tmp_path: Path) -> None
         it.write(path, reader, settings={"spark.indextables.write.targetSplitSize": "1"})
     assert sorted(p.name for p in tmp_path.rglob("*.split")) == before
     assert it.open(path).version == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "left"),
+    [(CommitConflictError("lost"), 1), (CommitUnknownError("no answer"), 2), (KeyError("a bug"), 2)],
+)
+def test_splits_are_deleted_only_when_the_commit_certainly_failed(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, left: int
+) -> None:
+    it.write(path, pa.table({"id": [1]}))
+
+    def fail(*_args: object, **_more: object) -> None:
+        raise error
+
+    monkeypatch.setattr("indextables.table.write.commit", fail)
+    with pytest.raises(type(error)):
+        it.write(path, pa.table({"id": [2]}))
+    assert len(list(tmp_path.rglob("*.split"))) == left
 
 
 def test_other_arrow_speakers_can_be_written(path: str) -> None:

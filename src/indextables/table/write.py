@@ -21,6 +21,7 @@ import pyarrow as pa
 from indextables.config import Settings, keys
 from indextables.errors import (
     CommitUnknownError,
+    IndexTablesError,
     InputError,
     TableExistsError,
     TableNotFoundError,
@@ -190,7 +191,8 @@ def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
         done = commit(store, change, base=base, settings=settings)
     except CommitUnknownError:
         raise
-    except Exception:
+    except IndexTablesError:
+        # Ours, and so a commit that certainly did not happen. After anything else the splits may be live.
         abort_write(plan, stored)
         raise
     if done.skipped:
