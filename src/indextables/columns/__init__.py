@@ -5,8 +5,19 @@ from indextables.columns.manifest import (
     ColumnGroupFile,
     DeltaLog,
     DeltaLogType,
+    Index,
+    LobFile,
     Manifest,
     Statistics,
 )
 
-__all__ = ["ColumnGroup", "ColumnGroupFile", "DeltaLog", "DeltaLogType", "Manifest", "Statistics"]
+__all__ = [
+    "ColumnGroup",
+    "ColumnGroupFile",
+    "DeltaLog",
+    "DeltaLogType",
+    "Index",
+    "LobFile",
+    "Manifest",
+    "Statistics",
+]

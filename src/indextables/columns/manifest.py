@@ -24,12 +24,16 @@ class DeltaLogType(IntEnum):
 
 @dataclass(frozen=True)
 class ColumnGroupFile:
-    """Rows `start_index` (included) to `end_index` (excluded) of one file."""
+    """Rows `start_index` (included) to `end_index` (excluded) of one file.
+
+    `metadata` is what versions 1 to 3 of the format keep of a file, `properties` what later ones do.
+    """
 
     path: str
     start_index: int = 0
     end_index: int = 0
     metadata: bytes = b""
+    properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,39 @@ class Statistics:
 
 
 @dataclass(frozen=True)
+class Index:
+    """An index over one column. Versions 2 to 5 of the format know its first three fields and `properties`."""
+
+    column_name: str
+    index_type: str
+    path: str
+    index_name: str = ""
+    field_id: int = 0
+    index_id: int = 0
+    build_id: int = 0
+    index_version: int = 0
+    num_rows: int = 0
+    serialized_size: int = 0
+    mem_size: int = 0
+    current_index_version: int = 0
+    current_scalar_index_version: int = 0
+    index_store_path_version: int = 0
+    index_file_keys: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True)
+class LobFile:
+    """A file of large values of one field, kept outside the column groups (version 5 of the format and later)."""
+
+    path: str
+    field_id: int
+    total_rows: int
+    valid_rows: int
+    file_size_bytes: int
+
+
+@dataclass(frozen=True)
 class Manifest:
     """One version of a column-group store.
 
@@ -73,6 +110,8 @@ class Manifest:
     column_groups: tuple[ColumnGroup, ...] = ()
     delta_logs: tuple[DeltaLog, ...] = ()
     stats: Mapping[str, Statistics] = field(default_factory=lambda: MappingProxyType({}))
+    indexes: tuple[Index, ...] = ()
+    lob_files: tuple[LobFile, ...] = ()
 
     def to_bytes(self, version: int = 1) -> bytes:
         if version != 1:
