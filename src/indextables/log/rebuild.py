@@ -23,6 +23,7 @@ from indextables.log.listing import LogListing, VersionFile, list_log
 from indextables.log.overtaken import without_strays
 from indextables.log.snapshot import Gap, Snapshot, VersionActions, replay
 from indextables.log.versions import read_versions
+from indextables.state import state_was_seen
 from indextables.storage import Store
 
 
@@ -121,7 +122,7 @@ class Rebuild:
         if listing.start > version:
             return None
         try:
-            return snapshot_of_state(
+            snapshot = snapshot_of_state(
                 self._store,
                 version,
                 listing,
@@ -131,6 +132,11 @@ class Rebuild:
         except (CorruptTableError, ObjectNotFoundError) as reason:
             self._warn(f"state of version {version}", reason)
             return None
+        state = snapshot.files.base
+        if state is not None and self._wanted == Wanted() and self._below is None:
+            dead = len(state.manifest.tombstones)
+            state_was_seen(self._store.uri, tombstones=dead, files=state.manifest.num_files)
+        return snapshot
 
     def _checkpoint(self, file: VersionFile, listing: LogListing) -> Snapshot | None:
         listed = next((found for found in listing.versions if found.version == file.version), file)

@@ -18,6 +18,7 @@ from indextables.state.manifest import (
     encode_state,
 )
 from indextables.state.manifest_files import StateOptions
+from indextables.state.metrics import state_was_seen
 from indextables.state.pointer import (
     LastCheckpoint,
     decode_pointer,
@@ -67,6 +68,7 @@ __all__ = [
     "state_directory",
     "state_key",
     "state_of",
+    "state_was_seen",
     "write_pointer",
     "write_state",
 ]

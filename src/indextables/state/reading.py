@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageError
+from indextables.state import metrics
 from indextables.state.blocks import IndexedBlock, decode_index
 from indextables.state.container import (
     Block,
@@ -124,12 +126,23 @@ class TableState:
 
     def _read(self, infos: Iterable[ManifestInfo], chosen: Filter | None) -> list[pa.Table]:
         infos = list(infos)
-        if len(infos) < 2:
-            return [self._live(info, chosen) for info in infos]
-        with ThreadPoolExecutor(
-            min(self._parallelism, len(infos)), thread_name_prefix="indextables-state"
-        ) as pool:
-            return list(pool.map(lambda info: self._live(info, chosen), infos))
+        if not infos:
+            return []
+        started = time.perf_counter()
+        if len(infos) == 1:
+            found = [self._live(info, chosen) for info in infos]
+        else:
+            with ThreadPoolExecutor(
+                min(self._parallelism, len(infos)), thread_name_prefix="indextables-state"
+            ) as pool:
+                found = list(pool.map(lambda info: self._live(info, chosen), infos))
+        metrics.entries_were_read(
+            self._store.uri,
+            seconds=time.perf_counter() - started,
+            manifests=len(infos),
+            files=sum(table.num_rows for table in found),
+        )
+        return found
 
     def _live(self, info: ManifestInfo, chosen: Filter | None) -> pa.Table:
         table = self._load(info, chosen)

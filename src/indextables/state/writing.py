@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 
 from indextables.errors import CorruptTableError, ObjectExistsError, ObjectNotFoundError
 from indextables.schema import Field
+from indextables.state import metrics
 from indextables.state.compaction import TOO_MANY, compaction_reason
 from indextables.state.layout import state_directory, state_key
 from indextables.state.manifest import ManifestInfo, StateManifest, encode_state
@@ -89,6 +91,7 @@ def write_state(
     >>> TableState(store, read_state(store, 7), key_of=str).entries()["path"].to_pylist()
     ['a.split']
     """
+    started = time.perf_counter()
     reason = compact or _reason(base, delta, options)
     state: StateManifest | None = None
     if base is not None and reason in (None, TOO_MANY):
@@ -100,6 +103,9 @@ def write_state(
         state = _compacted(store, base, delta, context, options)
     state = _publish(store, state, options, replace=compact is not None)
     write_pointer(store, _pointer(state))
+    elapsed = time.perf_counter() - started
+    metrics.state_was_written(store.uri, seconds=elapsed, compacted=reason is not None)
+    metrics.state_was_seen(store.uri, tombstones=len(state.tombstones), files=state.num_files)
     return WrittenState(state, reason)
 
 

@@ -1,0 +1,66 @@
+"""What states cost, told to OpenTelemetry. Nothing is kept or sent unless the application sets up an SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple, Protocol
+
+from opentelemetry.metrics import Counter, Histogram, Meter, get_meter
+
+_TABLE: Final = "indextables.table"
+
+
+class Gauge(Protocol):
+    """What a meter's gauge can do; the API has no public name for its type."""
+
+    def set(self, amount: float, attributes: Mapping[str, str]) -> None: ...
+
+
+class Instruments(NamedTuple):
+    """The metrics of the format's description, by the names that it gives them after `indextables.state.`"""
+
+    read_duration: Histogram
+    read_manifests: Histogram
+    read_files: Histogram
+    write_duration: Histogram
+    write_compacted: Counter
+    tombstones: Gauge
+    tombstone_ratio: Gauge
+
+    @classmethod
+    def of(cls, meter: Meter) -> Instruments:
+        name = "indextables.state.{}".format
+        return cls(
+            meter.create_histogram(name("read.duration_ms"), "ms", "Time to read entries of a state"),
+            meter.create_histogram(name("read.manifest_count"), "{manifest}", "Manifests read at once"),
+            meter.create_histogram(name("read.file_count"), "{file}", "File entries that a read gave"),
+            meter.create_histogram(name("write.duration_ms"), "ms", "Time to write a state"),
+            meter.create_counter(name("write.compacted"), "{write}", "Writes that compacted the state"),
+            meter.create_gauge(name("tombstone_count"), "{file}", "Tombstones of the newest state seen"),
+            meter.create_gauge(name("tombstone_ratio"), "1", "Tombstones for each live file"),
+        )
+
+
+instruments: Instruments = Instruments.of(get_meter("indextables"))
+
+
+def entries_were_read(uri: str, *, seconds: float, manifests: int, files: int) -> None:
+    """Tell of one read of some manifests of a table's state."""
+    table = {_TABLE: uri}
+    instruments.read_duration.record(seconds * 1000, table)
+    instruments.read_manifests.record(manifests, table)
+    instruments.read_files.record(files, table)
+
+
+def state_was_written(uri: str, *, seconds: float, compacted: bool) -> None:
+    """Tell of one state written."""
+    table = {_TABLE: uri}
+    instruments.write_duration.record(seconds * 1000, table)
+    instruments.write_compacted.add(int(compacted), table)
+
+
+def state_was_seen(uri: str, *, tombstones: int, files: int) -> None:
+    """Tell how much of the newest state is dead. Without a live file the ratio is the number of tombstones."""
+    table = {_TABLE: uri}
+    instruments.tombstones.set(tombstones, table)
+    instruments.tombstone_ratio.set(tombstones / max(files, 1), table)
