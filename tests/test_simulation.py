@@ -29,7 +29,7 @@ BOUND = 250
 """How many scenarios a mutant may survive."""
 
 commit_module = importlib.import_module("indextables.log.commit")
-publishing_module = importlib.import_module("indextables.log.publishing")
+claiming_module = importlib.import_module("indextables.storage.claiming")
 
 
 def play(seeds: Iterable[int]) -> tuple[Counter[str], Counter[str]]:
@@ -125,9 +125,9 @@ def first_violation() -> ViolationError:
     return found
 
 
-def believes_the_store(store: Any, version: int, txn_id: str, backoff: Any) -> str:
+def believes_the_store(store: Any, wanted: Any, backoff: Any) -> bool:
     """No read-back: after anything but success, the version is taken to be another writer's."""
-    return ""
+    return False
 
 
 def computes_only_once() -> Callable[[Change, Snapshot | None, str], list[Action]]:
@@ -144,7 +144,7 @@ def computes_only_once() -> Callable[[Change, Snapshot | None, str], list[Action
 
 
 def test_a_commit_without_read_back_is_noticed(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(publishing_module, "_owner", believes_the_store)
+    monkeypatch.setattr(claiming_module, "_is_ours", believes_the_store)
     print(first_violation())
 
 

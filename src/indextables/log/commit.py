@@ -32,10 +32,10 @@ from indextables.log.layout import version_key
 from indextables.log.loading import load_snapshot, read_snapshot, refresh
 from indextables.log.overtaken import overtaken
 from indextables.log.protocol import CURRENT, check_writable
-from indextables.log.publishing import READ_BACKS, Backoff, publish
+from indextables.log.publishing import publish
 from indextables.log.revisions import raised_protocol
 from indextables.log.snapshot import Snapshot, VersionActions, replay
-from indextables.storage import Store
+from indextables.storage import READ_BACKS, Backoff, Store
 
 try:
     ENGINE = f"indextables/{distribution.version('indextables')}"

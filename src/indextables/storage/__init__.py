@@ -1,8 +1,20 @@
 """Where tables lie: one small interface over local disk, memory, S3 and Azure, with a durable create-if-absent."""
 
 from indextables.storage.access import options_for_tasks
+from indextables.storage.claiming import READ_BACKS, Backoff, Claim, claim
 from indextables.storage.opening import open_store
+from indextables.storage.ranged import RangedFile
 from indextables.storage.store import ObjectInfo, Store
 from indextables.storage.uri import table_uri
 
-__all__ = ["ObjectInfo", "Store", "open_store", "options_for_tasks", "table_uri"]
+__all__ = [
+    "READ_BACKS",
+    "Backoff",
+    "Claim",
+    "ObjectInfo",
+    "Store",
+    "claim",
+    "open_store",
+    "options_for_tasks",
+    "table_uri",
+]
