@@ -84,8 +84,8 @@ def test_blocks_and_trailing_bytes_are_read_as_other_writers_leave_them() -> Non
 
 
 def test_other_versions_and_foreign_bytes_are_named() -> None:
-    with pytest.raises(CorruptTableError, match="version 2"):
-        Manifest.from_bytes(bytes.fromhex("acb1cad409 04 00 00 00"))
+    with pytest.raises(CorruptTableError, match="version 4"):
+        Manifest.from_bytes(bytes.fromhex("acb1cad409 08 00 00 00"))
     with pytest.raises(CorruptTableError, match="magic number"):
         Manifest.from_bytes(b"PAR1....")
     with pytest.raises(CorruptTableError, match="empty"):

@@ -1,17 +1,17 @@
 """The manifest of a column-group store: column groups, delta logs and statistics of one version of a data set.
 
-The rows inside a split are column groups described by the same `Manifest`. Its bytes are `milv`'s business.
+The rows inside a split are column groups described by the same `Manifest`. Its bytes are `codec`'s business.
+Everything here is a value: what changes a manifest returns another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from types import MappingProxyType
 
-from indextables.columns.milv import Decoder, Encoder
-from indextables.errors import CorruptTableError, InputError
+from indextables.columns import display
+from indextables.errors import InputError
 
 
 class DeltaLogType(IntEnum):
@@ -33,7 +33,7 @@ class ColumnGroupFile:
     start_index: int = 0
     end_index: int = 0
     metadata: bytes = b""
-    properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Statistics:
     """The files of one statistic. Version 1 of the format has no room for `metadata`."""
 
     paths: tuple[str, ...]
-    metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Index:
     current_scalar_index_version: int = 0
     index_store_path_version: int = 0
     index_file_keys: tuple[str, ...] = ()
-    properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -97,91 +97,166 @@ class LobFile:
     file_size_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Manifest:
     """One version of a column-group store.
 
-    >>> group = ColumnGroup(("id",), "parquet", (ColumnGroupFile("a.pq", 0, 10),))
-    >>> raw = Manifest(column_groups=(group,)).to_bytes(version=1)
-    >>> Manifest.from_bytes(raw).column_groups[0].files[0].end_index
-    10
+    >>> group = ColumnGroup(("id",), "parquet", (ColumnGroupFile("a.parquet", 0, 10),))
+    >>> manifest = Manifest((group,)).with_delta_log("d1", 3).with_stat("bm25", ["s1"])
+    >>> manifest
+    Manifest(10 rows: [id] in 1 parquet file; 1 delta log of 3 entries; stats bm25)
+    >>> Manifest.from_bytes(manifest.to_bytes(version=6)) == manifest
+    True
     """
 
     column_groups: tuple[ColumnGroup, ...] = ()
     delta_logs: tuple[DeltaLog, ...] = ()
-    stats: Mapping[str, Statistics] = field(default_factory=lambda: MappingProxyType({}))
+    stats: Mapping[str, Statistics] = field(default_factory=dict)
     indexes: tuple[Index, ...] = ()
     lob_files: tuple[LobFile, ...] = ()
 
-    def to_bytes(self, version: int = 1) -> bytes:
-        if version != 1:
-            raise InputError(f"manifest version {version} cannot be written; version 1 can")
-        out = Encoder()
-        out.header(version)
-        out.array(self.column_groups, _write_group)
-        out.array(self.delta_logs, _write_delta_log)
-        by_key = sorted(self.stats.items(), key=lambda item: item[0].encode("utf-8", "surrogateescape"))
-        out.array(by_key, _write_statistics)
-        return out.to_bytes()
+    @property
+    def num_rows(self) -> int:
+        """The rows of the first column group, as many as every other has."""
+        return self.column_groups[0].num_rows if self.column_groups else 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of all groups.
+
+        >>> Manifest((ColumnGroup(("id", "day")), ColumnGroup(("text",)))).columns
+        ('id', 'day', 'text')
+        """
+        return tuple(column for group in self.column_groups for column in group.columns)
+
+    def column_group(self, index: int) -> ColumnGroup:
+        """A column group by its number; InputError when there is none.
+
+        >>> Manifest().column_group(0)
+        Traceback (most recent call last):
+            ...
+        indextables.errors.InputError: there is no column group 0: the manifest has 0
+        """
+        if not 0 <= index < len(self.column_groups):
+            raise InputError(f"there is no column group {index}: the manifest has {len(self.column_groups)}")
+        return self.column_groups[index]
+
+    def column_group_for(self, column: str) -> ColumnGroup | None:
+        """The column group that holds a column, if one does.
+
+        >>> Manifest((ColumnGroup(("id",)), ColumnGroup(("text",)))).column_group_for("text").columns
+        ('text',)
+        """
+        return next((group for group in self.column_groups if column in group.columns), None)
+
+    def get_delta_logs(self) -> list[DeltaLog]:
+        """The delta logs in the order in which they were added.
+
+        >>> [log.path for log in Manifest().with_delta_log("d1", 3).with_delta_log("d2", 1).get_delta_logs()]
+        ['d1', 'd2']
+        """
+        return list(self.delta_logs)
+
+    def get_delta_logs_by_type(self, type: DeltaLogType) -> list[DeltaLog]:  # noqa: A002 - the field's name
+        """The delta logs of one type.
+
+        >>> manifest = Manifest().with_delta_log("d1", 3).with_delta_log("p1", 1, DeltaLogType.POSITIONAL)
+        >>> [log.path for log in manifest.get_delta_logs_by_type(DeltaLogType.POSITIONAL)]
+        ['p1']
+        """
+        return [log for log in self.delta_logs if log.type == type]
+
+    def get_stat(self, key: str) -> list[str]:
+        """The files of a statistic; InputError when there is none of that name.
+
+        >>> Manifest().with_stat("bm25", ["s1", "s2"]).get_stat("bm25")
+        ['s1', 's2']
+        """
+        if key not in self.stats:
+            known = ", ".join(sorted(map(repr, self.stats))) or "none"
+            raise InputError(f"there is no statistic {key!r} in the manifest; there are {known}")
+        return list(self.stats[key].paths)
+
+    def get_all_stats(self) -> dict[str, list[str]]:
+        """The files of every statistic; what else is known of one is in `stats`.
+
+        >>> Manifest().with_stat("bm25", ["s1"]).get_all_stats()
+        {'bm25': ['s1']}
+        """
+        return {key: list(statistics.paths) for key, statistics in self.stats.items()}
+
+    def with_column_group(self, group: ColumnGroup) -> Manifest:
+        """This manifest and one more column group.
+
+        >>> Manifest().with_column_group(ColumnGroup(("id",))).columns
+        ('id',)
+        """
+        return replace(self, column_groups=(*self.column_groups, group))
+
+    def with_delta_log(
+        self,
+        path: str,
+        num_entries: int,
+        type: DeltaLogType = DeltaLogType.PRIMARY_KEY,  # noqa: A002 - the field's name
+    ) -> Manifest:
+        """This manifest and one more delta log.
+
+        >>> Manifest().with_delta_log("d1", 3).delta_logs
+        (DeltaLog(path='d1', num_entries=3, type=<DeltaLogType.PRIMARY_KEY: 0>),)
+        """
+        return replace(self, delta_logs=(*self.delta_logs, DeltaLog(path, num_entries, type)))
+
+    def with_stat(
+        self, key: str, paths: Iterable[str], metadata: Mapping[str, str] | None = None
+    ) -> Manifest:
+        """This manifest with a statistic, in the place of an older one of that name.
+
+        >>> Manifest().with_stat("bm25", ["s1"]).with_stat("bm25", ["s2"]).get_stat("bm25")
+        ['s2']
+        """
+        return replace(self, stats={**self.stats, key: Statistics(tuple(paths), dict(metadata or {}))})
+
+    def with_index(self, index: Index) -> Manifest:
+        """This manifest and one more index.
+
+        >>> Manifest().with_index(Index("vec", "hnsw", "i1")).indexes[0].path
+        'i1'
+        """
+        return replace(self, indexes=(*self.indexes, index))
+
+    def with_lob_file(self, lob: LobFile) -> Manifest:
+        """This manifest and one more file of large values.
+
+        >>> Manifest().with_lob_file(LobFile("101/x", 101, 10, 9, 99)).lob_files[0].valid_rows
+        9
+        """
+        return replace(self, lob_files=(*self.lob_files, lob))
+
+    def to_bytes(self, version: int = 1, *, sync: bytes | None = None) -> bytes:
+        """The manifest in a version of the format, 1 to 6; splits hold version 1, datasets version 6.
+
+        Versions from 3 on are Avro containers. `sync` is the 16-byte marker of one, by default made from its content.
+
+        >>> Manifest().to_bytes().hex(" ")
+        'ac b1 ca d4 09 02 00 00 00'
+        """
+        from indextables.columns import codec  # noqa: PLC0415 - the codec is made for this class
+
+        return codec.encode(self, version, sync=sync)
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Manifest:
-        """Decode a manifest; what is not one, or not whole, is a `CorruptTableError`."""
-        source = Decoder(raw)
-        version = source.header()
-        if version != 1:
-            raise CorruptTableError(f"the manifest has version {version}; this release reads version 1")
-        return cls(
-            column_groups=tuple(source.array(_read_group)),
-            delta_logs=tuple(source.array(_read_delta_log)),
-            stats=dict(source.array(_read_statistics)),
-        )
+        """Decode a manifest of any version; what is not one, or not whole, is a `CorruptTableError`.
 
+        >>> Manifest.from_bytes(bytes.fromhex("acb1cad409 02 00 00 00"))
+        Manifest()
+        """
+        from indextables.columns import codec  # noqa: PLC0415 - the codec is made for this class
 
-def _write_group(out: Encoder, group: ColumnGroup) -> None:
-    out.array(group.columns, Encoder.string)
-    out.array(group.files, _write_file)
-    out.string(group.format)
+        return codec.decode(raw)
 
+    def __repr__(self) -> str:
+        return display.in_a_line(self)
 
-def _read_group(source: Decoder) -> ColumnGroup:
-    columns = tuple(source.array(Decoder.string))
-    files = tuple(source.array(_read_file))
-    return ColumnGroup(columns, source.string(), files)
-
-
-def _write_file(out: Encoder, file: ColumnGroupFile) -> None:
-    out.string(file.path)
-    out.long(file.start_index)
-    out.long(file.end_index)
-    out.blob(file.metadata)
-
-
-def _read_file(source: Decoder) -> ColumnGroupFile:
-    return ColumnGroupFile(source.string(), source.long(), source.long(), source.blob())
-
-
-def _write_delta_log(out: Encoder, log: DeltaLog) -> None:
-    out.string(log.path)
-    out.long(log.type)
-    out.long(log.num_entries)
-
-
-def _read_delta_log(source: Decoder) -> DeltaLog:
-    path, kind, num_entries = source.string(), source.long(), source.long()
-    try:
-        return DeltaLog(path, num_entries, DeltaLogType(kind))
-    except ValueError:
-        raise CorruptTableError(f"the manifest has a delta log of unknown type {kind} ({path!r})") from None
-
-
-def _write_statistics(out: Encoder, entry: tuple[str, Statistics]) -> None:
-    key, statistics = entry
-    if statistics.metadata:
-        raise InputError(f"statistic {key!r} has metadata, which manifest version 1 cannot hold")
-    out.string(key)
-    out.array(statistics.paths, Encoder.string)
-
-
-def _read_statistics(source: Decoder) -> tuple[str, Statistics]:
-    return source.string(), Statistics(tuple(source.array(Decoder.string)))
+    def _repr_html_(self) -> str:
+        return display.as_html(self)
