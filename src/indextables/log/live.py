@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from indextables.log.actions import AddFile
 from indextables.log.entries import Added, from_entries, to_entries
-from indextables.state import KEY, Delta, Filter, TableState
+from indextables.state import KEY, Delta, Filter, TableState, last_of_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +58,9 @@ class LiveFiles(Mapping[str, AddFile]):
         added = sum(isinstance(change, Added) for change in self._overlay.values())
         return max(0, base + added - sum(change.over_base for change in self._overlay.values()))
 
-    def matching(self, chosen: Filter) -> Iterator[tuple[str, AddFile]]:
-        """The files that may match, and perhaps some that may not; the others are not read where that can be seen."""
-        if self.base is not None:
-            # Of a key that is in two manifests the later entry counts.
-            found = dict(from_entries(self._uncovered(self.base.matching(chosen))))
-            yield from ((key, added.file) for key, added in found.items())
-        yield from ((key, added.file) for key, added in self._added())
+    def matching(self, chosen: Filter) -> pa.Table:
+        """The files that may match, as entries, and perhaps some that may not; the others are not read if possible."""
+        return self._with_added(None if self.base is None else self.base.matching(chosen))
 
     def delta(self) -> Delta:
         """What happened since the base."""
@@ -78,13 +74,7 @@ class LiveFiles(Mapping[str, AddFile]):
 
     def entries(self) -> pa.Table:
         """All of them as entries of a state."""
-        fresh = to_entries(self._added())
-        if self.base is None:
-            return fresh
-        old = self.base.entries()
-        if len(self.base.rows) < old.num_rows:
-            old = old.take(sorted(self.base.rows.values()))
-        return pa.concat_tables([self._uncovered(old), fresh])
+        return self._with_added(None if self.base is None else self.base.entries())
 
     def __getitem__(self, key: str) -> AddFile:
         change = self._overlay.get(key)
@@ -131,6 +121,11 @@ class LiveFiles(Mapping[str, AddFile]):
 
     def _added(self) -> Iterator[tuple[str, Added]]:
         return ((key, change) for key, change in self._overlay.items() if isinstance(change, Added))
+
+    def _with_added(self, old: pa.Table | None) -> pa.Table:
+        """Entries of the base, as far as they still count, and what was added since."""
+        fresh = to_entries(self._added())
+        return fresh if old is None else pa.concat_tables([self._uncovered(last_of_each(old, KEY)), fresh])
 
     def _uncovered(self, entries: pa.Table) -> pa.Table:
         """The entries of the base of which later versions said nothing."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
+
+import pyarrow as pa
 
 from indextables.errors import CorruptTableError
 from indextables.log.actions import Action, AddFile, CommitInfo, Metadata, Protocol, RemoveFile, Txn
@@ -47,8 +49,11 @@ class Snapshot:
     gap: Gap | None = None
     by_state: bool = field(default=False, compare=False)
 
-    def matching(self, predicate: Predicate) -> Iterator[tuple[str, AddFile]]:
-        """The live files that may hold a row for which the predicate is TRUE, and perhaps some that do not."""
+    def matching(self, predicate: Predicate) -> pa.Table:
+        """The live files that may hold a row for which the predicate is TRUE, and perhaps some that do not.
+
+        As entries of a state, in LIVE_SCHEMA.
+        """
         own = own_refs(self.metadata.configuration)
         return self.files.matching(Filter(predicate, self.schema, self.partition_columns, own))
 

@@ -1,5 +1,6 @@
 """The state of a table: its live files at one version as Avro manifests, written, read and pruned."""
 
+from indextables.state.columns import map_column
 from indextables.state.compaction import CompactionRules, compaction_reason
 from indextables.state.entries import AVRO_SCHEMA, ENTRY_SCHEMA, decode_entries, encode_entries
 from indextables.state.layout import (
@@ -28,6 +29,7 @@ from indextables.state.pointer import (
 )
 from indextables.state.pruning import Filter
 from indextables.state.reading import KEY, LIVE_SCHEMA, TableState, read_state
+from indextables.state.unique import last_of_each
 from indextables.state.writing import (
     Delta,
     StateContext,
@@ -62,7 +64,9 @@ __all__ = [
     "encode_pointer",
     "encode_state",
     "is_clean",
+    "last_of_each",
     "manifest_key",
+    "map_column",
     "read_pointer",
     "read_state",
     "state_directory",

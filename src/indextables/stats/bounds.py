@@ -39,8 +39,8 @@ _ABOVE_SURROGATES: Final = re.compile("[\ue000-\uffff]")
 
 def bounds_of(
     column: Field,
-    min_values: Mapping[str, str] | None,
-    max_values: Mapping[str, str] | None,
+    min_values: Mapping[str, str | None] | None,
+    max_values: Mapping[str, str | None] | None,
     *,
     ours: bool = False,
 ) -> Bounds | None:

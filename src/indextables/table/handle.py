@@ -30,11 +30,11 @@ from indextables.predicates import ALL_FIELDS, TRUE, Predicate, TextQuery, conju
 from indextables.schema import TableSchema
 from indextables.storage import open_store, table_uri
 from indextables.table.listing import files_table, history_table
+from indextables.table.matching import matching_files
 from indextables.table.scan import (
     SCORE,
     SNIPPET,
     ScanRequest,
-    matching_files,
     plan_scan,
     run_scan_task,
     scan_schema,
@@ -98,9 +98,7 @@ class Table:
 
     def files(self, where: str | None = None) -> pa.Table:
         """One row for each live file that can hold a row that satisfies `where`."""
-        return files_table(
-            [(found.key, found.file) for found in matching_files(self._snapshot, self._where(where))]
-        )
+        return files_table(matching_files(self._snapshot, self._where(where)).entries)
 
     def to_arrow(
         self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
@@ -192,8 +190,9 @@ class Table:
         return upgrade_and_checkpoint(open_store(self._uri, self._settings), self._settings).state_version
 
     def __repr__(self) -> str:
-        rows = sum(file.num_records or 0 for file in self._snapshot.files.values())
-        return f"<indextables.Table {self._uri} version={self.version} files={len(self._snapshot.files)} rows={rows}>"
+        files = self._snapshot.files.entries()
+        rows = pc.sum(files.column("numRecords")).as_py() or 0
+        return f"<indextables.Table {self._uri} version={self.version} files={files.num_rows} rows={rows}>"
 
     def _where(self, where: str | None) -> Predicate:
         return TRUE if where is None else parse_where(where, self._snapshot.schema)

@@ -8,7 +8,8 @@ from typing import Final
 import orjson
 import pyarrow as pa
 
-from indextables.log import AddFile, HistoryEntry
+from indextables.log import HistoryEntry
+from indextables.state import KEY
 
 _TEXTS: Final = pa.map_(pa.string(), pa.string())
 _MOMENT: Final = pa.timestamp("ms", tz="UTC")
@@ -44,23 +45,23 @@ HISTORY_SCHEMA: Final = pa.schema(
 )
 
 
-def files_table(files: Sequence[tuple[str, AddFile]]) -> pa.Table:
-    """One row a file, by its key in the store."""
-    rows = [
-        (
-            key,
-            file.partition_values,
-            file.size,
-            file.num_records,
-            file.modification_time,
-            file.min_values,
-            file.max_values,
-            file.num_merge_ops,
-            file.doc_mapping_ref,
-        )
-        for key, file in files
-    ]
-    return _table(rows, FILES_SCHEMA)
+_SOURCES: Final = {
+    "path": KEY,
+    "partition_values": "partitionValues",
+    "size": "size",
+    "num_records": "numRecords",
+    "modification_time": "modificationTime",
+    "min_values": "minValues",
+    "max_values": "maxValues",
+    "num_merge_ops": "numMergeOps",
+    "doc_mapping_ref": "docMappingRef",
+}
+
+
+def files_table(entries: pa.Table) -> pa.Table:
+    """One row for each entry of a state, its path as the key in the store."""
+    columns = [entries.column(_SOURCES[field.name]).cast(field.type) for field in FILES_SCHEMA]
+    return pa.Table.from_arrays(columns, schema=FILES_SCHEMA)
 
 
 def history_table(entries: Sequence[HistoryEntry], *, up_to: int) -> pa.Table:

@@ -6,28 +6,20 @@ A plan is made where the log is read; its tasks run anywhere (they pickle) and n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 import pyarrow as pa
 
 from indextables.config import Settings, keys
-from indextables.log import AddFile, Snapshot
-from indextables.predicates import (
-    TRUE,
-    Bounds,
-    Constant,
-    Predicate,
-    Value,
-    bind,
-    may_match,
-    text_queries,
-)
-from indextables.schema import FieldMapping, TableSchema, decode_value, own_refs
+from indextables.log import Snapshot
+from indextables.predicates import TRUE, Constant, Predicate, Value, bind, text_queries
+from indextables.schema import FieldMapping, TableSchema
 from indextables.split import RowRequest, SplitReader, check_text_query, open_split
-from indextables.stats import bounds_of
+from indextables.state import KEY
 from indextables.storage import open_store, options_for_tasks
+from indextables.table.matching import matching_files
 
 SCORE: Final = "_score"
 SNIPPET: Final = "_snippet"
@@ -102,37 +94,14 @@ def check_predicate(snapshot: Snapshot, predicate: Predicate, settings: Settings
         )
 
 
-class Candidate(NamedTuple):
-    """A live file that can hold a matching row: its key in the store, and its typed partition values."""
-
-    key: str
-    file: AddFile
-    partition_values: dict[str, Value | None]
-
-
-def matching_files(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:
-    """The live files that can hold a row for which the predicate is TRUE."""
-    columns = [snapshot.schema.field(name) for name in snapshot.partition_columns]
-    own = own_refs(snapshot.metadata.configuration)
-    found = []
-    for key, file in snapshot.matching(predicate):
-        known = {c.name: decode_value(file.partition_values.get(c.name), c.type) for c in columns}
-        rest = bind(predicate, known)
-        if may_match(rest, _bounds(snapshot.schema, file, ours=file.doc_mapping_ref in own)):
-            found.append(Candidate(key, file, known))
-    return found
-
-
 def plan_scan(
     uri: str, snapshot: Snapshot, request: ScanRequest, settings: Settings, *, parallelism: int = 1
 ) -> ScanPlan:
     """Shares the splits that can match out to tasks of even size."""
     check_predicate(snapshot, request.predicate, settings)
-    refs = [
-        SplitRef(key, file.size, file.num_records, known)
-        for key, file, known in matching_files(snapshot, request.predicate)
-    ]
-    refs = _enough(refs, request)
+    found = matching_files(snapshot, request.predicate)
+    columns = (found.column(KEY), found.column("size"), found.column("numRecords"), found.partition_values)
+    refs = _enough(list(map(SplitRef, *columns)), request)
     total = sum(ref.size for ref in refs)
     is_light = request.count_only or text_queries(request.predicate)
     slots = max(parallelism, math.ceil(total / (SEARCH_TASK_BYTES if is_light else SCAN_TASK_BYTES)))
@@ -168,13 +137,6 @@ def scan_schema(schema: TableSchema, request: ScanRequest) -> pa.Schema:
     return pa.schema(
         [(name, COMPUTED.get(name) or schema.field(name).arrow_type) for name in request.columns]
     )
-
-
-def _bounds(schema: TableSchema, file: AddFile, *, ours: bool) -> Callable[[str], Bounds | None]:
-    def of(name: str) -> Bounds | None:
-        return bounds_of(schema.field(name), file.min_values, file.max_values, ours=ours)
-
-    return of
 
 
 def _enough(refs: list[SplitRef], request: ScanRequest) -> list[SplitRef]:
