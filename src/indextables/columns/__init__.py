@@ -10,8 +10,13 @@ from indextables.columns.manifest import (
     Manifest,
     Statistics,
 )
+from indextables.columns.resolvers import Resolver
+from indextables.columns.transaction import Transaction
+from indextables.columns.updates import Updates
+from indextables.columns.version_files import LATEST, latest_version, read_manifest, versions
 
 __all__ = [
+    "LATEST",
     "ColumnGroup",
     "ColumnGroupFile",
     "DeltaLog",
@@ -19,5 +24,11 @@ __all__ = [
     "Index",
     "LobFile",
     "Manifest",
+    "Resolver",
     "Statistics",
+    "Transaction",
+    "Updates",
+    "latest_version",
+    "read_manifest",
+    "versions",
 ]

@@ -1,0 +1,194 @@
+"""What becomes of a transaction when others have committed since it read: three answers, and room for a fourth.
+
+A resolver makes the next manifest from the one that was read, the newest one that was seen, and the updates. It is
+called before every try, with `seen is read` where nobody came between. What it cannot resolve is a CommitConflictError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, Protocol, TypeVar
+
+from indextables.columns.manifest import (
+    ColumnGroup,
+    ColumnGroupFile,
+    DeltaLog,
+    Index,
+    LobFile,
+    Manifest,
+)
+from indextables.columns.updates import Updates, apply, replaces
+from indextables.errors import CommitConflictError, InputError
+
+Entry = TypeVar("Entry", DeltaLog, LobFile)
+FileIdentity = tuple[str, int, int]
+
+
+class Resolver(Protocol):
+    """The contract of a resolver. The manifests name their files as they are stored."""
+
+    def __call__(self, read: Manifest, seen: Manifest, updates: Updates, /) -> Manifest: ...
+
+
+def fail(read: Manifest, seen: Manifest, updates: Updates, /) -> Manifest:
+    """Whoever comes second loses: the version that was read must still be the newest."""
+    if read is not seen:
+        raise CommitConflictError("another writer has committed since this transaction read")
+    return apply(read, updates)
+
+
+def overwrite(read: Manifest, _seen: Manifest, updates: Updates, /) -> Manifest:
+    """Whoever comes last wins: what others committed since the read is no part of the next version."""
+    return apply(read, updates)
+
+
+def merge(read: Manifest, seen: Manifest, updates: Updates, /) -> Manifest:
+    """The updates on top of what others have done, if they still mean the same there.
+
+    What is there already is not added again, so that a commit whose outcome nobody knew can be repeated: a delta log
+    or large-value file with that path, a file with that path and rows in its group, a group of those columns and files.
+
+    >>> theirs = Manifest(delta_logs=(DeltaLog("d1", 3),))
+    >>> [log.path for log in merge(Manifest(), theirs, Updates(added_delta_logs=(DeltaLog("d2", 1),))).delta_logs]
+    ['d1', 'd2']
+    """
+    try:
+        left = _without_present(updates, seen)
+        if read is not seen:
+            for check in (_check_dropped_columns, _check_stats, _check_indexes):
+                check(read, seen, left)
+        return apply(seen, left)
+    except InputError as reason:
+        if read is seen:
+            raise
+        apply(
+            read, _without_present(updates, read)
+        )  # what never fitted is the caller's mistake and no conflict
+        raise CommitConflictError(f"what others committed since leaves no room for it: {reason}") from reason
+
+
+RESOLVERS: Final[dict[str, Resolver]] = {"fail": fail, "merge": merge, "overwrite": overwrite}
+
+
+def _check_dropped_columns(read: Manifest, seen: Manifest, updates: Updates) -> None:
+    """Nobody's new rows lose a column that whoever drops it has never seen."""
+    for name in updates.dropped_columns:
+        if _files(seen, name) not in (None, _files(read, name)):
+            raise CommitConflictError(
+                f"column {name!r} is to be dropped, and another writer has added files to it since"
+            )
+
+
+def _check_stats(read: Manifest, seen: Manifest, updates: Updates) -> None:
+    """A statistic replaces the one that was read, never one that nobody looked at."""
+    for key, mine in updates.updated_stats.items():
+        if seen.stats.get(key) not in (read.stats.get(key), mine):
+            raise CommitConflictError(f"another writer has updated statistic {key!r} since")
+
+
+def _check_indexes(read: Manifest, seen: Manifest, updates: Updates) -> None:
+    """An index covers the files that its maker knew, and takes the place of the build that its maker knew."""
+    for new in updates.added_indexes:
+        if new in seen.indexes:
+            continue
+        if _files(seen, new.column_name) != _files(read, new.column_name):
+            raise CommitConflictError(
+                f"the files of column {new.column_name!r} have changed since its {new.index_type} index was built"
+            )
+        if _same(new, seen.indexes) != _same(new, read.indexes):
+            raise CommitConflictError(
+                f"another writer has built the {new.index_type} index of column {new.column_name!r} since"
+            )
+    for index_id in updates.dropped_indexes:
+        found = [index for index in seen.indexes if index.index_id == index_id]
+        if found and found != [index for index in read.indexes if index.index_id == index_id]:
+            raise CommitConflictError(
+                f"index {index_id} is to be dropped, and another writer has built it since"
+            )
+
+
+def _files(manifest: Manifest, column: str) -> list[FileIdentity] | None:
+    for group in manifest.column_groups:
+        if column in group.columns:
+            return [_identity(file) for file in group.files]
+    return None
+
+
+def _same(new: Index, indexes: Sequence[Index]) -> list[Index]:
+    return [old for old in indexes if replaces(new, old)]
+
+
+def _without_present(updates: Updates, seen: Manifest) -> Updates:
+    """What of the updates is still to do."""
+    present = [group for group in updates.added_column_groups if _is_present(group, seen.column_groups)]
+    replaced = {name for group in present for name in group.columns}
+    return replace(
+        updates,
+        # A column that was dropped to be added anew, and has been, must not be dropped again.
+        dropped_columns=tuple(name for name in updates.dropped_columns if name not in replaced),
+        added_column_groups=tuple(group for group in updates.added_column_groups if group not in present),
+        appended_files=_new_files(updates.appended_files, seen.column_groups),
+        added_delta_logs=_new_entries(updates.added_delta_logs, seen.delta_logs),
+        added_lob_files=_new_entries(updates.added_lob_files, seen.lob_files),
+    )
+
+
+def _is_present(group: ColumnGroup, seen: Sequence[ColumnGroup]) -> bool:
+    files = [_identity(file) for file in group.files]
+    return any(
+        set(other.columns) == set(group.columns)
+        and other.format == group.format
+        and [_identity(file) for file in other.files[: len(files) or None]] == files
+        for other in seen
+    )
+
+
+def _new_files(
+    appends: Sequence[tuple[ColumnGroup, ...]], seen: Sequence[ColumnGroup]
+) -> tuple[tuple[ColumnGroup, ...], ...]:
+    """The appends without the files that their group has. One of which nothing is left is done."""
+    known: list[set[FileIdentity]] = []
+    found = []
+    for append in appends:
+        new = []
+        for number, group in enumerate(append):
+            if number == len(known):
+                known.append(_known_files(appends, seen, number))
+            files = tuple(file for file in group.files if _identity(file) not in known[number])
+            known[number].update(map(_identity, files))
+            new.append(replace(group, files=files))
+        if any(group.files for group in new) or not any(group.files for group in append):
+            found.append(tuple(new))
+    return tuple(found)
+
+
+def _known_files(
+    appends: Sequence[tuple[ColumnGroup, ...]], seen: Sequence[ColumnGroup], number: int
+) -> set[FileIdentity]:
+    """The files of a group that could be one of ours: a few paths looked for among many."""
+    if number >= len(seen):
+        return set()
+    wanted = {
+        file.path for append in appends for group in append[number : number + 1] for file in group.files
+    }
+    return {_identity(file) for file in seen[number].files if file.path in wanted}
+
+
+def _identity(file: ColumnGroupFile) -> FileIdentity:
+    return file.path, file.start_index, file.end_index
+
+
+def _new_entries(added: Sequence[Entry], seen: Sequence[Entry]) -> tuple[Entry, ...]:
+    wanted = {entry.path for entry in added}
+    known = {entry.path: entry for entry in seen if entry.path in wanted}
+    new: list[Entry] = []
+    for entry in added:
+        if entry.path not in known:
+            known[entry.path] = entry
+            new.append(entry)
+        elif known[entry.path] != entry:
+            raise InputError(
+                f"{entry.path!r} is there as {known[entry.path]}; {entry} cannot have that name too"
+            )
+    return tuple(new)

@@ -1,0 +1,139 @@
+"""The versions of a dataset: which there are, which is the newest, what one says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from indextables.columns.layout import METADATA_DIR, manifest_path, manifest_version, resolved
+from indextables.columns.manifest import Manifest
+from indextables.config import Settings
+from indextables.errors import CorruptTableError, InputError, ObjectNotFoundError, VersionNotFoundError
+from indextables.storage import Store, open_store
+
+LATEST: Final = -1
+"""In place of a version: the newest that there is."""
+
+Dataset = str | os.PathLike[str] | Store
+"""Where a dataset is: its address, or a store whose root it is."""
+
+_SHOWN_RANGES: Final = 5
+
+
+def store_at(place: Dataset, options: Mapping[str, str] | Settings | None = None) -> Store:
+    if isinstance(place, str | os.PathLike):
+        return open_store(place, options if isinstance(options, Settings) else Settings(options))
+    return place
+
+
+def versions(place: Dataset, options: Mapping[str, str] | None = None) -> tuple[int, ...]:
+    """The versions that can be read, oldest first.
+
+    >>> versions("memory:no-such-dataset")
+    ()
+    """
+    return _listed(store_at(place, options))
+
+
+def latest_version(place: Dataset, options: Mapping[str, str] | None = None) -> int:
+    """The newest version, 0 where there is none.
+
+    >>> latest_version("memory:no-such-dataset")
+    0
+    """
+    return max(versions(place, options), default=0)
+
+
+def read_manifest(
+    place: Dataset, version: int = LATEST, options: Mapping[str, str] | None = None
+) -> Manifest:
+    """What a version says, every path in it as the place of the file. Of version 0, and of no dataset: nothing.
+
+    >>> from indextables.columns import Transaction
+    >>> Transaction.open("memory:doc-read-manifest").add_delta_log("d1", 3).commit()
+    1
+    >>> read_manifest("memory:doc-read-manifest").delta_logs[0].path
+    'memory://doc-read-manifest/_delta/d1'
+    """
+    store = store_at(place, options)
+    return resolved(load(store, find(store, version)), store.uri)
+
+
+def find(store: Store, version: int) -> int:
+    """The number of a version that was asked for. VersionNotFoundError, with those there are, if it is not there."""
+    if version != LATEST and version < 0:
+        raise InputError(f"there is no version {version}; versions begin with 1, and {LATEST} is the latest")
+    if version == LATEST:
+        return max(_listed(store), default=0)
+    if version and not exists(store, version):
+        raise _missing(store, version)
+    return version
+
+
+def newest_after(store: Store, version: int) -> int:
+    """The newest version, to one who knows that `version` is there: a few questions, however many others there are.
+
+    Versions follow one another without a gap from any that was the newest once. And unlike a listing, which some
+    stores show late, an answer about one object is up to date.
+    """
+    step = 1
+    while exists(store, version + step):
+        version += step
+        step *= 2
+    while step > 1:
+        step //= 2
+        if exists(store, version + step):
+            version += step
+    return version
+
+
+def exists(store: Store, version: int) -> bool:
+    try:
+        store.head(manifest_path(version))
+    except ObjectNotFoundError:
+        return False
+    return True
+
+
+def load(store: Store, version: int) -> Manifest:
+    """What a version says, its paths as they are stored."""
+    if version == 0:
+        return Manifest()
+    key = manifest_path(version)
+    try:
+        raw = store.get(key)
+    except ObjectNotFoundError:
+        raise _missing(store, version) from None
+    try:
+        return Manifest.from_bytes(raw)
+    except CorruptTableError as reason:
+        raise CorruptTableError(f"{store.uri}/{key}: {reason}") from reason
+
+
+def _listed(store: Store) -> tuple[int, ...]:
+    names = (info.key.removeprefix(f"{METADATA_DIR}/") for info in store.list_from(METADATA_DIR))
+    found = (manifest_version(name) for name in names)
+    return tuple(sorted(version for version in found if version))
+
+
+def _missing(store: Store, version: int) -> VersionNotFoundError:
+    there = _listed(store)
+    known = f"there are {_ranges(there)}" if there else "there are none"
+    return VersionNotFoundError(f"{store.uri} has no version {version}; {known}")
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Numbers in order, runs of them shortened.
+
+    >>> _ranges([1, 2, 3, 7])
+    '1 to 3, 7'
+    """
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    shown = [f"{first} to {last}" if first < last else f"{first}" for first, last in runs[-_SHOWN_RANGES:]]
+    return ", ".join((["..."] if len(runs) > _SHOWN_RANGES else []) + shown)
