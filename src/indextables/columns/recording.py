@@ -26,6 +26,7 @@ class Recording:
     def __init__(self, base: str) -> None:
         self._base = base
         self._updates = Updates()
+        self._in_doubt = False
         self.is_closed = False
         self.is_committed = False
 
@@ -109,6 +110,11 @@ class Recording:
 
     def _with(self, **changes: object) -> Self:
         self._check_usable()
+        if self._in_doubt:  # its version may be there, without them
+            raise InputError(
+                f"the commit of the transaction on {self._base} is in doubt; call commit() again to find out, and "
+                f"open another transaction for more updates"
+            )
         self._updates = replace(self._updates, **changes)  # type: ignore[arg-type]
         return self
 

@@ -20,7 +20,7 @@ from indextables.columns.recording import Recording
 from indextables.columns.resolvers import RESOLVERS, Resolver, fail, overwrite
 from indextables.columns.version_files import LATEST, Dataset, find, load, newest_after, store_at
 from indextables.config import Settings, keys
-from indextables.errors import CommitConflictError, InputError
+from indextables.errors import CommitConflictError, CommitUnknownError, IndexTablesError, InputError
 from indextables.storage import Backoff, Claim, Store, claim
 
 MANIFEST_VERSION: Final = 6
@@ -177,4 +177,13 @@ class Transaction(Recording):
             f"version {version}",
             f"call commit() of this transaction again, or look for a manifest that ends with {self._id.hex()},",
         )
-        return claim(self._store, wanted, self._backoff)
+        was_in_doubt, self._in_doubt = self._in_doubt, True
+        try:
+            is_ours = claim(self._store, wanted, self._backoff)
+        except CommitUnknownError:
+            raise
+        except IndexTablesError:
+            self._in_doubt = was_in_doubt
+            raise
+        self._in_doubt = False
+        return is_ours
