@@ -202,6 +202,8 @@ def test_with_a_state_its_actions_and_those_after_it(store: MemoryStore):
         (2, "protocol", None, True),
         (2, "metadata", None, True),
         (2, "add", "a.split", True),
+        (2, "skip", "a.split", True),
+        (2, "unknown", None, True),
         (3, "unknown", None, False),
         (3, "add", "c.split", False),
     ]

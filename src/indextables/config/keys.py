@@ -132,6 +132,13 @@ CHECKPOINT_INTERVAL: Final = Setting(
     10,
     "How many versions lie between two states that commits write by themselves.",
 )
+STATE_FORMAT: Final = Setting(
+    "spark.indextables.state.format",
+    one_of("avro", "json"),
+    "avro",
+    "What states are written as: `avro`, or `json` for checkpoints that releases before the Avro state read. "
+    "Both are read, whatever this says; for such releases turn `transaction.compression.enabled` off too.",
+)
 STATE_COMPRESSION: Final = Setting(
     "spark.indextables.state.compression",
     one_of("zstd", "snappy", "none"),
@@ -148,7 +155,7 @@ STATE_ENTRIES_PER_MANIFEST: Final = Setting(
     "spark.indextables.state.entriesPerManifest",
     positive,
     50_000,
-    "How many files one manifest of the state lists.",
+    "How many files one manifest of the state, or one part of a JSON checkpoint, lists.",
 )
 STATE_READ_PARALLELISM: Final = Setting(
     "spark.indextables.state.read.parallelism", positive, 8, "How many manifests are read at a time."

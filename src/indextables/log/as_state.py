@@ -1,7 +1,7 @@
 """A snapshot as a state in the store, and back.
 
-A state names the files; what else a snapshot is (protocol, metadata, streaming batches, time, transaction) is in
-the state too if this package wrote it. States of other writers often leave the metadata to the version files.
+A state names the files; what else a snapshot is (protocol, metadata, and what `carried` has) is in the state too if
+this package wrote it. States of other writers often leave the metadata to the version files.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pyarrow as pa
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, ObjectNotFoundError
 from indextables.log.actions import Action, Metadata, Protocol
+from indextables.log.carried import from_carried, to_carried
 from indextables.log.fields import FieldError, from_document, to_document
 from indextables.log.layout import split_key
 from indextables.log.listing import LogListing, list_log
@@ -38,9 +39,6 @@ from indextables.storage import Store
 A = TypeVar("A", Protocol, Metadata)
 
 _PROTOCOL: Final = "protocol"
-_TXNS: Final = "txns"
-_TIMESTAMP: Final = "timestamp"
-_TXN_ID: Final = "txnId"
 
 
 def snapshot_of_state(
@@ -54,8 +52,8 @@ def snapshot_of_state(
     """The snapshot that the state of a version describes; its files are not read yet."""
     manifest = read_state(store, version)
     name = f"{store.uri}, state of version {version}"
-    carried = manifest.carried
-    protocol = _single(carried.get(_PROTOCOL), Protocol, name)
+    carried = from_carried(manifest.carried, store.uri, name, version=version, created_ms=manifest.created_at)
+    protocol = _single(manifest.carried.get(_PROTOCOL), Protocol, name)
     metadata = _single(_loads(manifest.metadata, name), Metadata, name)
     if metadata is None:
         whole = listing if listing.start == 0 else list_log(store)
@@ -71,13 +69,14 @@ def snapshot_of_state(
     return Snapshot(
         store.uri,
         version,
-        int(carried.get(_TIMESTAMP, manifest.created_at)),
+        carried.timestamp_ms,
         protocol,
         _with_registry(metadata, manifest),
-        LiveFiles(state),
-        dict(carried.get(_TXNS, {})),
-        carried.get(_TXN_ID),
-        by_state=not carried and all(file.version != version for file in listing.versions),
+        LiveFiles(state, exact_from=carried.exact_from),
+        carried.txns,
+        carried.txn_id,
+        by_state=not manifest.carried and all(file.version != version for file in listing.versions),
+        rest=carried.rest,
     )
 
 
@@ -90,12 +89,6 @@ def write_snapshot_state(
         for key, value in snapshot.metadata.configuration.items()
         if key.startswith(REGISTRY_PREFIX)
     }
-    carried: dict[str, Any] = {
-        **to_document(snapshot.protocol),
-        _TXNS: dict(snapshot.txns),
-        _TIMESTAMP: snapshot.timestamp_ms,
-        _TXN_ID: snapshot.txn_id,
-    }
     context = StateContext(
         snapshot.version,
         now_ms,
@@ -103,7 +96,7 @@ def write_snapshot_state(
         orjson.dumps(to_document(snapshot.metadata)).decode(),
         registry,
         max(snapshot.protocol.min_reader_version, 4),
-        carried,
+        {**to_document(snapshot.protocol), **to_carried(snapshot)},
     )
     options = StateOptions.of(settings)
     return write_state(store, snapshot.files.base, snapshot.files.delta(), context, options, compact=compact)

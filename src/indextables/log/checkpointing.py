@@ -1,13 +1,15 @@
-"""When a state is written: on demand, and by itself every so many commits."""
+"""When a state or checkpoint is written: on demand, and by itself every so many commits."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from indextables.config import Settings, keys
+from indextables.log.as_checkpoint import write_snapshot_checkpoint
 from indextables.log.as_state import write_snapshot_state
 from indextables.log.changes import Change, MergeSplits
 from indextables.log.loading import read_snapshot
@@ -27,18 +29,54 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def checkpoint(store: Store, settings: Settings, clock: Callable[[], int] = now_ms) -> StateManifest:
-    """The compacted state of the newest version, written unless it is there already."""
+@dataclass(frozen=True)
+class Checkpointed:
+    """The state or JSON checkpoint of a version; `parts` is how many files the latter is in, if in several."""
+
+    state_version: int
+    num_files: int
+    num_actions: int
+    protocol_version: int
+    parts: int | None = None
+
+
+def checkpoint(store: Store, settings: Settings, clock: Callable[[], int] = now_ms) -> Checkpointed:
+    """The compacted state of the newest version, written unless it is there already; or its JSON checkpoint."""
     snapshot = read_snapshot(store, Wanted(), settings)
     check_writable(snapshot.protocol, store.uri)
+    if writes_json(settings):
+        written = write_snapshot_checkpoint(store, snapshot, settings, clock())
+        files, actions = written.num_files or 0, written.size or 0
+        return Checkpointed(
+            written.version, files, actions, snapshot.protocol.min_reader_version, written.parts
+        )
+    state = _compacted(store, snapshot, settings, clock)
+    protocol_and_metadata = 2
+    return Checkpointed(
+        state.state_version, state.num_files, state.num_files + protocol_and_metadata, state.protocol_version
+    )
+
+
+def _compacted(
+    store: Store, snapshot: Snapshot, settings: Settings, clock: Callable[[], int]
+) -> StateManifest:
     base, options = snapshot.files.base, StateOptions.of(settings)
     if base is not None and base.version == snapshot.version and is_clean(base.manifest, options):
         return base.manifest
     return write_snapshot_state(store, snapshot, settings, clock(), compact=ASKED).manifest
 
 
+def writes_json(settings: Settings) -> bool:
+    """Whether JSON checkpoints are written instead of states."""
+    return settings.get(keys.STATE_FORMAT) == "json"
+
+
 def is_due(change: Change, version: int, settings: Settings) -> bool:
-    """Whether the commit of this change as this version is to be followed by a state."""
+    """Whether the commit of this change as this version is to be followed by a state, and not by a JSON checkpoint."""
+    return _is_turn(change, version, settings) and not writes_json(settings)
+
+
+def _is_turn(change: Change, version: int, settings: Settings) -> bool:
     turn = version > 0 and version % settings.get(keys.CHECKPOINT_INTERVAL) == 0
     return settings.get(keys.CHECKPOINT_ENABLED) and (turn or _is_merge(change, settings))
 
@@ -47,9 +85,12 @@ def checkpoint_if_due(
     store: Store, change: Change, committed: Snapshot, settings: Settings, clock: Callable[[], int]
 ) -> None:
     """After a commit: the state, if its turn has come. The commit stands whatever happens here."""
-    if not is_due(change, committed.version, settings):
+    if not _is_turn(change, committed.version, settings):
         return
     try:
+        if writes_json(settings):
+            write_snapshot_checkpoint(store, committed, settings, clock())
+            return
         snapshot = _on_newest_state(store, committed, settings)
         merged = MERGED if _is_merge(change, settings) else None
         write_snapshot_state(store, snapshot, settings, clock(), compact=merged)

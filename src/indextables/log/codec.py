@@ -24,8 +24,8 @@ _OLD_PREFIX: Final = b"\x01\x01"
 _CHUNK: Final = 1 << 20
 
 
-def encode_version(actions: Iterable[Action], *, compress: bool = True) -> bytes:
-    r"""The bytes of a version file.
+def encode_version(actions: Iterable[Action], *, compress: bool = True, marked: bool = False) -> bytes:
+    r"""The bytes of a version file; `marked`: gzip as older readers know it, behind 01 01.
 
     >>> from indextables.log.actions import Txn
     >>> encode_version([Txn("app", 3)], compress=False)
@@ -33,7 +33,7 @@ def encode_version(actions: Iterable[Action], *, compress: bool = True) -> bytes
     """
     text = b"".join(orjson.dumps(to_document(action), option=orjson.OPT_APPEND_NEWLINE) for action in actions)
     # No time in the header: equal actions give equal bytes.
-    return gzip.compress(text, compresslevel=6, mtime=0) if compress else text
+    return (_OLD_PREFIX if marked else b"") + gzip.compress(text, 6, mtime=0) if compress else text
 
 
 def decode_version(data: bytes, name: str, *, max_inflated: int = MAX_INFLATED) -> list[Action]:

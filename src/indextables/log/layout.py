@@ -40,6 +40,15 @@ def checkpoint_key(version: int) -> str:
     return f"{LOG_DIRECTORY}/{version:020d}.checkpoint.json"
 
 
+def part_name(version: int, checkpoint_id: str, number: int) -> str:
+    """What a part of a JSON checkpoint is called; parts count from 1.
+
+    >>> part_name(7, "0123456789ab", 1)
+    '00000000000000000007.checkpoint.0123456789ab.00001.json'
+    """
+    return f"{version:020d}.checkpoint.{checkpoint_id}.{number:05d}.json"
+
+
 def checkpoint_of(key: str) -> int | None:
     """The version whose JSON checkpoint this is; its parts, if it has any, are not meant."""
     match = _CHECKPOINT.fullmatch(key)
@@ -73,3 +82,12 @@ def split_key(path: str, table_uri: str) -> str:
     if key.startswith(("../", "/")) or key in ("..", "."):
         raise CorruptTableError(f"the log names a file outside the table: {path!r}")
     return key
+
+
+def is_elsewhere(key: str) -> bool:
+    """Whether what `split_key` returned is the address of a file outside the table.
+
+    >>> is_elsewhere("/data/other/x.split"), is_elsewhere("day=mon/splits/x.split")
+    (True, False)
+    """
+    return _ABSOLUTE.match(key) is not None

@@ -4,7 +4,7 @@ of them what later versions added and removed.
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -39,17 +39,32 @@ class LiveFiles(Mapping[str, AddFile]):
     (['a'], [])
     """
 
-    def __init__(self, base: TableState | None = None, overlay: Overlay | None = None) -> None:
+    def __init__(
+        self,
+        base: TableState | None = None,
+        overlay: Overlay | None = None,
+        *,
+        start: int = -1,
+        exact_from: int = -1,
+    ) -> None:
+        """`start`: the version of the JSON checkpoint that stands for a base, if one does."""
         self.base = base
+        self.exact_from = exact_from
+        """When a file came is known if it was after this version; the others came at some time up to it."""
+        self._start = start
         self._overlay = overlay or {}
 
     def edit(self) -> LiveFilesEdit:
-        return LiveFilesEdit(self.base, dict(self._overlay))
+        return LiveFilesEdit(self, dict(self._overlay))
+
+    def starting(self, start: int, *, exact_from: int) -> LiveFiles:
+        """The same, known to come from a checkpoint."""
+        return LiveFiles(self.base, self._overlay, start=start, exact_from=exact_from)
 
     @property
     def base_version(self) -> int:
-        """The version of the base state, or -1 without one."""
-        return -1 if self.base is None else self.base.version
+        """The version of the state or checkpoint that it was read from, or -1 without one."""
+        return self._start if self.base is None else self.base.version
 
     @property
     def expected(self) -> int:
@@ -105,19 +120,30 @@ class LiveFiles(Mapping[str, AddFile]):
     def values(self) -> ValuesView[AddFile]:
         return _Values(self)
 
-    def __reduce__(self) -> tuple[type[LiveFiles], tuple[None, Overlay]]:
+    def __reduce__(self) -> tuple[Callable[..., LiveFiles], tuple[Overlay, int, int]]:
         """To another process go the files themselves: a base would need its store there."""
-        return LiveFiles, (None, dict(from_entries(self.entries())) if self.base else self._overlay)
+        overlay: Overlay = dict(from_entries(self.entries())) if self.base else self._overlay
+        return _unpickled, (overlay, self._start, self.exact_from)
 
     def __repr__(self) -> str:
         return f"<LiveFiles: state {self.base_version}, {len(self._overlay)} changes>"
 
     def pairs(self) -> Iterator[tuple[str, AddFile]]:
         """Keys and files; the objects are made as they are asked for."""
-        if self.base is None:
-            yield from ((key, added.file) for key, added in self._added())
-        else:
-            yield from ((key, added.file) for key, added in from_entries(self.entries()))
+        return ((key, added.file) for key, added in self.added())
+
+    def added(self) -> Iterator[tuple[str, Added]]:
+        """The same with the version and time at which each file came."""
+        return self._added() if self.base is None else from_entries(self.entries())
+
+    def added_after(self, version: int, timestamp_ms: int | None = None) -> Iterator[tuple[str, Added]]:
+        """Those that came after a version and, if a time is given, after it; manifests without any are not read."""
+        if self.base is not None:
+            found = dict(from_entries(self._uncovered(self.base.added_after(version))))
+            yield from (
+                (key, added) for key, added in found.items() if _is_later(added, version, timestamp_ms)
+            )
+        yield from ((key, added) for key, added in self._added() if _is_later(added, version, timestamp_ms))
 
     def _added(self) -> Iterator[tuple[str, Added]]:
         return ((key, change) for key, change in self._overlay.items() if isinstance(change, Added))
@@ -138,8 +164,10 @@ class LiveFiles(Mapping[str, AddFile]):
 class LiveFilesEdit:
     """The next version's live files in the making."""
 
-    def __init__(self, base: TableState | None, overlay: Overlay) -> None:
-        self._base = base
+    def __init__(self, before: LiveFiles, overlay: Overlay) -> None:
+        self._base = before.base
+        self._start = before.base_version
+        self._exact_from = before.exact_from
         self._overlay = overlay
 
     def add(self, key: str, file: AddFile, *, version: int, timestamp_ms: int) -> None:
@@ -160,7 +188,15 @@ class LiveFilesEdit:
             )
 
     def done(self) -> LiveFiles:
-        return LiveFiles(self._base, self._overlay)
+        return LiveFiles(self._base, self._overlay, start=self._start, exact_from=self._exact_from)
+
+
+def _unpickled(overlay: Overlay, start: int, exact_from: int) -> LiveFiles:
+    return LiveFiles(None, overlay, start=start, exact_from=exact_from)
+
+
+def _is_later(added: Added, version: int, timestamp_ms: int | None) -> bool:
+    return added.version > version and (timestamp_ms is None or added.timestamp_ms > timestamp_ms)
 
 
 class _Items(ItemsView[str, AddFile]):

@@ -17,8 +17,8 @@ from indextables.errors import (
     TableNotFoundError,
     VersionNotFoundError,
 )
+from indextables.log.as_checkpoint import snapshot_of_checkpoint
 from indextables.log.as_state import snapshot_of_state
-from indextables.log.checkpoint import read_checkpoint
 from indextables.log.listing import LogListing, VersionFile, list_log
 from indextables.log.overtaken import without_strays
 from indextables.log.snapshot import Gap, Snapshot, VersionActions, replay
@@ -141,8 +141,7 @@ class Rebuild:
     def _checkpoint(self, file: VersionFile, listing: LogListing) -> Snapshot | None:
         listed = next((found for found in listing.versions if found.version == file.version), file)
         try:
-            actions = read_checkpoint(self._store, file.version)
-            return replay(self._store.uri, None, [VersionActions(file.version, actions, listed.modified_ms)])
+            return snapshot_of_checkpoint(self._store, file.version, listed.modified_ms)
         except (CorruptTableError, ObjectNotFoundError) as reason:
             self._warn(f"checkpoint of version {file.version}", reason)
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,13 +11,27 @@ from typing import Final
 import pyarrow as pa
 
 from indextables.errors import CorruptTableError
-from indextables.log.actions import Action, AddFile, CommitInfo, Metadata, Protocol, RemoveFile, Txn
+from indextables.log.actions import (
+    Action,
+    AddFile,
+    CommitInfo,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    SkipFile,
+    Txn,
+    UnknownAction,
+)
 from indextables.log.layout import split_key
 from indextables.log.live import LiveFiles
 from indextables.log.protocol import check_readable
+from indextables.log.rest import Rest
 from indextables.predicates import Predicate
 from indextables.schema import REGISTRY_PREFIX, FieldMapping, TableSchema, own_refs, typemap_of
 from indextables.state import Filter
+
+CARRIED: Final = "indextables.checkpoint.carried"
+"""A JSON checkpoint's own entry in the configuration. Other writers may copy it to where it means nothing."""
 
 _LEGACY: Final = Protocol(1, 1)
 
@@ -36,6 +51,7 @@ class Snapshot:
     `timestamp_ms` is the commit's own time, never before that of an earlier version, and `txn_id` its own name,
     if its writer gave it one. `gap` is the hole in the log, if it has one: such a table can be read up to it and
     not written to. `by_state`: no version file made this version, its state did, as some older writers commit.
+    `rest` is what else the table remembers.
     """
 
     uri: str
@@ -48,6 +64,7 @@ class Snapshot:
     txn_id: str | None = None
     gap: Gap | None = None
     by_state: bool = field(default=False, compare=False)
+    rest: Rest = field(default_factory=Rest)
 
     def matching(self, predicate: Predicate) -> pa.Table:
         """The live files that may hold a row for which the predicate is TRUE, and perhaps some that do not.
@@ -110,6 +127,7 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
     protocol, metadata = (base.protocol, base.metadata) if base else (None, None)
     files = (base.files if base else LiveFiles()).edit()
     txns = dict(base.txns) if base else {}
+    rest = (base.rest if base else Rest()).edit()
     version, timestamp, txn_id = (base.version, base.timestamp_ms, base.txn_id) if base else (-1, 0, None)
     for found in versions:
         version, timestamp = found.version, max(timestamp, found.raw_timestamp_ms)
@@ -119,15 +137,22 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
                 key = _key(action.path, uri, version)
                 files.add(key, action, version=version, timestamp_ms=timestamp)
             elif isinstance(action, RemoveFile):
-                files.remove(_key(action.path, uri, version), action.size)
+                key = _key(action.path, uri, version)
+                files.remove(key, action.size)
+                rest.removed(key)
             elif isinstance(action, Txn):
                 txns[action.app_id] = action.version
+                rest.batch(action)
             elif isinstance(action, Metadata):
-                metadata = action
+                metadata = _without_carried(action)
             elif isinstance(action, Protocol):
                 protocol = action
                 # At once: the actions after it may mean what only a newer release knows.
                 check_readable(protocol, f"{uri} at version {version}")
+            elif isinstance(action, SkipFile):
+                rest.skip(_key(action.path, uri, version), action)
+            elif isinstance(action, UnknownAction):
+                rest.keep(action)
     if version < 0:
         return None
     if base is not None and version == base.version:
@@ -145,7 +170,15 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
         files.done(),
         txns,
         txn_id,
+        rest=rest.done(),
     )
+
+
+def _without_carried(metadata: Metadata) -> Metadata:
+    if CARRIED not in metadata.configuration:
+        return metadata
+    kept = {key: value for key, value in metadata.configuration.items() if key != CARRIED}
+    return dataclasses.replace(metadata, configuration=kept)
 
 
 def _key(path: str, uri: str, version: int) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, ObjectNotFoundError, SchemaError
 from indextables.log import Protocol, Snapshot
+from indextables.log.as_checkpoint import checkpoint_snapshot
 from indextables.log.as_state import snapshot_of_state
 from indextables.log.checkpoint import read_checkpoint
 from indextables.log.listing import LogListing
-from indextables.log.snapshot import VersionActions, replay
 from indextables.state import read_state
 from indextables.storage import Store
 
@@ -51,6 +51,6 @@ def checkpoint_alone(store: Store, version: int) -> Snapshot | None:
         actions = read_checkpoint(store, version)
         if not any(isinstance(action, Protocol) for action in actions):
             return None
-        return replay(store.uri, None, [VersionActions(version, actions)])
+        return checkpoint_snapshot(store.uri, version, actions)
     except (CorruptTableError, ObjectNotFoundError):
         return None

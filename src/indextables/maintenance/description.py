@@ -126,7 +126,12 @@ def _actions(
         key = state_key(base) if base in listing.states else checkpoint_key(base)
         snapshot = read_snapshot(store, Wanted(base), settings)
         source = _Source(base, key, is_checkpoint=True)
-        held: list[Action] = [snapshot.protocol, snapshot.metadata, *snapshot.files.values()]
+        held: list[Action] = [
+            snapshot.protocol,
+            snapshot.metadata,
+            *snapshot.files.values(),
+            *snapshot.rest.actions(),
+        ]
         yield from ((source, action) for action in held)
     for found in read_versions(store, [file for file in listing.versions if file.version > base]):
         source = _Source(found.version, version_key(found.version), is_checkpoint=False)

@@ -14,7 +14,7 @@ from indextables.log import (
     commit,
     load_snapshot,
 )
-from indextables.state import StateManifest
+from indextables.log.checkpointing import Checkpointed, writes_json
 from indextables.storage import Store
 
 
@@ -31,8 +31,12 @@ def renormalize_schemas(store: Store, settings: Settings, base: Snapshot | None 
     return commit(store, RenormalizeSchemas(threshold), base=base, settings=settings).version
 
 
-def upgrade_and_checkpoint(store: Store, settings: Settings) -> StateManifest:
-    """The compacted state of the newest version, of a table of today's protocol with a tidy schema registry."""
-    upgrade_protocol(store, settings)
+def upgrade_and_checkpoint(store: Store, settings: Settings) -> Checkpointed:
+    """The compacted state of the newest version, of a table of today's protocol with a tidy schema registry.
+
+    A JSON checkpoint leaves the protocol as it is: it is for those who know no newer one.
+    """
+    if not writes_json(settings):
+        upgrade_protocol(store, settings)
     renormalize_schemas(store, settings)
     return checkpoint(store, settings)

@@ -10,8 +10,9 @@ from typing import ClassVar, Final
 
 from indextables.config import Settings
 from indextables.errors import InputError, TableExistsError, TableNotFoundError
-from indextables.log import LOG_DIRECTORY, Action, AddFile, Metadata, Protocol, Snapshot, Txn, commit
+from indextables.log import LOG_DIRECTORY, Action, AddFile, Metadata, Protocol, Snapshot, commit
 from indextables.log.protocol import CURRENT
+from indextables.log.rest import Rest
 from indextables.log.revisions import raised_protocol
 from indextables.maintenance.presence import missing_files
 from indextables.maintenance.rebuilding import rebuild
@@ -44,6 +45,7 @@ class _Rebuild:
     protocol: Protocol
     metadata: Metadata
     txns: Mapping[str, int]
+    rest: Rest
     adds: tuple[AddFile, ...]
     parameters: Mapping[str, str]
     operation: ClassVar[str] = "REPAIR"
@@ -51,8 +53,13 @@ class _Rebuild:
     def actions(self, current: Snapshot | None) -> list[Action]:
         if current is not None:
             raise TableExistsError(f"there is a log at {current.uri} by now; repair to an empty place")
-        batches = [Txn(app_id, version) for app_id, version in self.txns.items()]
-        return [self.protocol, self.metadata, *batches, *self.adds]
+        return [
+            self.protocol,
+            self.metadata,
+            *self.rest.batches(self.txns),
+            *self.adds,
+            *self.rest.actions(),
+        ]
 
 
 def repair(
@@ -94,6 +101,7 @@ def repair(
         raised_protocol(found.protocol or CURRENT, CURRENT),
         metadata,
         found.txns,
+        _of_live(found.rest.done(), {add.path for add in adds}),
         adds,
         {"source": source.uri, "sourceVersion": str(found.version)},
     )
@@ -115,6 +123,10 @@ def _table_of(log: str | PathLike[str]) -> str:
     if root == uri:
         raise InputError(f"{uri} is not a log: its path must end in /{LOG_DIRECTORY}")
     return root
+
+
+def _of_live(rest: Rest, keys: set[str]) -> Rest:
+    return dataclasses.replace(rest, skips={key: skip for key, skip in rest.skips.items() if key in keys})
 
 
 def _missing(store: Store, files: Mapping[str, AddFile]) -> set[str]:

@@ -11,12 +11,25 @@ from dataclasses import dataclass, field
 
 from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, ObjectNotFoundError
-from indextables.log import Action, AddFile, LiveFiles, Metadata, Protocol, RemoveFile, Txn
+from indextables.log import (
+    Action,
+    AddFile,
+    LiveFiles,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    SkipFile,
+    Snapshot,
+    Txn,
+    UnknownAction,
+)
+from indextables.log.as_checkpoint import checkpoint_snapshot
 from indextables.log.as_state import snapshot_of_state
 from indextables.log.checkpoint import read_checkpoint
 from indextables.log.layout import checkpoint_key, split_key, version_key
 from indextables.log.listing import LogListing, list_log
 from indextables.log.protocol import check_readable
+from indextables.log.rest import Rest, RestEdit
 from indextables.log.versions import read_version
 from indextables.state import TableState, read_state, state_key
 from indextables.storage import Store
@@ -33,10 +46,11 @@ class Salvage:
     files: dict[str, AddFile] = field(default_factory=dict)
     txns: dict[str, int] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
+    rest: RestEdit = field(default_factory=lambda: Rest().edit())
 
     def apply(self, actions: Iterable[Action], name: str) -> None:
         for action in actions:
-            if isinstance(action, AddFile | RemoveFile):
+            if isinstance(action, AddFile | RemoveFile | SkipFile):
                 self._apply_file(action, name)
             elif isinstance(action, Metadata):
                 self.metadata = action
@@ -45,8 +59,11 @@ class Salvage:
                 self.protocol = action
             elif isinstance(action, Txn):
                 self.txns[action.app_id] = action.version
+                self.rest.batch(action)
+            elif isinstance(action, UnknownAction):
+                self.rest.keep(action)
 
-    def _apply_file(self, action: AddFile | RemoveFile, name: str) -> None:
+    def _apply_file(self, action: AddFile | RemoveFile | SkipFile, name: str) -> None:
         try:
             key = split_key(action.path, self.uri)
         except CorruptTableError as reason:
@@ -54,8 +71,11 @@ class Salvage:
             return
         if isinstance(action, AddFile):
             self.files[key] = action
-        else:
+        elif isinstance(action, RemoveFile):
             self.files.pop(key, None)
+            self.rest.removed(key)
+        else:
+            self.rest.skip(key, action)
 
 
 def salvage(store: Store, settings: Settings) -> Salvage:
@@ -98,7 +118,7 @@ def _apply_state(store: Store, version: int, listing: LogListing, settings: Sett
         snapshot = snapshot_of_state(store, version, listing, parallelism=parallelism)
     except (CorruptTableError, ObjectNotFoundError):
         return True  # it leaves the metadata to older files, one of which is damaged; others may have it
-    found.protocol, found.metadata, found.txns = snapshot.protocol, snapshot.metadata, dict(snapshot.txns)
+    _take(snapshot, found)
     return True
 
 
@@ -109,8 +129,16 @@ def _apply_checkpoint(store: Store, version: int, found: Salvage) -> bool:
     except (CorruptTableError, ObjectNotFoundError) as reason:
         found.damaged.append(f"{name}: {reason}")
         return False
-    found.apply(actions, name)
+    try:
+        _take(checkpoint_snapshot(store.uri, version, actions), found)
+    except CorruptTableError:
+        found.apply(actions, name)  # without metadata, say, it still has files
     return True
+
+
+def _take(snapshot: Snapshot, found: Salvage) -> None:
+    found.protocol, found.metadata, found.txns = snapshot.protocol, snapshot.metadata, dict(snapshot.txns)
+    found.files, found.rest = dict(snapshot.files.items()), snapshot.rest.edit()
 
 
 def _apply_version(store: Store, version: int, found: Salvage, *, is_covered: bool) -> None:

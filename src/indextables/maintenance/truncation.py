@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from indextables.config import Settings, keys
-from indextables.errors import CorruptTableError, StorageError
+from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageError
 from indextables.log import Snapshot
+from indextables.log.as_checkpoint import write_snapshot_checkpoint
 from indextables.log.as_state import write_snapshot_state
-from indextables.log.checkpointing import now_ms
+from indextables.log.checkpointing import now_ms, writes_json
 from indextables.log.listing import list_log
 from indextables.log.loading import read_snapshot
 from indextables.log.protocol import check_writable
-from indextables.maintenance.covering import state_alone
+from indextables.maintenance.covering import checkpoint_alone, state_alone
 from indextables.maintenance.retention import delete_versions
 from indextables.state import LOG_DIRECTORY, manifest_key, read_state
 from indextables.storage import Store
@@ -60,8 +61,7 @@ def truncate_time_travel(
         return _truncated(snapshot, "DRY_RUN", len(versions), len(checkpoints), message)
     _secure(store, snapshot, settings, clock())
     deleted, failures = delete_versions(store, versions, settings)
-    needed = {manifest_key(info.path, current) for info in read_state(store, current).manifests}
-    checkpoints = _older_checkpoints(store, current, frozenset(needed))
+    checkpoints = _older_checkpoints(store, current, _manifests(store, current))
     gone, more = _delete(store, checkpoints, settings)
     message = f"deleted {deleted} version files and {gone} files of states and checkpoints"
     return _truncated(snapshot, "SUCCESS", deleted, gone, "; ".join([message, *failures, *more]))
@@ -69,21 +69,30 @@ def truncate_time_travel(
 
 def _secure(store: Store, snapshot: Snapshot, settings: Settings, now: int) -> None:
     """See to it that the state of the current version is there, needs nothing else, and says what the log says."""
-    if _is_same(state_alone(store, snapshot.version, settings), snapshot):
+    if _is_same(_alone(store, snapshot.version, settings), snapshot):
         return
-    write_snapshot_state(store, snapshot, settings, now, compact=ALONE)
-    if not _is_same(state_alone(store, snapshot.version, settings), snapshot):
+    if writes_json(settings):
+        write_snapshot_checkpoint(store, snapshot, settings, now)
+    else:
+        write_snapshot_state(store, snapshot, settings, now, compact=ALONE)
+    if not _is_same(_alone(store, snapshot.version, settings), snapshot):
         raise CorruptTableError(
             f"the state of version {snapshot.version} of {store.uri} does not read back as it was written; "
             f"nothing was deleted"
         )
 
 
+def _alone(store: Store, version: int, settings: Settings) -> Snapshot | None:
+    if writes_json(settings):
+        return checkpoint_alone(store, version)
+    return state_alone(store, version, settings)
+
+
 def _is_same(state: Snapshot | None, snapshot: Snapshot) -> bool:
     return (
         state is not None
-        and (state.protocol, state.metadata, state.txns)
-        == (snapshot.protocol, snapshot.metadata, snapshot.txns)
+        and (state.protocol, state.metadata, state.txns, state.rest)
+        == (snapshot.protocol, snapshot.metadata, snapshot.txns, snapshot.rest)
         and dict(state.files.items()) == dict(snapshot.files.items())
     )
 
@@ -96,6 +105,14 @@ def _older_checkpoints(store: Store, current: int, needed: frozenset[str]) -> li
         if match and int(match[1] or match[2]) < current and info.key not in needed:
             found.append(info.key)
     return found
+
+
+def _manifests(store: Store, version: int) -> frozenset[str]:
+    """The manifests of the state of a version, if it has one."""
+    try:
+        return frozenset(manifest_key(info.path, version) for info in read_state(store, version).manifests)
+    except ObjectNotFoundError:
+        return frozenset()
 
 
 def _delete(store: Store, names: list[str], settings: Settings) -> tuple[int, list[str]]:

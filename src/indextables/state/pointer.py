@@ -86,7 +86,14 @@ def read_pointer(store: Store) -> LastCheckpoint | None:
 
 
 def write_pointer(store: Store, pointer: LastCheckpoint) -> None:
-    """Put it in place, unless the one that is there is as new. Two writers may cross; a hint may be stale."""
+    """Put it in place, unless the one that is there is as new and of the same kind.
+
+    Two writers may cross; a hint may be stale.
+    """
     known = read_pointer(store)
-    if known is None or known.version < pointer.version:
+    if (
+        known is None
+        or known.version < pointer.version
+        or (known.version == pointer.version and known.kind != pointer.kind)
+    ):
         store.put(LAST_CHECKPOINT, encode_pointer(pointer))

@@ -124,6 +124,20 @@ class TableState:
                 raise
         return chosen.entries(self.entries())
 
+    def added_after(self, version: int) -> pa.Table:
+        """Those that live and came after a version. Manifests that hold only older ones are not read."""
+        if self._entries is None:
+            infos = [info for info in self.manifest.manifests if info.max_added_at_version > version]
+            try:
+                found = self.live(infos)
+            except CorruptTableError:
+                if self._rescue is None:
+                    raise
+                found = self.entries()
+        else:
+            found = self._entries
+        return found.filter(pc.greater(found.column("addedAtVersion"), version))
+
     def _read(self, infos: Iterable[ManifestInfo], chosen: Filter | None) -> list[pa.Table]:
         infos = list(infos)
         if not infos:

@@ -162,17 +162,16 @@ def _drop(table: Table, statement: DropPartitions, sql: str) -> pa.Table:
 
 def _checkpoint(table: Table) -> pa.Table:
     state = upgrade_and_checkpoint(open_store(table.uri, table.settings), table.settings)
-    protocol_and_metadata = 2
     return _row(
         CHECKPOINT_COLUMNS,
         {
             "table_path": table.uri,
             "status": "SUCCESS",
             "checkpoint_version": state.state_version,
-            "num_actions": state.num_files + protocol_and_metadata,
+            "num_actions": state.num_actions,
             "num_files": state.num_files,
             "protocol_version": state.protocol_version,
-            "is_multi_part": False,
+            "is_multi_part": state.parts is not None,
         },
     )
 
