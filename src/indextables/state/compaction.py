@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from indextables.config import Settings, keys
 
 TOO_MANY: Final = "there are too many small manifests"
-"""The one reason for which it is enough to merge those."""
+"""The one reason for which it is enough to merge some of those."""
 
 
 @dataclass(frozen=True)
@@ -44,3 +45,26 @@ def compaction_reason(
     if manifests > rules.max_manifests:
         return TOO_MANY
     return None
+
+
+def to_merge(rules: CompactionRules, sizes: Sequence[int], added: int) -> set[int]:
+    """Which small manifests, by their place, go into one with `added` new entries when there are too many.
+
+    The smallest, until half of the allowed number is left, and then each that is no larger than all before it
+    together. So an entry is rewritten only into a manifest of twice the size or more, and what is written for a
+    table's states grows with its commits, not with their square.
+
+    >>> to_merge(CompactionRules(max_manifests=4), [900, 10, 10, 10], added=10)
+    {1, 2, 3}
+    >>> to_merge(CompactionRules(max_manifests=4), [30, 10, 10, 10], added=10)
+    {0, 1, 2, 3}
+    """
+    enough = len(sizes) + 1 - rules.max_manifests // 2
+    chosen: set[int] = set()
+    total = added
+    for place in sorted(range(len(sizes)), key=lambda at: (sizes[at], -at)):
+        if len(chosen) >= enough and sizes[place] > total:
+            break
+        chosen.add(place)
+        total += sizes[place]
+    return chosen

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from indextables.errors import CorruptTableError, ObjectExistsError, ObjectNotFoundError
 from indextables.schema import Field
 from indextables.state import metrics
-from indextables.state.compaction import TOO_MANY, compaction_reason
+from indextables.state.compaction import TOO_MANY, compaction_reason, to_merge
 from indextables.state.layout import state_directory, state_key
 from indextables.state.manifest import ManifestInfo, StateManifest, encode_state
 from indextables.state.manifest_files import StateOptions, write_manifests
@@ -134,14 +134,17 @@ def _reason(base: TableState | None, delta: Delta, options: StateOptions) -> str
 def _incremental(
     store: Store, base: TableState, delta: Delta, context: StateContext, options: StateOptions, *, merge: bool
 ) -> StateManifest:
-    """The manifests of the base and one for what is new; `merge` puts the small ones of the base into that too.
+    """The manifests of the base and one for what is new; `merge` puts small ones of the base into that too.
 
     So an entry is rewritten until its manifest is full, and a large table does not make its commits dear.
     """
     old = base.manifest
-    small = [info for info in old.manifests if merge and _is_small(info, options)]
-    fresh = pa.concat_tables([_surviving(base.live(small), delta), delta.added])
-    kept = [_from_log_root(info, old.state_version) for info in old.manifests if info not in small]
+    small = [info for info in old.manifests if _is_small(info, options)]
+    sizes = [info.num_entries for info in small]
+    chosen = to_merge(options.rules, sizes, delta.added.num_rows) if merge else set()
+    merged = [small[place] for place in sorted(chosen)]
+    fresh = pa.concat_tables([_surviving(base.live(merged), delta), delta.added])
+    kept = [_from_log_root(info, old.state_version) for info in old.manifests if info not in merged]
     return _manifest(
         context,
         num_files=old.num_files + delta.added.num_rows - len(delta.removed),
