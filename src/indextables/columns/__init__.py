@@ -1,5 +1,10 @@
 """The column-group store: which files hold which columns of a set of rows, and what has been deleted since."""
 
+from indextables.columns.chunk_reader import ChunkMetadata, ChunkReader
+from indextables.columns.dataset import Dataset, open_dataset, write
+from indextables.columns.dataset import open_dataset as open  # noqa: A004 - columns.open(path) is the word for it
+from indextables.columns.deltas import write_delta
+from indextables.columns.external import adopt, external_group
 from indextables.columns.manifest import (
     ColumnGroup,
     ColumnGroupFile,
@@ -10,25 +15,44 @@ from indextables.columns.manifest import (
     Manifest,
     Statistics,
 )
+from indextables.columns.policies import AsStored, Policy, SchemaBased, Single, SizeBased
+from indextables.columns.reader import Reader
 from indextables.columns.resolvers import Resolver
 from indextables.columns.transaction import Transaction
 from indextables.columns.updates import Updates
 from indextables.columns.version_files import LATEST, latest_version, read_manifest, versions
+from indextables.columns.writer import Writer
 
 __all__ = [
     "LATEST",
+    "AsStored",
+    "ChunkMetadata",
+    "ChunkReader",
     "ColumnGroup",
     "ColumnGroupFile",
+    "Dataset",
     "DeltaLog",
     "DeltaLogType",
     "Index",
     "LobFile",
     "Manifest",
+    "Policy",
+    "Reader",
     "Resolver",
+    "SchemaBased",
+    "Single",
+    "SizeBased",
     "Statistics",
     "Transaction",
     "Updates",
+    "Writer",
+    "adopt",
+    "external_group",
     "latest_version",
+    "open",
+    "open_dataset",
     "read_manifest",
     "versions",
+    "write",
+    "write_delta",
 ]

@@ -1,0 +1,71 @@
+"""Predicates on the rows of a dataset: as a tree or in SQL, for whatever types its columns have."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.columns.fitting import known_columns
+from indextables.errors import PredicateError, SchemaError
+from indextables.predicates import (
+    TRUE,
+    Predicate,
+    columns_of,
+    evaluate,
+    parse_where,
+    text_queries,
+)
+from indextables.schema import Field, TableSchema
+from indextables.schema.types import RESERVED_COLUMNS
+
+
+def condition(predicate: Predicate | str | None, schema: pa.Schema) -> Predicate:
+    """The tree of a condition, checked against the columns.
+
+    >>> condition("n > 1", pa.schema([("n", pa.int64())]))
+    Compare(op='>', column='n', value=1)
+    """
+    if predicate is None:
+        return TRUE
+    tree = parse_where(predicate, comparable(schema)) if isinstance(predicate, str) else predicate
+    searches = text_queries(tree)
+    if searches:
+        raise PredicateError(
+            f"{searches[0].op} needs an index, which column groups do not have; compare values instead"
+        )
+    known_columns(sorted(columns_of(tree)), schema)
+    return tree
+
+
+def comparable(schema: pa.Schema) -> TableSchema:
+    """The columns by the types that conditions know; a column of another type can be named in IS NULL only."""
+    return TableSchema(tuple(_field(field) for field in schema if field.name.lower() not in RESERVED_COLUMNS))
+
+
+def matches(tree: Predicate, rows: pa.RecordBatch) -> pa.BooleanArray:
+    """TRUE or FALSE for each row: what is NULL does not match."""
+    columns = [_plain(column) for column in rows.columns]
+    batch = pa.RecordBatch.from_arrays(columns, names=rows.schema.names)
+    return evaluate(tree, batch).fill_null(fill_value=False)
+
+
+def _field(field: pa.Field) -> Field:
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if pa.types.is_unsigned_integer(kind) and kind != pa.uint64():
+        kind = pa.int64()
+    try:
+        return TableSchema.from_arrow(pa.schema([pa.field(field.name, kind)])).fields[0]
+    except SchemaError:
+        return Field(field.name, str(field.type))
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    """In a type that Arrow compares with a literal of full precision."""
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        return _plain(values.dictionary_decode())
+    if pa.types.is_string_view(kind):
+        return pc.cast(values, pa.string())
+    if pa.types.is_timestamp(kind) and kind.unit in ("s", "ms"):
+        return pc.cast(values, pa.timestamp("us", kind.tz))
+    return values

@@ -1,0 +1,197 @@
+"""A dataset of column groups as a Python caller sees it: one version, its rows, and a way to write more."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from indextables.columns.committing import Mode, commit_groups
+from indextables.columns.dataset_schema import dataset_schema
+from indextables.columns.manifest import Manifest
+from indextables.columns.policies import SINGLE, AsStored, Policy
+from indextables.columns.reader import Reader
+from indextables.columns.stored_files import Files, as_settings
+from indextables.columns.version_files import LATEST, find, read_manifest, store_at
+from indextables.columns.writer import Writer
+from indextables.config import Settings
+from indextables.errors import InputError, TableExistsError, TableNotFoundError
+from indextables.predicates import Predicate
+from indextables.storage import table_uri
+
+Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Iterable[pa.RecordBatch]
+
+
+class Dataset:
+    """One version of a dataset. It never changes under the caller; open it again to see more.
+
+    >>> write("memory:doc-dataset", pa.table({"id": [1, 2, 3], "vector": [[0.1], [0.2], [0.3]]}))
+    1
+    >>> dataset = open_dataset("memory:doc-dataset")
+    >>> dataset.to_arrow(columns=["id"], where="id > 1").column("id").to_pylist()
+    [2, 3]
+    """
+
+    def __init__(
+        self, uri: str, version: int, manifest: Manifest, schema: pa.Schema | None, settings: Settings
+    ) -> None:
+        self.uri = uri
+        self.version = version
+        self.manifest = manifest
+        self._schema = schema
+        self._settings = settings
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        if self._schema is not None:
+            return self._schema
+        return dataset_schema(self.manifest, Files(self._settings))
+
+    @property
+    def num_rows(self) -> int:
+        """Rows that are stored, deleted ones among them."""
+        return self._plain.num_rows
+
+    @cached_property
+    def _plain(self) -> Reader:
+        return self.reader()
+
+    def reader(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        apply_deltas: bool = False,
+        primary_key: str | Sequence[str] | None = None,
+    ) -> Reader:
+        """See `Reader`, which this one makes for the version and the schema of the dataset."""
+        return Reader(
+            self.manifest,
+            self.schema,
+            base=self.uri,
+            columns=columns,
+            apply_deltas=apply_deltas,
+            primary_key=primary_key,
+            settings=self._settings,
+        )
+
+    def scan(
+        self,
+        where: Predicate | str | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        apply_deltas: bool = False,
+    ) -> pa.RecordBatchReader:
+        """The rows that satisfy `where`, as a stream."""
+        return self._reading(apply_deltas).scan(where, columns)
+
+    def to_arrow(
+        self,
+        columns: Sequence[str] | None = None,
+        where: Predicate | str | None = None,
+        *,
+        apply_deltas: bool = False,
+    ) -> pa.Table:
+        """The same rows, all at once."""
+        return self._reading(apply_deltas).to_table(where, columns)
+
+    def take(
+        self,
+        indices: Sequence[int] | npt.NDArray[np.int64] | pa.Array,
+        columns: Sequence[str] | None = None,
+        *,
+        parallelism: int = 1,
+        apply_deltas: bool = False,
+    ) -> pa.Table:
+        """The rows at these positions, in this order."""
+        return self._reading(apply_deltas).take(indices, columns, parallelism=parallelism)
+
+    def _reading(self, apply_deltas: bool) -> Reader:
+        return self.reader(apply_deltas=True) if apply_deltas else self._plain
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.uri!r}, version={self.version})"
+
+
+def open_dataset(
+    path: str | os.PathLike[str],
+    version: int | None = None,
+    *,
+    schema: pa.Schema | None = None,
+    settings: Settings | Mapping[str, str] | None = None,
+) -> Dataset:
+    """The dataset at `path`, at its newest version or the one given.
+
+    With a `schema` it is seen through that: columns that it does not have are null. Without, files tell the types.
+
+    >>> open_dataset("memory:doc-no-dataset")
+    Traceback (most recent call last):
+        ...
+    indextables.errors.TableNotFoundError: there is no dataset of column groups at memory://doc-no-dataset
+    """
+    chosen = as_settings(settings)
+    uri = table_uri(path)
+    found = find(store_at(uri, chosen), LATEST if version is None else version)
+    if found == 0:
+        raise TableNotFoundError(f"there is no dataset of column groups at {uri}")
+    return Dataset(uri, found, read_manifest(uri, found, dict(chosen)), schema, chosen)
+
+
+def write(
+    path: str | os.PathLike[str],
+    rows: Rows,
+    *,
+    mode: Mode = "append",
+    policy: Policy | None = None,
+    settings: Settings | Mapping[str, str] | None = None,
+    **options: Any,
+) -> int:
+    """Write rows to a dataset, made if there is none; the version that has them. Further options are `Writer`'s.
+
+    Rows that are appended go into the column groups that are there; `policy` is for those of a new dataset.
+
+    >>> rows = pa.table({"id": [1, 2]})
+    >>> write("memory:doc-columns-write", rows), write("memory:doc-columns-write", rows)
+    (1, 2)
+    """
+    if mode not in get_args(Mode):
+        raise InputError(f"mode is {mode!r}; it takes {', '.join(get_args(Mode))}")
+    chosen = as_settings(settings)
+    uri = table_uri(path)
+    stored = read_manifest(uri, options=dict(chosen))
+    version = find(store_at(uri, chosen), LATEST)
+    if version and mode == "ignore":
+        return version
+    if version and mode == "error":
+        raise TableExistsError(f"there is a dataset at {uri} already; choose mode append or overwrite")
+    schema, batches = _opened(rows)
+    if mode == "append" and stored.column_groups and policy is None:
+        policy, schema = AsStored(stored.column_groups), open_dataset(uri, version, settings=chosen).schema
+    with Writer(uri, schema, policy=policy or SINGLE, settings=chosen, **options) as writer:
+        for batch in batches:
+            writer.write(batch)
+        groups = writer.close()
+    return commit_groups(uri, groups, schema, mode=mode, settings=chosen)
+
+
+def _opened(rows: Rows) -> tuple[pa.Schema, Iterator[pa.Table | pa.RecordBatch]]:
+    if isinstance(rows, pa.Table | pa.RecordBatch):
+        return rows.schema, iter([rows])
+    if isinstance(rows, pa.RecordBatchReader):
+        return rows.schema, iter(rows)
+    batches = iter(rows)
+    first = next(batches, None)
+    if first is None:
+        raise InputError(
+            "there are no batches, so the columns are not known; give a table or a RecordBatchReader"
+        )
+    return first.schema, _again(first, batches)
+
+
+def _again(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield first
+    yield from rest

@@ -1,0 +1,182 @@
+"""Delta logs: which rows are deleted, by key, by position, or by value.
+
+A delta log is a Parquet file below `_delta/`. It deletes from all rows of every version that lists it, whenever they
+were appended: a manifest does not order rows and delta logs, and there are no timestamps here.
+
+    PRIMARY_KEY   a column for each column of the key, of the same name; no nulls. A row goes if its key is there.
+    POSITIONAL    `pos`, an int64: rows of the dataset from 0, in the order of a scan that deletes nothing.
+                  Beside a column `file_path` it is the row of that file, and goes for every column group.
+    EQUALITY      any columns of the dataset. A row goes if one entry equals it in all of them; null equals null,
+                  NaN equals NaN.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from indextables.columns.filerows import NO_ROWS, RowIds
+from indextables.columns.fitting import fitted
+from indextables.columns.keysets import KeySet
+from indextables.columns.layout import DELTA_DIR, resolved_path
+from indextables.columns.manifest import ColumnGroup, DeltaLog, DeltaLogType
+from indextables.columns.stored_files import Files, StoredFile, as_settings
+from indextables.config import Settings
+from indextables.errors import CorruptTableError, InputError, SchemaError
+from indextables.storage import open_store, table_uri
+
+POSITION: Final = "pos"
+FILE_PATH: Final = "file_path"
+
+
+def write_delta(
+    base: str | os.PathLike[str],
+    kind: DeltaLogType,
+    entries: pa.Table | pa.RecordBatch,
+    *,
+    settings: Settings | Mapping[str, str] | None = None,
+) -> DeltaLog:
+    """Store a delta log; give what comes back to `Transaction.add_delta_log`.
+
+    >>> log = write_delta("memory:doc-write-delta", DeltaLogType.PRIMARY_KEY, pa.table({"id": [3, 5]}))
+    >>> log.num_entries, log.type.name
+    (2, 'PRIMARY_KEY')
+    """
+    kind = DeltaLogType(kind)
+    table = pa.Table.from_batches([entries]) if isinstance(entries, pa.RecordBatch) else entries
+    match kind:
+        case DeltaLogType.POSITIONAL:
+            table = fitted(table, _positional_schema(table.schema), "the positions to delete")
+        case DeltaLogType.PRIMARY_KEY if any(column.null_count for column in table.columns):
+            raise InputError("a primary key is never null, and there are nulls among those to delete")
+        case _ if not table.num_columns:
+            raise InputError("the entries of a delta log have one column at least")
+    uri = table_uri(base)
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
+    key = f"{DELTA_DIR}/{uuid.uuid4()}.parquet"
+    open_store(uri, as_settings(settings)).put(key, buffer.getvalue())
+    return DeltaLog(f"{uri}/{key}", table.num_rows, kind)
+
+
+@dataclass(frozen=True)
+class Deletes:
+    """What the delta logs of a manifest delete, in memory: positions ascending, and keys by their columns."""
+
+    positions: RowIds
+    keys: tuple[KeySet, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that have to be read to know which rows go."""
+        return tuple(dict.fromkeys(name for keys in self.keys for name in keys.columns))
+
+    def keep(self, start: int, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+        """Which of these rows stay; `start` is the first one's position."""
+        stays = np.ones(rows.num_rows, dtype=np.bool_)
+        low = np.searchsorted(self.positions, start)
+        high = np.searchsorted(self.positions, start + rows.num_rows)
+        stays[self.positions[low:high] - start] = False
+        for keys in self.keys:
+            stays &= ~keys.contains(rows)
+        return stays
+
+
+def load_deletes(
+    logs: Iterable[DeltaLog],
+    groups: Sequence[ColumnGroup],
+    schema: pa.Schema,
+    files: Files,
+    *,
+    base: str | None,
+    primary_key: Sequence[str] | None,
+) -> Deletes:
+    """Read the delta logs. `primary_key` says which of the columns of a PRIMARY_KEY log are the key: by default all."""
+    positions: list[RowIds] = []
+    keys: list[KeySet] = []
+    for log in logs:
+        entries = _entries(log, files)
+        match log.type:
+            case DeltaLogType.POSITIONAL:
+                positions.append(_positions(log, entries, groups, base))
+            case DeltaLogType.PRIMARY_KEY:
+                named = list(primary_key or entries.schema.names)
+                _check_columns(log, named, entries.schema)
+                keys.append(_key_set(log, entries.select(named), schema, nulls_match=False))
+            case DeltaLogType.EQUALITY:
+                keys.append(_key_set(log, entries, schema, nulls_match=True))
+    found = np.unique(np.concatenate(positions)) if positions else NO_ROWS
+    return Deletes(found, tuple(keys))
+
+
+def _entries(log: DeltaLog, files: Files) -> pa.Table:
+    file = files.open(log.path)
+    try:
+        entries = pq.read_table(pa.BufferReader(_whole(file)), page_checksum_verification=True)
+    except (pa.ArrowException, OSError, ValueError) as reason:
+        raise file.damaged(reason) from reason
+    if entries.num_rows != log.num_entries:
+        raise CorruptTableError(
+            f"the delta log {log.path} has {entries.num_rows} entries and the manifest says {log.num_entries}"
+        )
+    return entries
+
+
+def _whole(file: StoredFile) -> bytes:
+    return file.range(0, file.size)
+
+
+def _positional_schema(given: pa.Schema) -> pa.Schema:
+    fields = [pa.field(POSITION, pa.int64(), nullable=False)]
+    if FILE_PATH in given.names:
+        fields.insert(0, pa.field(FILE_PATH, pa.string(), nullable=False))
+    return pa.schema(fields)
+
+
+def _positions(log: DeltaLog, entries: pa.Table, groups: Sequence[ColumnGroup], base: str | None) -> RowIds:
+    table = fitted(entries, _positional_schema(entries.schema), f"the entries of {log.path}")
+    rows: RowIds = table.column(POSITION).to_numpy()
+    total = groups[0].num_rows if groups else 0
+    if FILE_PATH not in table.schema.names:
+        if len(rows) and (rows.min() < 0 or rows.max() >= total):
+            raise CorruptTableError(f"the delta log {log.path} deletes rows that are not there: of {total}")
+        return rows
+    paths = np.array(
+        [
+            path if base is None else resolved_path(path, "_data", base)
+            for path in table.column(FILE_PATH).to_pylist()
+        ],
+        dtype=object,
+    )
+    found = [NO_ROWS]
+    for group in groups:
+        start = 0
+        for file in group.files:
+            inside = rows[(paths == file.path) & (rows >= file.start_index) & (rows < file.end_index)]
+            found.append(inside - file.start_index + start)
+            start += file.end_index - file.start_index
+    return np.concatenate(found)
+
+
+def _key_set(log: DeltaLog, entries: pa.Table, schema: pa.Schema, *, nulls_match: bool) -> KeySet:
+    _check_columns(log, entries.schema.names, schema)
+    typed = pa.schema([schema.field(name).with_nullable(True) for name in entries.schema.names])
+    return KeySet.of(fitted(entries, typed, f"the entries of {log.path}"), nulls_match=nulls_match)
+
+
+def _check_columns(log: DeltaLog, wanted: Sequence[str], schema: pa.Schema) -> None:
+    for name in wanted:
+        if name not in schema.names:
+            raise SchemaError(
+                f"the delta log {log.path} deletes by column {name!r}, and there is none; "
+                f"name the columns of its key with primary_key"
+            )

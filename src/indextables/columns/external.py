@@ -1,0 +1,109 @@
+"""External tables: Parquet files that lie somewhere become rows of a dataset where they are, nothing copied."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+from indextables.columns.filerows import FileRows
+from indextables.columns.fitting import check_type
+from indextables.columns.formats import PARQUET, open_rows
+from indextables.columns.manifest import ColumnGroup, ColumnGroupFile
+from indextables.columns.stored_files import FILE_SIZE, Files, as_settings
+from indextables.columns.transaction import Transaction
+from indextables.config import Settings
+from indextables.errors import InputError, SchemaError
+from indextables.storage import table_uri
+
+Source = str | os.PathLike[str]
+
+
+def adopt(
+    path: Source,
+    sources: Source | Sequence[Source],
+    *,
+    columns: Sequence[str] | None = None,
+    settings: Settings | Mapping[str, str] | None = None,
+) -> int:
+    """Make existing Parquet files part of the dataset at `path`, in place; the version that has them.
+
+    `sources` are files, in the order of their rows, or directories, whose Parquet files are taken by name (not those
+    of directories below). A new dataset has one group of their `columns`, by default all. Of a dataset with the
+    same columns they are further rows, and of one without any of them further columns, as many rows as it has.
+
+    >>> import pyarrow.parquet as pq, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> pq.write_table(pa.table({"id": [1, 2]}), f"{folder}/a.parquet")
+    >>> adopt("memory:doc-adopt", folder)
+    1
+    >>> from indextables.columns import open_dataset
+    >>> open_dataset("memory:doc-adopt").to_arrow().column("id").to_pylist()
+    [1, 2]
+    """
+    chosen = as_settings(settings)
+    group = external_group(sources, columns=columns, settings=chosen)
+    with Transaction.open(path, resolver="merge", options=dict(chosen)) as transaction:
+        stored = transaction.get_manifest().column_groups
+        there = {name for other in stored for name in other.columns}
+        if not stored or there.isdisjoint(group.columns):
+            transaction.add_column_group(group)
+        elif there <= set(group.columns) if columns is None else there == set(group.columns):
+            # The same files in each group: a file may have more columns than its group names.
+            transaction.append_files([ColumnGroup(old.columns, PARQUET, group.files) for old in stored])
+        else:
+            missing = sorted(there.difference(group.columns))
+            raise SchemaError(
+                f"the files have some columns of {table_uri(path)} and not others ({', '.join(missing)}); "
+                f"name the columns to adopt with columns=[...]"
+            )
+        return transaction.commit()
+
+
+def external_group(
+    sources: Source | Sequence[Source],
+    *,
+    columns: Sequence[str] | None = None,
+    settings: Settings | Mapping[str, str] | None = None,
+) -> ColumnGroup:
+    """The column group that these files are, their rows counted from the footers. Nothing is committed."""
+    files = Files(settings)
+    entries: list[ColumnGroupFile] = []
+    schema: pa.Schema | None = None
+    for address in _addresses(sources, files):
+        stored = files.open(address)
+        rows = open_rows(PARQUET, stored)
+        schema = _common(schema, rows, columns, address)
+        count = int(rows.starts[-1])
+        if count:
+            entries.append(ColumnGroupFile(address, 0, count, properties={FILE_SIZE: str(stored.size)}))
+    if schema is None:
+        raise InputError(f"there are no Parquet files in {sources}")
+    return ColumnGroup(tuple(schema.names), PARQUET, tuple(entries))
+
+
+def _addresses(sources: Source | Sequence[Source], files: Files) -> Iterable[str]:
+    for source in [sources] if isinstance(sources, str | os.PathLike) else sources:
+        address = table_uri(source)
+        if address.endswith((".parquet", ".pq")):
+            yield address
+            continue
+        for info in files.store(address).list_from(""):
+            hidden = info.key.startswith(("_", "."))
+            if "/" not in info.key and not hidden and info.key.endswith((".parquet", ".pq")):
+                yield f"{address}/{info.key}"
+
+
+def _common(known: pa.Schema | None, rows: FileRows, columns: Sequence[str] | None, name: str) -> pa.Schema:
+    """The columns that the files are adopted for, in the types of the first."""
+    wanted = known.names if known is not None else columns or rows.schema.names
+    for column in wanted:
+        if column not in rows.schema.names:
+            raise SchemaError(f"{name} has no column {column!r}, which the others have or was asked for")
+    found = pa.schema([rows.schema.field(column) for column in wanted])
+    if known is None:
+        return found
+    for field in known:
+        check_type(found.field(field.name).type, field, name)
+    return known

@@ -1,0 +1,105 @@
+"""Rows in the columns and types that a schema says, where that loses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.errors import SchemaError
+
+_FAMILIES: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
+    lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind),
+    lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind),
+    lambda kind: (
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_binary_view(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    ),
+    pa.types.is_temporal,
+    pa.types.is_nested,
+)
+"""Within a family a cast that Arrow calls safe keeps every value; between families it parses or prints them."""
+
+
+def fitted(rows: pa.Table | pa.RecordBatch, schema: pa.Schema, name: str) -> pa.Table:
+    """The rows with exactly these columns, in this order; `name` is what an error calls them.
+
+    >>> fitted(pa.table({"b": [1], "a": [2]}), pa.schema([("a", pa.int32()), ("b", pa.int64())]), "rows").to_pylist()
+    [{'a': 2, 'b': 1}]
+    """
+    table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+    if table.schema.equals(schema):
+        return table
+    given = table.schema.names
+    missing = [column for column in schema.names if column not in given]
+    extra = [column for column in given if column not in schema.names]
+    if missing or extra or len(given) != len(set(given)):
+        details = [f"missing: {', '.join(map(repr, missing))}"] if missing else []
+        details += [f"not in the schema: {', '.join(map(repr, extra))}"] if extra else []
+        raise SchemaError(
+            f"{name} do not have the columns of the schema ({'; '.join(details) or 'one twice'})"
+        )
+    return with_types(table.select(schema.names), schema, name)
+
+
+def with_types(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
+    """The same columns in the types of the schema."""
+    if table.schema.equals(schema):
+        return table
+    columns = [_cast(table.column(i), field, name) for i, field in enumerate(schema)]
+    return pa.table(columns, schema=schema) if columns else table
+
+
+def check_type(given: pa.DataType, field: pa.Field, name: str) -> None:
+    """Refuses a type none of whose values could be what the schema says."""
+    if not _is_akin(given, field.type):
+        raise _misfit(field, given, name, "cast it first, or give the schema its type")
+
+
+def _cast(values: pa.ChunkedArray, field: pa.Field, name: str) -> pa.ChunkedArray:
+    if not field.nullable and values.null_count:
+        raise SchemaError(f"column {field.name!r} of {name} has nulls, and the schema says that it has none")
+    if values.type == field.type:
+        return values
+    check_type(values.type, field, name)
+    try:
+        return pc.cast(values, field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
+        raise _misfit(field, values.type, name, str(reason)) from None
+
+
+def _is_akin(given: pa.DataType, wanted: pa.DataType) -> bool:
+    if pa.types.is_dictionary(given):
+        return _is_akin(given.value_type, wanted)
+    if pa.types.is_dictionary(wanted):
+        return _is_akin(given, wanted.value_type)
+    if given == wanted or pa.types.is_null(given):
+        return True
+    return any(member(given) and member(wanted) for member in _FAMILIES)
+
+
+def _misfit(field: pa.Field, given: pa.DataType, name: str, reason: str) -> SchemaError:
+    return SchemaError(
+        f"column {field.name!r} of {name} is {given} and the schema says {field.type}: {reason}"
+    )
+
+
+def empty_rows(count: int) -> pa.Table:
+    """Rows without columns, which still number."""
+    array = pa.Array.from_buffers(pa.struct([]), count, [None], children=[])
+    return pa.Table.from_batches([pa.RecordBatch.from_struct_array(array)])
+
+
+def known_columns(wanted: Sequence[str], schema: pa.Schema) -> tuple[str, ...]:
+    """The columns that were asked for. SchemaError for one that is not in the schema, or is asked for twice."""
+    for name in wanted:
+        if name not in schema.names:
+            raise SchemaError(f"no column {name!r}; there are {', '.join(schema.names)}")
+    twice = [name for name in wanted if list(wanted).count(name) > 1]
+    if twice:
+        raise SchemaError(f"column {twice[0]!r} is asked for twice")
+    return tuple(wanted)

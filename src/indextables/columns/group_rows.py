@@ -1,0 +1,143 @@
+"""One column group as rows numbered from 0, whatever files and row groups they lie in."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from indextables.columns.filerows import FileRows, RowIds
+from indextables.columns.fitting import check_type, with_types
+from indextables.columns.formats import open_rows
+from indextables.columns.manifest import ColumnGroup, ColumnGroupFile
+from indextables.columns.stored_files import Files
+from indextables.errors import CorruptTableError
+
+OPEN_FILES: Final = 32
+"""How many files of a group are held open: more would be memory for their footers, which a scan does not need again."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A piece of one file that is read alone: its place in the file, and the rows of the dataset that it is."""
+
+    file: int
+    number: int
+    start: int
+    stop: int
+
+
+class GroupRows:
+    def __init__(self, group: ColumnGroup, schema: pa.Schema, files: Files) -> None:
+        self.columns = frozenset(group.columns)
+        self._group = group
+        self._schema = schema
+        self._files = files
+        for file in group.files:
+            if not 0 <= file.start_index <= file.end_index:
+                raise CorruptTableError(
+                    f"the manifest says that {file.path} has the rows from {file.start_index} to {file.end_index}"
+                )
+        counts = [file.end_index - file.start_index for file in group.files]
+        self._starts: RowIds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
+        self._opened: OrderedDict[int, FileRows] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def num_rows(self) -> int:
+        return int(self._starts[-1])
+
+    def row_bytes(self, columns: Sequence[str]) -> float:
+        """About how many bytes a row of these columns takes, by the first file."""
+        return self.opened(0).row_bytes(columns) if self._group.files and self.num_rows else 0.0
+
+    def read(self, start: int, stop: int, columns: Sequence[str]) -> pa.Table:
+        """Rows that follow one another."""
+        pieces = []
+        for number in self._overlapping(start, stop):
+            low, high = max(start, int(self._starts[number])), min(stop, int(self._starts[number + 1]))
+            shift = self._shift(number)
+            rows = self.opened(number).read(low + shift, high + shift, columns)
+            pieces.append(self._typed(rows, number, columns))
+        return self._joined(pieces, columns)
+
+    def fetch(self, rows: RowIds, columns: Sequence[str]) -> pa.Table:
+        """Just these rows, ascending."""
+        pieces = []
+        of_rows = np.searchsorted(self._starts, rows, side="right") - 1
+        numbers, begins = np.unique(of_rows, return_index=True)
+        for number, part in zip(numbers.tolist(), np.split(rows, begins[1:]), strict=True):
+            if len(part):
+                found = self.opened(number).fetch(part + self._shift(number), columns)
+                pieces.append(self._typed(found, number, columns))
+        return self._joined(pieces, columns)
+
+    def chunks(self, start: int, stop: int) -> Iterator[Chunk]:
+        """The chunks with rows between these, cut to the rows that are the group's."""
+        for number in self._overlapping(start, stop):
+            shift = self._shift(number)
+            begin, end = int(self._starts[number]), int(self._starts[number + 1])
+            starts = self.opened(number).starts - shift
+            first = int(np.searchsorted(starts, max(start, begin), side="right")) - 1
+            for chunk in range(first, len(starts) - 1):
+                low, high = max(int(starts[chunk]), begin), min(int(starts[chunk + 1]), end)
+                if low >= min(stop, end):
+                    break
+                if low < high:
+                    yield Chunk(number, chunk, low, high)
+
+    def opened(self, number: int) -> FileRows:
+        with self._lock:
+            if number in self._opened:
+                self._opened.move_to_end(number)
+                return self._opened[number]
+        # Opened outside of the lock: other threads need not wait for a store that takes its time.
+        rows = self._open(self._group.files[number])
+        with self._lock:
+            self._opened[number] = rows
+            while len(self._opened) > OPEN_FILES:
+                self._opened.popitem(last=False)
+        return rows
+
+    def _open(self, file: ColumnGroupFile) -> FileRows:
+        rows = open_rows(self._group.format, self._files.open(file.path, file.properties))
+        if file.end_index > rows.starts[-1]:
+            raise CorruptTableError(
+                f"{file.path} has {rows.starts[-1]} rows and the manifest names those to {file.end_index}"
+            )
+        for name in self._group.columns:
+            index = rows.schema.get_field_index(name)
+            if index < 0:
+                raise CorruptTableError(f"{file.path} has no column {name!r}, and the manifest says it has")
+            if name in self._schema.names:
+                check_type(rows.schema.field(index).type, self._schema.field(name), file.path)
+        return rows
+
+    def _shift(self, number: int) -> int:
+        """From a row of the dataset to that row of the file."""
+        return self._group.files[number].start_index - int(self._starts[number])
+
+    def _overlapping(self, start: int, stop: int) -> Iterator[int]:
+        if start >= stop:
+            return
+        first = int(np.searchsorted(self._starts, start, side="right")) - 1
+        last = int(np.searchsorted(self._starts, stop, side="left"))
+        for number in range(first, last):
+            if self._starts[number] < self._starts[number + 1]:
+                yield number
+
+    def _typed(self, rows: pa.Table, number: int, columns: Sequence[str]) -> pa.Table:
+        return with_types(rows, self._typed_schema(columns), self._group.files[number].path)
+
+    def _typed_schema(self, columns: Sequence[str]) -> pa.Schema:
+        return pa.schema([self._schema.field(name) for name in columns])
+
+    def _joined(self, pieces: list[pa.Table], columns: Sequence[str]) -> pa.Table:
+        if not pieces:
+            return self._typed_schema(columns).empty_table()
+        return pieces[0] if len(pieces) == 1 else pa.concat_tables(pieces)

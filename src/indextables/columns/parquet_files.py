@@ -1,0 +1,231 @@
+"""Column groups in Parquet files: small row groups, a footer that tells their sizes, reads of no more than asked."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from indextables.columns.filerows import RowIds, WriteOptions
+from indextables.columns.stored_files import FILE_SIZE, FOOTER_SIZE, StoredFile
+from indextables.predicates import Bounds
+from indextables.storage.ranged import RangedFile
+
+ROW_GROUP_METADATA: Final = "row_group_metadata"
+STORAGE_VERSION: Final = "storage_version"
+_TRAILER: Final = 8  # the footer's length and the magic number
+_DENSE: Final = 8
+"""One wanted row in this many: then the row groups are decoded side by side."""
+
+
+class ParquetSink:
+    """Writes one file. The footer says of each row group its size in memory, its rows and its first row."""
+
+    def __init__(self, path: Path, schema: pa.Schema, options: WriteOptions) -> None:
+        self._path = path
+        self._rows = 0
+        self._groups: list[str] = []
+        codec = None if options.compression in ("none", "uncompressed") else options.compression
+        self._writer = pq.ParquetWriter(
+            path,
+            schema,
+            compression=codec or "none",
+            compression_level=options.compression_level if codec in ("zstd", "gzip", "brotli") else None,
+            use_dictionary=options.dictionary,
+            write_page_checksum=True,
+        )
+
+    def write(self, rows: pa.Table) -> None:
+        self._writer.write_table(rows, row_group_size=rows.num_rows)
+        self._groups.append(f"{rows.nbytes}|{rows.num_rows}|{self._rows}")
+        self._rows += rows.num_rows
+
+    def close(self) -> Mapping[str, str]:
+        self._writer.add_key_value_metadata(
+            {ROW_GROUP_METADATA: ";".join(self._groups), STORAGE_VERSION: "1.0.0"}
+        )
+        self._writer.close()
+        footer = pq.read_metadata(self._path).serialized_size + _TRAILER
+        return {FILE_SIZE: str(self._path.stat().st_size), FOOTER_SIZE: str(footer)}
+
+    def abort(self) -> None:
+        with contextlib.suppress(Exception):  # closing writes a footer, to a file that is about to go
+            self._writer.close()
+
+
+@dataclass
+class _Handle:
+    """A Parquet reader and the source it reads, for one thread at a time."""
+
+    file: pq.ParquetFile
+    source: RangedFile | None
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The last row group that was read, of which the caller had only a part."""
+
+    columns: tuple[str, ...]
+    start: int
+    stop: int
+    rows: pa.Table
+
+
+class ParquetRows:
+    def __init__(self, stored: StoredFile) -> None:
+        self._stored = stored
+        self._idle: list[_Handle] = []
+        self._lock = threading.Lock()
+        self._footer: pq.FileMetaData | None = None
+        self._kept: _Kept | None = None
+        path = stored.store.local_path(stored.key)
+        with self._damage():
+            self._mapped = None if path is None else pa.memory_map(str(path)).read_buffer()
+            handle = self._open()
+        self._footer = handle.file.metadata
+        self.schema: pa.Schema = handle.file.schema_arrow
+        self._idle.append(handle)
+        counts = [self._meta.row_group(i).num_rows for i in range(self._meta.num_row_groups)]
+        self.starts: RowIds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
+
+    @property
+    def _meta(self) -> pq.FileMetaData:
+        assert self._footer is not None
+        return self._footer
+
+    def bounds(self, chunk: int, columns: Sequence[str]) -> dict[str, Bounds]:
+        group = self._meta.row_group(chunk)
+        found: dict[str, Bounds] = {}
+        for name in columns:
+            leaf = self._leaves.get(name, ())
+            kind = self.schema.field(name).type
+            # Float statistics leave NaN out, which sorts above all; binary ones are not compared here.
+            if len(leaf) != 1 or pa.types.is_floating(kind) or not _is_compared(kind):
+                continue
+            statistics = group.column(leaf[0]).statistics
+            if statistics is not None and statistics.has_min_max:
+                found[name] = Bounds(low=statistics.min, high=statistics.max)
+        return found
+
+    def memory(self, chunk: int) -> int:
+        return self._stated[chunk] if self._stated else int(self._meta.row_group(chunk).total_byte_size)
+
+    def row_bytes(self, columns: Sequence[str]) -> float:
+        if not self._meta.num_row_groups:
+            return 0.0
+        group = self._meta.row_group(0)
+        leaves = [leaf for name in columns for leaf in self._leaves.get(name, ())]
+        size = sum(group.column(leaf).total_uncompressed_size for leaf in leaves)
+        return float(size / max(1, group.num_rows))
+
+    def read(self, start: int, stop: int, columns: Sequence[str]) -> pa.Table:
+        kept, pieces = self._kept, []
+        if kept is not None and kept.columns == tuple(columns) and kept.start <= start < kept.stop:
+            end = min(stop, kept.stop)
+            pieces.append(kept.rows.slice(start - kept.start, end - start))
+            start = end
+        if start < stop:
+            first, last = self._chunk_of(start), self._chunk_of(stop - 1)
+            rows = self._decode(range(first, last + 1), columns, threads=True)
+            offset = int(self.starts[first])
+            pieces.append(rows.slice(start - offset, stop - start))
+            end = int(self.starts[last + 1])
+            if stop < end:
+                start = int(self.starts[last])
+                self._kept = _Kept(tuple(columns), start, end, rows.slice(start - offset))
+            else:
+                self._kept = None
+        return pieces[0] if len(pieces) == 1 else pa.concat_tables(pieces)
+
+    def fetch(self, rows: RowIds, columns: Sequence[str]) -> pa.Table:
+        chunks = np.unique(np.searchsorted(self.starts, rows, side="right") - 1)
+        sizes = self.starts[chunks + 1] - self.starts[chunks]
+        # Where the rows of these chunks begin in the table that is decoded from them alone.
+        begins = np.concatenate([[0], np.cumsum(sizes)])
+        table = self._decode(chunks.tolist(), columns, threads=len(rows) * _DENSE > begins[-1])
+        within = np.searchsorted(chunks, np.searchsorted(self.starts, rows, side="right") - 1)
+        return table.take(pa.array(begins[within] + rows - self.starts[chunks[within]]))
+
+    def _decode(self, chunks: Sequence[int], columns: Sequence[str], *, threads: bool) -> pa.Table:
+        with self._damage(), self._handle() as handle:
+            if handle.source is not None:
+                leaves = [leaf for name in columns for leaf in self._leaves[name]]
+                handle.source.load(self._span(chunk, leaf) for chunk in chunks for leaf in leaves)
+            found = handle.file.read_row_groups(list(chunks), columns=list(columns), use_threads=threads)
+            if handle.source is not None:
+                handle.source.release()
+            return found.select(list(columns))
+
+    def _chunk_of(self, row: int) -> int:
+        return int(np.searchsorted(self.starts, row, side="right")) - 1
+
+    def _span(self, chunk: int, leaf: int) -> tuple[int, int]:
+        column = self._meta.row_group(chunk).column(leaf)
+        start = column.data_page_offset
+        if column.has_dictionary_page:
+            start = min(start, column.dictionary_page_offset)
+        return start, column.total_compressed_size
+
+    @cached_property
+    def _leaves(self) -> dict[str, tuple[int, ...]]:
+        """The Parquet columns of each column: several for a struct, none of its own name for a list."""
+        names = set(self.schema.names)
+        leaves: dict[str, list[int]] = {}
+        for leaf in range(self._meta.num_columns):
+            path = self._meta.schema.column(leaf).path
+            name = path if path in names else path.partition(".")[0]
+            leaves.setdefault(name, []).append(leaf)
+        return {name: tuple(found) for name, found in leaves.items()}
+
+    @cached_property
+    def _stated(self) -> list[int]:
+        """The sizes in memory that the writer has left in the footer, if it has and they are of these groups."""
+        text = (self._meta.metadata or {}).get(ROW_GROUP_METADATA.encode(), b"").decode("utf-8", "replace")
+        sizes = [entry.partition("|")[0] for entry in text.split(";")]
+        is_whole = len(sizes) == self._meta.num_row_groups and all(size.isdecimal() for size in sizes)
+        return [int(size) for size in sizes] if is_whole else []
+
+    def _open(self) -> _Handle:
+        options: dict[str, Any] = {"metadata": self._footer, "page_checksum_verification": True}
+        if self._mapped is not None:
+            return _Handle(pq.ParquetFile(pa.BufferReader(self._mapped), **options), None)
+        source = RangedFile(self._stored.range, self._stored.size)
+        # What is read has been loaded, so that Parquet has nothing to buffer ahead.
+        file = pq.ParquetFile(pa.PythonFile(source, mode="r"), pre_buffer=False, **options)
+        return _Handle(file, source)
+
+    @contextlib.contextmanager
+    def _handle(self) -> Iterator[_Handle]:
+        with self._lock:
+            handle = self._idle.pop() if self._idle else None
+        handle = handle or self._open()
+        yield handle
+        with self._lock:
+            self._idle.append(handle)
+
+    @contextlib.contextmanager
+    def _damage(self) -> Iterator[None]:
+        """Whatever Parquet makes of damaged bytes, the caller learns which file they are in."""
+        try:
+            yield
+        except (pa.ArrowException, OSError, ValueError) as reason:
+            raise self._stored.damaged(reason) from reason
+
+
+def _is_compared(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_date32(kind)
+        or (pa.types.is_timestamp(kind) and kind.tz is not None and kind.unit in ("ms", "us"))
+    )

@@ -1,0 +1,254 @@
+"""Reading the rows of a dataset: all of them, those that satisfy a condition, or those at given positions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from indextables.columns.chunk_reader import ChunkReader
+from indextables.columns.conditions import condition, matches
+from indextables.columns.deltas import Deletes, load_deletes
+from indextables.columns.filerows import RowIds
+from indextables.columns.fitting import empty_rows, known_columns
+from indextables.columns.layout import resolved
+from indextables.columns.manifest import ColumnGroup, Manifest
+from indextables.columns.pruning import surviving
+from indextables.columns.sidebyside import SideBySide
+from indextables.columns.stored_files import Files
+from indextables.config import Settings
+from indextables.errors import InputError
+from indextables.predicates import TRUE, Predicate, columns_of
+from indextables.storage import table_uri
+
+BATCH_ROWS: Final = 65536
+_SPARSE: Final = 8
+"""Where fewer than one row in this many is left, only the row groups that have one are read further."""
+
+
+class Reader:
+    """The rows of one version of a dataset, seen through `schema`.
+
+    A column of the schema that is in no group is null in every row. `columns` are those that are read by default.
+    `base` is where relative paths begin; those of a transaction's manifest, and of a `Writer`, are whole already.
+    With `apply_deltas` the delta logs of the manifest delete rows; `primary_key` names the key of those by key.
+
+    >>> from indextables.columns import Writer
+    >>> rows = pa.table({"id": [1, 2, 3], "text": ["a", "b", "c"]})
+    >>> with Writer("memory:doc-columns-reader", rows.schema) as writer:
+    ...     writer.write(rows)
+    ...     groups = writer.close()
+    >>> reader = Reader(groups, rows.schema)
+    >>> reader.scan("id >= 2", columns=["text"]).read_all().to_pylist()
+    [{'text': 'b'}, {'text': 'c'}]
+    >>> reader.take([2, 0, 2], columns=["id"]).column("id").to_pylist()
+    [3, 1, 3]
+    """
+
+    def __init__(
+        self,
+        source: Manifest | Iterable[ColumnGroup],
+        schema: pa.Schema,
+        *,
+        base: str | os.PathLike[str] | None = None,
+        columns: Sequence[str] | None = None,
+        apply_deltas: bool = False,
+        primary_key: str | Sequence[str] | None = None,
+        settings: Settings | Mapping[str, str] | None = None,
+    ) -> None:
+        manifest = source if isinstance(source, Manifest) else Manifest(tuple(source))
+        self._base = None if base is None else table_uri(base)
+        self._manifest = manifest if self._base is None else resolved(manifest, self._base)
+        self._schema = schema
+        self._columns = known_columns(schema.names if columns is None else columns, schema)
+        self._apply_deltas = apply_deltas
+        self._primary_key = [primary_key] if isinstance(primary_key, str) else primary_key
+        self._files = Files(settings)
+        self._rows = SideBySide(self._manifest.column_groups, schema, self._files)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the columns that are read by default."""
+        return self._rows.schema(self._columns)
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are, those that delta logs delete left out if they are applied."""
+        return self._rows.num_rows - (len(self._deleted) if self._apply_deltas else 0)
+
+    def scan(
+        self,
+        predicate: Predicate | str | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        rows: tuple[int, int] | None = None,
+    ) -> pa.RecordBatchReader:
+        """The rows for which the predicate is TRUE, in order, as a stream. SQL text will do for a predicate.
+
+        Row groups that cannot match are not read, nor are the other columns of those in which nothing does.
+        `rows` limits the scan to the positions from the first (included) to the second (excluded) of all rows stored.
+        """
+        wanted = self._wanted(columns)
+        tables = self._tables(condition(predicate, self._schema), wanted, self._span(rows))
+        batches = (batch for table in tables for batch in _batches(table))
+        return pa.RecordBatchReader.from_batches(self._rows.schema(wanted), batches)
+
+    def to_table(
+        self, predicate: Predicate | str | None = None, columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """The rows of a scan, all at once. Without columns there are rows still."""
+        wanted = self._wanted(columns)
+        tables = list(self._tables(condition(predicate, self._schema), wanted, self._span(None)))
+        if not wanted:
+            return empty_rows(sum(table.num_rows for table in tables))
+        return pa.concat_tables(tables) if tables else self._rows.schema(wanted).empty_table()
+
+    def count(self, predicate: Predicate | str | None = None, *, rows: tuple[int, int] | None = None) -> int:
+        """How many rows a scan would give."""
+        tree = condition(predicate, self._schema)
+        start, stop = self._span(rows)
+        if tree == TRUE and not self._apply_deltas:
+            return stop - start
+        return sum(table.num_rows for table in self._tables(tree, (), (start, stop)))
+
+    def take(
+        self,
+        indices: Sequence[int] | npt.NDArray[np.int64] | pa.Array,
+        columns: Sequence[str] | None = None,
+        *,
+        parallelism: int = 1,
+    ) -> pa.Table:
+        """The rows at these positions of a scan without predicate, in the order given; one may come twice."""
+        if parallelism < 1:
+            raise InputError(f"parallelism is {parallelism}; it takes 1 or more")
+        wanted, asked = self._wanted(columns), _positions(indices)
+        if len(asked) and not (asked.min() >= 0 and asked.max() < self.num_rows):
+            wrong = asked.max() if asked.max() >= self.num_rows else asked.min()
+            raise InputError(f"there is no row {wrong}; rows are 0 to {self.num_rows - 1}")
+        stored = self._stored_positions(asked) if self._apply_deltas else asked
+        distinct, places = np.unique(stored, return_inverse=True)
+        found = self._rows.fetch(distinct, wanted, parallelism)
+        is_ascending = len(distinct) == len(places) and bool((np.diff(places) > 0).all())
+        return found if is_ascending or not wanted else found.take(pa.array(places))
+
+    def get_chunk_reader(self, group: int, columns: Sequence[str] | None = None) -> ChunkReader:
+        """One column group by the pieces that its files are made of. Delta logs are not applied."""
+        groups = self._manifest.column_groups
+        if not 0 <= group < len(groups):
+            raise InputError(f"there is no column group {group}; there are {len(groups)}, from 0")
+        present = [name for name in groups[group].columns if name in self._schema.names]
+        wanted = known_columns(present if columns is None else columns, self._schema)
+        absent = [name for name in wanted if name not in present]
+        if absent:
+            raise InputError(f"column {absent[0]!r} is not in column group {group}")
+        return ChunkReader(self._rows.groups[group], wanted)
+
+    @cached_property
+    def _deletes(self) -> Deletes:
+        return load_deletes(
+            self._manifest.delta_logs if self._apply_deltas else (),
+            self._manifest.column_groups,
+            self._schema,
+            self._files,
+            base=self._base,
+            primary_key=self._primary_key,
+        )
+
+    @cached_property
+    def _deleted(self) -> RowIds:
+        """The positions of all deleted rows."""
+        if not self._deletes.keys:
+            return self._deletes.positions
+        names = self._deletes.columns
+        found: list[RowIds] = []
+        for start, stop in self._rows.windows([(0, self._rows.num_rows)], names):
+            stays = self._deletes.keep(start, _batch(self._rows.read(start, stop, names)))
+            found.append(np.flatnonzero(~stays) + start)
+        return np.concatenate(found) if found else self._deletes.positions
+
+    def _stored_positions(self, live: RowIds) -> RowIds:
+        """Where the n-th row that is not deleted is stored: after as many deleted ones as come before it."""
+        before = self._deleted - np.arange(len(self._deleted))
+        return live + np.searchsorted(before, live, side="right")
+
+    def _tables(self, tree: Predicate, wanted: Sequence[str], span: tuple[int, int]) -> Iterator[pa.Table]:
+        deletes = self._deletes
+        tested = list(dict.fromkeys([*sorted(columns_of(tree)), *deletes.columns]))
+        filters = tree != TRUE or bool(deletes.keys) or bool(len(deletes.positions))
+        spans = surviving(self._rows.groups, tree, self._schema, span)
+        every = list(dict.fromkeys([*wanted, *tested]))
+        for start, stop in self._rows.windows(spans, every):
+            if not filters:
+                yield self._rows.read(start, stop, wanted)
+                continue
+            known = _batch(self._rows.read(start, stop, tested))
+            keep = deletes.keep(start, known)
+            if tree != TRUE:
+                keep &= matches(tree, known).to_numpy(zero_copy_only=False)
+            if keep.any():
+                yield self._kept(start, stop, keep, known, wanted)
+
+    def _kept(
+        self,
+        start: int,
+        stop: int,
+        keep: npt.NDArray[np.bool_],
+        known: pa.RecordBatch,
+        wanted: Sequence[str],
+    ) -> pa.Table:
+        """The rows of a window that stay: columns known from the test, and the others, read now."""
+        count = int(keep.sum())
+        rest = [name for name in wanted if name not in known.schema.names]
+        if not wanted:
+            return self._rows.fetch(np.flatnonzero(keep), ())
+        mask = pa.array(keep)
+        found = pa.Table.from_batches([known.filter(mask)])
+        if rest and count * _SPARSE < len(keep):
+            others = self._rows.fetch(np.flatnonzero(keep) + start, rest)
+        else:
+            others = self._rows.read(start, stop, rest).filter(mask) if rest else None
+        columns = [
+            found.column(name) if others is None or name in known.schema.names else others.column(name)
+            for name in wanted
+        ]
+        return pa.table(columns, schema=self._rows.schema(wanted))
+
+    def _wanted(self, columns: Sequence[str] | None) -> tuple[str, ...]:
+        return self._columns if columns is None else known_columns(columns, self._schema)
+
+    def _span(self, rows: tuple[int, int] | None) -> tuple[int, int]:
+        start, stop = (0, self._rows.num_rows) if rows is None else rows
+        if not 0 <= start <= stop <= self._rows.num_rows:
+            raise InputError(f"there are no rows from {start} to {stop}; there are {self._rows.num_rows}")
+        return start, stop
+
+
+def _batch(table: pa.Table) -> pa.RecordBatch:
+    """A window of the columns that rows are tested by, as one batch."""
+    return table.combine_chunks().to_batches()[0] if table.num_rows else _no_rows(table)
+
+
+def _no_rows(table: pa.Table) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array([], field.type) for field in table.schema], schema=table.schema
+    )
+
+
+def _batches(table: pa.Table) -> list[pa.RecordBatch]:
+    found: list[pa.RecordBatch] = table.combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
+    return found
+
+
+def _positions(indices: Sequence[int] | npt.NDArray[np.int64] | pa.Array) -> RowIds:
+    try:
+        values = np.asarray(indices)
+        if values.size and not np.issubdtype(values.dtype, np.integer):
+            raise ValueError
+        return values.astype(np.int64).reshape(-1)
+    except (ValueError, TypeError, OverflowError):
+        raise InputError("rows are taken by whole numbers, the first row being 0") from None

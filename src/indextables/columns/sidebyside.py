@@ -1,0 +1,86 @@
+"""Column groups side by side: the columns that were asked for, each from the group that has it, or as nulls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from indextables.columns.filerows import RowIds
+from indextables.columns.fitting import empty_rows
+from indextables.columns.group_rows import GroupRows
+from indextables.columns.manifest import ColumnGroup
+from indextables.columns.stored_files import Files
+from indextables.errors import CorruptTableError
+
+WINDOW_ROWS: Final = 1 << 20
+WINDOW_BYTES: Final = 64 << 20
+"""Rows are read in windows of about this size, so that memory does not grow with the dataset."""
+
+
+class SideBySide:
+    def __init__(self, groups: Sequence[ColumnGroup], schema: pa.Schema, files: Files) -> None:
+        self._schema = schema
+        self.groups = tuple(GroupRows(group, schema, files) for group in groups)
+        self._group_of: dict[str, GroupRows] = {}
+        for group in self.groups:
+            for name in group.columns:
+                if name in self._group_of:
+                    raise CorruptTableError(f"the manifest has column {name!r} in two column groups")
+                self._group_of[name] = group
+        counts = {group.num_rows for group in self.groups}
+        if len(counts) > 1:
+            told = "; ".join(f"{', '.join(group.columns)}: {group.num_rows}" for group in groups)
+            raise CorruptTableError(f"the column groups differ in rows ({told})")
+        self.num_rows = counts.pop() if counts else 0
+
+    def schema(self, columns: Sequence[str]) -> pa.Schema:
+        """A column that no group has is nullable, whatever the schema says of it."""
+        fields = [self._schema.field(name) for name in columns]
+        return pa.schema([f if f.name in self._group_of else f.with_nullable(True) for f in fields])
+
+    def read(self, start: int, stop: int, columns: Sequence[str]) -> pa.Table:
+        """Rows that follow one another."""
+        found = [group.read(start, stop, names) for group, names in self._sources(columns)]
+        return self._assembled(found, columns, stop - start)
+
+    def fetch(self, rows: RowIds, columns: Sequence[str], parallelism: int = 1) -> pa.Table:
+        """Just these rows, ascending."""
+        sources = list(self._sources(columns))
+        if parallelism == 1 or len(rows) < 2:
+            return self._assembled([group.fetch(rows, names) for group, names in sources], columns, len(rows))
+        parts = [part for part in np.array_split(rows, parallelism) if len(part)]
+        with ThreadPoolExecutor(parallelism) as pool:
+            pending = [[pool.submit(group.fetch, part, names) for part in parts] for group, names in sources]
+            found = [pa.concat_tables([future.result() for future in futures]) for futures in pending]
+        return self._assembled(found, columns, len(rows))
+
+    def windows(self, spans: Iterable[tuple[int, int]], columns: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """The spans in pieces that fit in memory comfortably when these columns of them are read."""
+        row_bytes = sum(group.row_bytes(names) for group, names in self._sources(columns))
+        step = max(1, min(WINDOW_ROWS, int(WINDOW_BYTES / max(1.0, row_bytes))))
+        for start, stop in spans:
+            for low in range(start, stop, step):
+                yield low, min(stop, low + step)
+
+    def _sources(self, columns: Sequence[str]) -> Iterator[tuple[GroupRows, list[str]]]:
+        for group in self.groups:
+            names = [name for name in columns if self._group_of.get(name) is group]
+            if names:
+                yield group, names
+
+    def _assembled(self, found: Iterable[pa.Table], columns: Sequence[str], rows: int) -> pa.Table:
+        if not columns:
+            return empty_rows(rows)
+        by_name = {name: table.column(name) for table in found for name in table.schema.names}
+        schema = self.schema(columns)
+        arrays = [
+            by_name[field.name]
+            if field.name in by_name
+            else pa.chunked_array([pa.nulls(rows, field.type)], field.type)
+            for field in schema
+        ]
+        return pa.table(arrays, schema=schema)

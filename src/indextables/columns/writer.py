@@ -1,0 +1,156 @@
+"""Writing rows as column groups: files in the dataset's directory, and the entries that a manifest will have of them.
+
+Nothing is part of the dataset until a transaction commits the groups that `close` returns.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+
+from indextables.columns.filerows import WriteOptions
+from indextables.columns.fitting import fitted
+from indextables.columns.formats import FORMATS, unknown_format
+from indextables.columns.group_writer import GroupWriter, Target
+from indextables.columns.manifest import ColumnGroup
+from indextables.columns.policies import SINGLE, Policy, SizeBased, plan_groups
+from indextables.columns.stored_files import as_settings
+from indextables.config import Settings, keys
+from indextables.errors import InputError, SchemaError
+from indextables.storage import open_store, table_uri
+
+
+class Writer:
+    """Stores rows below `path` and says at the end which files hold them.
+
+    >>> rows = pa.table({"id": [1, 2], "text": ["a", "b"]})
+    >>> with Writer("memory:doc-columns-writer", rows.schema) as writer:
+    ...     writer.write(rows)
+    ...     groups = writer.close()
+    >>> groups[0].columns, groups[0].num_rows
+    (('id', 'text'), 2)
+
+    Memory holds about a row group for each column group, however many rows come. When a call fails, what was stored
+    is deleted and the writer is of no more use; left as a context manager by an error, it does the same.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        schema: pa.Schema,
+        *,
+        policy: Policy = SINGLE,
+        format: str = "parquet",  # noqa: A002 - the manifest's word
+        compression: str = "zstd",
+        compression_level: int | None = 3,
+        dictionary: bool = True,
+        row_group_bytes: int = 1 << 20,
+        rolling_bytes: int = 2 << 30,
+        settings: Settings | Mapping[str, str] | None = None,
+    ) -> None:
+        if not schema.names or len(set(schema.names)) != len(schema.names):
+            raise SchemaError("the columns of a dataset have different names, and there is one at least")
+        if format not in FORMATS:
+            raise unknown_format(format)
+        self._base = table_uri(path)
+        self._schema = schema
+        self._policy = policy
+        self._format = format
+        self._options = _checked(
+            WriteOptions(compression, compression_level, dictionary, row_group_bytes, rolling_bytes)
+        )
+        chosen = as_settings(settings)
+        self._store = open_store(self._base, chosen)
+        self._directory = tempfile.TemporaryDirectory(
+            prefix="indextables-columns-", dir=chosen.get(keys.TEMP_DIRECTORY) or None
+        )
+        self._groups: list[GroupWriter] | None = None
+        self._finished: tuple[ColumnGroup, ...] | None = None
+        self._failed = False
+        if not isinstance(policy, SizeBased):
+            self._plan(None)  # so that a mistake shows before the first row does
+
+    def write(self, rows: pa.RecordBatch | pa.Table) -> None:
+        """Take in rows. Columns may come in any order, in any type that fits the schema's without loss."""
+        self._check_open()
+        try:
+            for batch in fitted(rows, self._schema, "the rows").to_batches():
+                if batch.num_rows:
+                    for group in self._plan(batch):
+                        group.add(batch.select(list(group.plan.columns)))
+        except BaseException:
+            self.abort()
+            raise
+
+    def flush(self) -> None:
+        """Make row groups of what waits in memory. They are in the store when their file is full, or at the end."""
+        self._check_open()
+        try:
+            for group in self._groups or []:
+                group.flush()
+        except BaseException:
+            self.abort()
+            raise
+
+    def close(self) -> tuple[ColumnGroup, ...]:
+        """Store what is left; the groups for `Transaction.append_files`. Their paths are below `path`.
+
+        Groups of no rows have no files.
+        """
+        if self._finished is None:
+            self._check_open()
+            try:
+                self._finished = tuple(group.finish() for group in self._plan(None))
+            except BaseException:
+                self.abort()
+                raise
+            self._directory.cleanup()
+        return self._finished
+
+    def abort(self) -> None:
+        """Delete what was stored. Not for a writer whose groups have been committed."""
+        self._failed, self._finished = True, None
+        for group in self._groups or []:
+            group.abort()
+        self._directory.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._finished is None and not self._failed:
+            if kind is None:
+                self.close()
+            else:
+                self.abort()
+
+    def _plan(self, first_rows: pa.RecordBatch | None) -> list[GroupWriter]:
+        if self._groups is None:
+            plans = plan_groups(self._policy, self._schema, self._format, first_rows)
+            target = Target(self._base, self._store, Path(self._directory.name), self._schema, self._options)
+            self._groups = [GroupWriter(number, plan, target) for number, plan in enumerate(plans)]
+        return self._groups
+
+    def _check_open(self) -> None:
+        if self._failed:
+            raise InputError("this writer has failed or was aborted; write the rows with a new one")
+        if self._finished is not None:
+            raise InputError("this writer is closed; write further rows with a new one")
+
+
+def _checked(options: WriteOptions) -> WriteOptions:
+    if options.row_group_bytes < 1 or options.rolling_bytes < 1:
+        raise InputError("row_group_bytes and rolling_bytes are numbers of bytes, from 1 on")
+    if not pa.Codec.is_available(options.compression) and options.compression not in ("none", "uncompressed"):
+        raise InputError(
+            f"compression is {options.compression!r}; it takes zstd, snappy, gzip, brotli, lz4 or none"
+        )
+    return options
