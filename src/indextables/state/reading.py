@@ -172,7 +172,12 @@ class TableState:
         name = f"{self._store.uri}/{key}"
         try:
             if chosen is not None and chosen.prunes_manifests and info.place is not None:
-                return self._load_blocks(info, key, name, chosen)
+                try:
+                    return self._load_blocks(info, key, name, chosen)
+                except ObjectNotFoundError:
+                    raise
+                except StorageError:
+                    pass  # too short, perhaps: a look at the whole file says what is wrong with it
             return self._load_all(info, key, name)
         except ObjectNotFoundError as reason:
             raise CorruptTableError(
@@ -193,12 +198,7 @@ class TableState:
     def _load_blocks(self, info: ManifestInfo, key: str, name: str, chosen: Filter) -> pa.Table:
         """Only the blocks that can match, each verified; everything, when that is most of it."""
         assert info.place is not None
-        try:
-            head = self._store.get_range(key, 0, info.place.header_size)
-        except ObjectNotFoundError:
-            raise
-        except StorageError:
-            return self._load_all(info, key, name)  # which says what is wrong with it
+        head = self._store.get_range(key, 0, info.place.header_size)
         if zlib.crc32(head) != info.place.header_crc:
             raise CorruptTableError(f"{name}: the header does not have its checksum; the file is damaged")
         header = read_header(head, name)
