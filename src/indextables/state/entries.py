@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from indextables.errors import CorruptTableError
 from indextables.state import fallback
 from indextables.state.container import Block, encode_long, parse_schema
+from indextables.state.texts import check_texts
 
 try:
     import pyruhvro
@@ -140,45 +141,44 @@ def decode_entries(schema: str, blocks: Iterable[Block], name: str) -> pa.Table:
     >>> table.select(["path", "size", "numRecords"]).to_pylist()
     [{'path': 'a', 'size': 9, 'numRecords': None}]
     """
-    chunks: list[pa.Table] = []
-    for group in _grouped(blocks):
-        table = _decode_group(schema, group, name)
-        try:
-            table.validate(full=True)  # the decoder takes any bytes for text
-        except pa.ArrowInvalid as reason:
-            raise CorruptTableError(f"{name}: an entry holds text that is not UTF-8 ({reason})") from None
-        chunks.append(table)
+    try:
+        plan = _plan(schema)
+        decode = _by_fallback if plan.list_schema is None else _by_pyruhvro
+        chunks = [_resolved(table, plan.sources) for table in decode(schema, plan, blocks)]
+    except ValueError as reason:  # Arrow's and the decoders' own are of this kind
+        raise CorruptTableError(f"{name}: not a manifest that can be read: {reason}") from reason
+    for table in chunks:
+        check_texts(table, name)
     return pa.concat_tables(chunks) if chunks else ENTRY_SCHEMA.empty_table()
 
 
-def _grouped(blocks: Iterable[Block]) -> Iterator[list[Block]]:
-    group: list[Block] = []
+def _by_pyruhvro(_: str, plan: _Plan, blocks: Iterable[Block]) -> Iterator[pa.Table]:
+    messages: list[bytes] = []
+    counts: list[int] = []
     size = 0
     for block in blocks:
-        group.append(block)
-        size += len(block.data)
+        if block.count:
+            # Framed while it is fresh from the decompressor: going over all of them later costs as much again.
+            messages.append(b"".join((encode_long(block.count), block.data, b"\0")))
+            counts.append(block.count)
+            size += len(block.data)
         if size > _DECODE_BYTES:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
+            yield _decoded(messages, counts, plan)
+            messages, counts, size = [], [], 0
+    if messages:
+        yield _decoded(messages, counts, plan)
 
 
-def _decode_group(schema: str, blocks: list[Block], name: str) -> pa.Table:
-    try:
-        plan = _plan(schema)
-        if plan.list_schema is None:
-            kinds = {s: f.type for f, s in zip(FIELDS, plan.sources, strict=True) if s is not None}
-            return _resolved(fallback.decode(schema, blocks, kinds), plan.sources)
-        messages = [encode_long(block.count) + block.data + b"\0" for block in blocks if block.count]
-        if not messages:
-            return ENTRY_SCHEMA.empty_table()
-        lists = pyruhvro.deserialize_array(messages, plan.list_schema).column(0)
-        if lists.value_lengths().to_pylist() != [block.count for block in blocks if block.count]:
-            raise ValueError("a block does not hold as many entries as it claims")
-        return _resolved(pa.Table.from_struct_array(lists.flatten()), plan.sources)
-    except ValueError as reason:  # Arrow's and the decoders' own are of this kind
-        raise CorruptTableError(f"{name}: not a manifest that can be read: {reason}") from reason
+def _decoded(messages: list[bytes], counts: list[int], plan: _Plan) -> pa.Table:
+    lists = pyruhvro.deserialize_array(messages, plan.list_schema).column(0)
+    if lists.value_lengths().to_pylist() != counts:
+        raise ValueError("a block does not hold as many entries as it claims")
+    return pa.Table.from_struct_array(lists.flatten())
+
+
+def _by_fallback(schema: str, plan: _Plan, blocks: Iterable[Block]) -> Iterator[pa.Table]:
+    kinds = {s: f.type for f, s in zip(FIELDS, plan.sources, strict=True) if s is not None}
+    yield fallback.decode(schema, list(blocks), kinds)
 
 
 class _Plan(NamedTuple):

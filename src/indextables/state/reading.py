@@ -38,7 +38,6 @@ KeyOf = Callable[[str], str]
 
 _FULL_READ_SHARE: Final = 0.5
 _GAP: Final = 64 << 10
-_ODD_PATHS: Final = (b":/", b"//", b"./")
 
 
 def read_state(store: Store, version: int) -> StateManifest:
@@ -252,8 +251,9 @@ def _has_odd_paths(paths: pa.StringArray) -> bool:
     text = np.frombuffer(data, np.uint8)
     if bool((text[starts] == ord("/")).any()):
         return True
-    whole = text[starts[0] : ends[-1]].tobytes()
-    return any(mark in whole for mark in _ODD_PATHS)
+    text = text[starts[0] : ends[-1]]
+    before_slash = text[np.flatnonzero(text[1:] == ord("/"))]
+    return bool(((before_slash - np.uint8(ord(".")) <= 1) | (before_slash == ord(":"))).any())  # one of ./:
 
 
 def _joined(tables: list[pa.Table]) -> pa.Table:

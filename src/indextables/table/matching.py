@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from indextables.log import Snapshot
-from indextables.predicates import Bounds, Predicate, Value, bind, columns_of, may_match
+from indextables.predicates import TRUE, Bounds, Predicate, Value, bind, columns_of, may_match
 from indextables.schema import Field, TableSchema, decode_value, own_refs
 from indextables.state import map_column
 from indextables.stats import bounds_of
@@ -20,10 +20,15 @@ PartitionValues = dict[str, Value | None]
 
 @dataclass(frozen=True)
 class MatchingFiles:
-    """Entries of files, and the typed partition values of each. Files of one partition share theirs."""
+    """Entries of files, and the columns that tell their partitions."""
 
     entries: pa.Table
-    partition_values: Sequence[PartitionValues]
+    partition_columns: Sequence[Field]
+
+    def partition_values(self) -> list[PartitionValues]:
+        """Those of each file, typed. Files of one partition share theirs."""
+        partitions = _Partitions(self.partition_columns, TRUE)
+        return [partitions.get(texts).values for texts in _texts(self.entries, self.partition_columns)]
 
     def column(self, name: str) -> list[Any]:
         found: list[Any] = self.entries.column(name).to_pylist()
@@ -34,6 +39,8 @@ def matching_files(snapshot: Snapshot, predicate: Predicate) -> MatchingFiles:
     """The live files that can hold a row for which the predicate is TRUE."""
     entries = snapshot.matching(predicate)
     columns = [snapshot.schema.field(name) for name in snapshot.partition_columns]
+    if predicate == TRUE:
+        return MatchingFiles(entries, columns)
     partitions = _Partitions(columns, predicate)
     found = [partitions.get(texts) for texts in _texts(entries, columns)]
     statistics = _Statistics(snapshot.schema, entries, own_refs(snapshot.metadata.configuration))
@@ -44,7 +51,7 @@ def matching_files(snapshot: Snapshot, predicate: Predicate) -> MatchingFiles:
     ]
     if len(keep) < entries.num_rows:
         entries = entries.take(pa.array(keep, pa.int64()))
-    return MatchingFiles(entries, [found[row].values for row in keep])
+    return MatchingFiles(entries, columns)
 
 
 @dataclass(frozen=True)

@@ -100,8 +100,8 @@ def plan_scan(
     """Shares the splits that can match out to tasks of even size."""
     check_predicate(snapshot, request.predicate, settings)
     found = matching_files(snapshot, request.predicate)
-    columns = (found.column(KEY), found.column("size"), found.column("numRecords"), found.partition_values)
-    refs = _enough(list(map(SplitRef, *columns)), request)
+    known = (found.column(KEY), found.column("size"), found.column("numRecords"), found.partition_values())
+    refs = _enough(list(map(SplitRef, *known)), request)
     total = sum(ref.size for ref in refs)
     is_light = request.count_only or text_queries(request.predicate)
     slots = max(parallelism, math.ceil(total / (SEARCH_TASK_BYTES if is_light else SCAN_TASK_BYTES)))
