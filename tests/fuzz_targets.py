@@ -1,5 +1,5 @@
-"""What a fuzzer feeds: the readers of version files, checkpoints, states and clean-up records, by raw bytes and by
-what is inside their containers, so that checksums and compression do not keep it out.
+"""What a fuzzer feeds: the readers of version files, checkpoints, states, clean-up records and the manifests of column
+groups, by raw bytes and by what is inside their containers, so that checksums and compression do not keep it out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,12 @@ from collections.abc import Callable, Sequence
 
 import orjson
 
+from columns_values import FULL
 from faults import MemoryStore
+from indextables.columns import Manifest, codec
+from indextables.columns.layout import relative, resolved
+from indextables.columns.ocf import write_container as write_columns_container
+from indextables.columns.schemas import schema_text
 from indextables.errors import IndexTablesError
 from indextables.log import (
     AddFile,
@@ -127,6 +132,21 @@ def pointer(data: bytes) -> None:
     decode_pointer(data)
 
 
+def columns_manifest(data: bytes) -> None:
+    found = codec.decode(data)
+    _ = codec.format_of(data), repr(found), found._repr_html_()
+    relative(resolved(found, "s3://b/ds"), "s3://b/ds")
+    assert codec.decode(codec.encode(found)).columns == found.columns
+
+
+def columns_body(data: bytes) -> None:
+    columns_manifest(write_columns_container(schema_text(6), data, None))
+
+
+def columns_schema(data: bytes) -> None:
+    codec.decode(write_columns_container(data.decode(errors="replace"), _COLUMNS_BODY, None))
+
+
 Target = Callable[[bytes], None]
 _TEXT = encode_version(_ACTIONS, compress=False)
 _CHECKPOINT_PARTS = orjson.dumps({"version": 0, "checkpointId": "abc", "parts": [PART]})
@@ -136,6 +156,8 @@ _CHECKPOINT_LISTS = orjson.dumps(
 _RAW_STATE = encode_state(_STATE)
 _RECORD = next(read_blocks(_RAW_STATE, read_header(_RAW_STATE, ""), "")).data
 _MANIFEST = write_container(AVRO_SCHEMA, encode_entries(_ENTRIES), codec="zstandard")
+_COLUMNS_BODY = codec.encode(FULL, sync=b"x" * 16).split(b"x" * 16)[1][3:]
+_COLUMNS_OLD = Manifest(FULL.column_groups[1:], FULL.delta_logs)
 
 SEEDS: dict[Target, list[bytes]] = {
     version_file: [gzip.compress(_TEXT, 6, mtime=0), b"\x01\x01" + gzip.compress(_TEXT, mtime=0), _TEXT],
@@ -150,6 +172,15 @@ SEEDS: dict[Target, list[bytes]] = {
     manifest_schema: [AVRO_SCHEMA.encode()],
     cleanup_record: [encode_link(Link(3, 4, ("a", None)))],
     pointer: [encode_pointer(LastCheckpoint(3, size=1))],
+    columns_manifest: [
+        codec.encode(FULL),
+        codec.encode(_COLUMNS_OLD, 1),
+        codec.encode(_COLUMNS_OLD, 2),
+        codec.encode_stream(_COLUMNS_OLD, 3),
+        codec.encode(_COLUMNS_OLD, 3),
+    ],
+    columns_body: [_COLUMNS_BODY],
+    columns_schema: [schema_text(6).encode()],
 }
 TARGETS = list(SEEDS)
 

@@ -67,7 +67,10 @@ def read_block(raw: bytes, codec: str, at: int) -> tuple[int, bytes]:
                 f"the manifest has no sync marker at byte {end} of {len(raw)}: truncated or damaged"
             )
         if count:
-            return count, inflate(data, codec, "the manifest", _MOST_INFLATED + _TIMES_INFLATED * len(data))
+            plain = inflate(data, codec, "the manifest", _MOST_INFLATED + _TIMES_INFLATED * len(data))
+            if count > len(plain):
+                raise CorruptTableError(f"the manifest claims {count} records in {len(plain)} bytes")
+            return count, plain
         at = end + SYNC_SIZE
     if len(sync) < SYNC_SIZE:
         raise truncated(raw, at - SYNC_SIZE)
