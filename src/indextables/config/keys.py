@@ -33,8 +33,15 @@ HEAP_SIZE: Final = Setting(
 ROW_GROUP_ROWS: Final = Setting(
     "spark.indextables.write.rowGroupRows",
     positive,
-    2048,
-    "Rows in one Parquet row group of a split: the smallest piece a search fetches.",
+    65536,
+    "Rows in one Parquet row group of a split. A search fetches single pages of it, a filter skips whole ones.",
+)
+COLUMN_GROUPS: Final = Setting(
+    "spark.indextables.columns.groups",
+    text,
+    "",
+    "Columns that a split stores in files of their own, such as wide texts, as in `body; image, thumbnail`: groups are "
+    "separated by semicolons, the columns of a group by commas. All other columns stay together.",
 )
 TEMP_DIRECTORY: Final = Setting(
     "spark.indextables.indexWriter.tempDirectoryPath",
@@ -202,6 +209,54 @@ LOG_RETENTION_MS: Final = Setting(
     whole,
     30 * 24 * 3_600_000,
     "The older way to say the same, in milliseconds (30 days).",
+)
+STATE_RETENTION_VERSIONS: Final = Setting(
+    "spark.indextables.state.retention.versions",
+    positive,
+    2,
+    "How many of the newest states are kept whatever their age, the current one among them.",
+)
+STATE_RETENTION_HOURS: Final = Setting(
+    "spark.indextables.state.retention.hours",
+    whole,
+    168,
+    "How old a state must be before it is deleted, in hours (7 days).",
+)
+MANIFEST_MIN_AGE_HOURS: Final = Setting(
+    "spark.indextables.state.gc.minManifestAgeHours",
+    whole,
+    1,
+    "How old a manifest that no state names must be before it is deleted: a state that is being written may name it.",
+)
+PURGE_RETENTION_HOURS: Final = Setting(
+    "spark.indextables.purge.defaultRetentionHours",
+    whole,
+    168,
+    "How old a split that no version names must be before PURGE deletes it, in hours (7 days); OLDER THAN overrides.",
+)
+PURGE_MIN_RETENTION_HOURS: Final = Setting(
+    "spark.indextables.purge.minRetentionHours",
+    whole,
+    24,
+    "PURGE refuses to delete splits younger than this: a write that is under way may still commit them.",
+)
+PURGE_RETENTION_CHECK: Final = Setting(
+    "spark.indextables.purge.retentionCheckEnabled",
+    boolean,
+    True,
+    "Whether that minimum holds.",
+)
+PURGE_MAX_FILES: Final = Setting(
+    "spark.indextables.purge.maxFilesToDelete",
+    positive,
+    1_000_000,
+    "How many splits one PURGE deletes at most; the next one goes on.",
+)
+PURGE_PARALLELISM: Final = Setting[int | None](
+    "spark.indextables.purge.parallelism",
+    positive,
+    None,
+    "How many tasks of Spark, or without Spark threads, delete splits; empty = as many as there are cores, or 16.",
 )
 CLEANUP_FAILURE_POLICY: Final = Setting(
     "spark.indextables.cleanup.failurePolicy",

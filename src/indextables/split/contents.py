@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from indextables.columns import Manifest
+from indextables.columns import ColumnGroup, Manifest
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, SchemaError
 from indextables.predicates import Predicate
@@ -16,8 +16,9 @@ from indextables.schema import Field, FieldMapping, TableSchema
 from indextables.split.bundle import Bundle
 from indextables.split.cache import open_index
 from indextables.split.members import MANIFEST, MAPPING
+from indextables.split.part import ParquetPart, RowIds
 from indextables.split.plan import Plan, plan
-from indextables.split.rows import RowIds, RowStore, Window
+from indextables.split.rows import RowStore, Window
 from indextables.split.search import IndexSearch
 
 
@@ -66,11 +67,11 @@ class SplitContents:
         try:
             self.mapping = FieldMapping.from_json(mapping.decode())
             self.schema = TableSchema(tuple(Field(f.name, f.spark_type) for f in self.mapping.fields))
-            group = Manifest.from_bytes(manifest).column_groups[0]
-            self.rows = RowStore(bundle, group.files[0].path, self.schema)
+            groups = Manifest.from_bytes(manifest).column_groups
+            self.rows = RowStore(_parts(bundle, groups, self.schema))
+            self.num_rows = groups[0].num_rows
         except (ValueError, KeyError, IndexError, TypeError, SchemaError, CorruptTableError) as reason:
             raise bundle.damaged(reason) from reason
-        self.num_rows = group.num_rows
 
     @cached_property
     def search(self) -> IndexSearch:
@@ -81,3 +82,14 @@ class SplitContents:
 
     def close(self) -> None:
         self.__dict__.pop("search", None)
+
+
+def _parts(bundle: Bundle, groups: Sequence[ColumnGroup], schema: TableSchema) -> dict[str, ParquetPart]:
+    """Which member has a column: each group is one Parquet file."""
+    parts: dict[str, ParquetPart] = {}
+    for group in groups:
+        part = ParquetPart(bundle, group.files[0].path, schema)
+        parts |= dict.fromkeys(group.columns, part)
+    if missing := [name for name in schema.names if name not in parts]:
+        raise ValueError(f"no column group has {', '.join(map(repr, missing))}")
+    return parts

@@ -18,7 +18,8 @@ from indextables.predicates import Predicate
 from indextables.split.bundle import Bundle
 from indextables.split.cache import OpenIndex
 from indextables.split.docfields import DocumentFields
-from indextables.split.rows import RowIds, Window, empty_batch
+from indextables.split.part import RowIds
+from indextables.split.rows import Window, empty_batch
 
 Document: TypeAlias = dict[str, list[Any]]
 Ordinals: TypeAlias = npt.NDArray[np.uint32]

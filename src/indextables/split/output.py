@@ -11,8 +11,9 @@ import pyarrow as pa
 from indextables.predicates import TRUE, Predicate, TextQuery, columns_of, evaluate
 from indextables.schema import TableSchema
 from indextables.split.contents import Contents
+from indextables.split.part import RowIds
 from indextables.split.plan import Plan
-from indextables.split.rows import RowIds, Window, empty_batch
+from indextables.split.rows import Window, empty_batch
 from indextables.split.search import Scores
 from indextables.split.snippets import Highlighter
 
@@ -90,13 +91,15 @@ class Output:
 
     def matching(self, window: Window, residual: Predicate) -> tuple[RowIds, pa.RecordBatch | None]:
         """The rows of the window that match, and the columns that were read to find that out."""
-        ids = self._store.row_ids(window.groups)
-        rows = ids if window.wanted is None else window.wanted
+        rows = self._store.row_ids(window.groups) if window.wanted is None else window.wanted
         if residual == TRUE:
             return rows, None
-        batch = self._store.read(window.groups, sorted(columns_of(residual)))
-        if len(rows) < len(ids):
-            batch = batch.take(pa.array(np.searchsorted(ids, rows)))
+        columns = sorted(columns_of(residual))
+        batch = (
+            self._store.read(window.groups, columns)
+            if window.wanted is None
+            else self._store.fetch(rows, columns)
+        )
         answers = evaluate(residual, batch, lambda query: self._contents.search.answer(query, rows))
         keep = answers.fill_null(fill_value=False)
         return rows[keep.to_numpy(zero_copy_only=False)], batch.filter(keep)
@@ -109,7 +112,9 @@ class Output:
         if not len(rows):
             return empty_batch(0)
         names = [] if known is None else known.schema.names
-        rest = self._store.fetch(rows, [name for name in self.reads if name not in names])
+        missing = [name for name in self.reads if name not in names]
+        is_whole = window.wanted is None and residual == TRUE and len(rows) < limit
+        rest = self._store.read(window.groups, missing) if is_whole else self._store.fetch(rows, missing)
         return self.finished(rows, rest, known)
 
     def finished(

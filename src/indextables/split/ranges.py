@@ -20,6 +20,9 @@ class MemberSource(Protocol):
     def load(self, chunks: Sequence[Chunk]) -> None:
         """Have these chunks at hand, checked; a damaged one is a CorruptTableError."""
 
+    def loaded(self, chunk: Chunk) -> memoryview:
+        """The bytes of a chunk that was loaded, until the release."""
+
     def release(self) -> None:
         """The loaded chunks have been read."""
 
@@ -36,7 +39,7 @@ class _Mapped:
         mapped = pa.memory_map(path)
         mapped.seek(member.offset)
         self._buffer = mapped.read_buffer(member.length)
-        self._checked: set[int] = set()
+        self._checked: set[tuple[int, int]] = set()
 
     def arrow_file(self) -> pa.BufferReader:
         return pa.BufferReader(self._buffer)
@@ -44,11 +47,14 @@ class _Mapped:
     def load(self, chunks: Sequence[Chunk]) -> None:
         view = memoryview(self._buffer)
         for chunk in chunks:
-            if chunk.start in self._checked:
+            if (chunk.start, chunk.length) in self._checked:
                 continue
             if not chunk.is_whole(view[chunk.start : chunk.end]):
                 raise self._bundle.damaged(f"a checksum of {self._member.name!r} is wrong")
-            self._checked.add(chunk.start)
+            self._checked.add((chunk.start, chunk.length))
+
+    def loaded(self, chunk: Chunk) -> memoryview:
+        return memoryview(self._buffer)[chunk.start : chunk.end]
 
     def release(self) -> None:
         pass
@@ -68,8 +74,11 @@ class _Fetched:
     def load(self, chunks: Sequence[Chunk]) -> None:
         self._file.load((chunk.start, chunk.length) for chunk in chunks)
         for chunk in chunks:
-            if not chunk.is_whole(memoryview(self._file.held(chunk.start, chunk.length) or b"")):
+            if not chunk.is_whole(self.loaded(chunk)):
                 raise self._bundle.damaged(f"a checksum of {self._member.name!r} is wrong")
+
+    def loaded(self, chunk: Chunk) -> memoryview:
+        return memoryview(self._file.held(chunk.start, chunk.length) or b"")
 
     def release(self) -> None:
         self._file.release()

@@ -18,8 +18,8 @@ from indextables.split.contents import Contents, SplitContents
 from indextables.split.foreign import ForeignContents, is_foreign
 from indextables.split.members import MANIFEST, MAPPING
 from indextables.split.output import SCORE, Output, RowRequest
+from indextables.split.part import RowIds
 from indextables.split.plan import Plan, positive_text_queries
-from indextables.split.rows import RowIds
 from indextables.storage import Store
 
 

@@ -1,58 +1,24 @@
-"""The rows of a split: Parquet inside the bundle, read by row group, column and range, never as a whole."""
+"""The rows of a split: one or more Parquet members inside the bundle, each with some of the columns.
+
+The members have the same row groups: the same rows are in the same group of each.
+"""
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from indextables.predicates import Bounds, Predicate, columns_of, may_match
-from indextables.schema import TableSchema
-from indextables.split.bundle import Bundle
-from indextables.split.cache import entry_name
-from indextables.split.chunks import chunks_of
-from indextables.split.members import CHUNK_CHECKSUMS
-from indextables.split.ranges import MemberSource, open_member
-
-RowIds: TypeAlias = npt.NDArray[np.int64]
+from indextables.split.part import ParquetPart, RowIds
 
 WINDOW_ROWS: Final = 65536
 """How many rows are read and handed out together, about."""
 
 _WINDOW_BYTES: Final = 256 << 20
-
-
-class _Footers:
-    """The last footers read: parsing one with thousands of chunks costs more than a search does."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._known: OrderedDict[str, pq.FileMetaData] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, name: str) -> pq.FileMetaData | None:
-        with self._lock:
-            found = self._known.get(name)
-            if found is not None:
-                self._known.move_to_end(name)
-            return found
-
-    def put(self, name: str, footer: pq.FileMetaData) -> None:
-        with self._lock:
-            self._known[name] = footer
-            while len(self._known) > self._most:
-                self._known.popitem(last=False)
-
-
-_footers: Final = _Footers(64)
 
 
 @dataclass(frozen=True)
@@ -64,151 +30,93 @@ class Window:
 
 
 class RowStore:
-    """The Parquet member of one split."""
+    """The rows of one split. `parts` says which member has a column."""
 
-    def __init__(self, bundle: Bundle, name: str, schema: TableSchema) -> None:
-        self._bundle = bundle
-        self._member = bundle.member(name)
-        self._schema = schema
-
-    @cached_property
-    def _source(self) -> MemberSource:
-        return open_member(self._bundle, self._member)
-
-    @cached_property
-    def _checksums(self) -> bytes | None:
-        name = self._member.name + CHUNK_CHECKSUMS
-        return self._bundle.read(name) if name in self._bundle.members else None
-
-    @cached_property
-    def _file(self) -> pq.ParquetFile:
-        name = f"{entry_name(self._bundle)}/{self._member.name}"
-        known = _footers.get(name)
-        footer = self._bundle.parquet_footers.get(self._member.name)
-        if known is None and footer is not None:
-            self._bundle.checked(footer, self._bundle.range(footer.offset, footer.length))
-        with _damage(self._bundle):
-            file = pq.ParquetFile(
-                self._source.arrow_file(),
-                metadata=known,
-                pre_buffer=False,  # `load` has fetched what is read
-                page_checksum_verification=self._checksums is None,
-            )
-        _footers.put(name, file.metadata)
-        return file
-
-    @cached_property
-    def _starts(self) -> RowIds:
-        """The first row of each group, and one past the last row of all."""
-        meta = self._file.metadata
-        counts = [meta.row_group(group).num_rows for group in range(meta.num_row_groups)]
-        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    def __init__(self, parts: Mapping[str, ParquetPart]) -> None:
+        self._parts = parts
+        self._members = list(dict.fromkeys(parts.values()))
 
     @property
-    def num_rows(self) -> int:
-        return int(self._file.metadata.num_rows)
+    def _first(self) -> ParquetPart:
+        return self._members[0]
 
     def windows(self, wanted: RowIds | None, predicate: Predicate) -> Iterator[Window]:
         """The row groups that hold wanted rows and whose statistics do not rule the predicate out."""
-        for groups in self._together(self._groups(wanted, predicate)):
-            yield self._window(groups, wanted)
+        for groups in self._together(self._groups(wanted, predicate), wanted):
+            yield Window(tuple(groups), None if wanted is None else self._within(groups, wanted))
 
     def row_ids(self, groups: Sequence[int]) -> RowIds:
         """The rows of these groups, in the order in which `read` gives them."""
-        spans = [np.arange(self._starts[group], self._starts[group + 1]) for group in groups]
-        return np.concatenate(spans) if spans else np.empty(0, dtype=np.int64)
+        return self._first.row_ids(groups)
 
-    def read(self, groups: Sequence[int], columns: Sequence[str], *, threads: bool = True) -> pa.RecordBatch:
+    def read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.RecordBatch:
         if not columns:
-            return empty_batch(int(sum(self._starts[g + 1] - self._starts[g] for g in groups)))
-        with _damage(self._bundle):
-            indices = [self._file.schema_arrow.get_field_index(name) for name in columns]
-            self._source.load(chunks_of(self._file.metadata, self._checksums, groups, indices))
-            found = self._file.read_row_groups(list(groups), columns=list(columns), use_threads=threads)
-            table = found.select(list(columns))
-            self._source.release()
-            batches = table.combine_chunks().to_batches()
-        if len(batches) > 1:  # strings beyond 2 GB do not fit one array
-            raise self._bundle.damaged("a window of rows is larger than 2 GB")
-        return batches[0] if batches else table.schema.empty_table().to_batches(max_chunksize=1)[0]
+            return empty_batch(len(self.row_ids(groups)))
+        return self._joined(columns, lambda part, names: part.read(groups, names))
 
     def fetch(self, rows: RowIds, columns: Sequence[str]) -> pa.RecordBatch:
         """Just these rows, ascending."""
         if not columns:
             return empty_batch(len(rows))
-        pieces: list[pa.RecordBatch] = []
-        for groups in self._together(self._groups_of(rows)):
-            window = self._window(groups, rows)
-            # A thread for each of many tiny chunks costs more than it decodes.
-            ids, batch = self.row_ids(groups), self.read(groups, columns, threads=False)
-            whole = window.wanted is None or len(ids) == len(window.wanted)
-            pieces.append(batch if whole else batch.take(pa.array(np.searchsorted(ids, window.wanted))))
+        runs = self._together(self._first.groups_of(rows), rows)
+        pieces = [self._fetched(self._within(run, rows), columns) for run in runs]
         return pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
 
-    def _together(self, groups: Iterable[int]) -> Iterator[list[int]]:
-        """Row groups in runs that fit in memory comfortably."""
+    def _fetched(self, rows: RowIds, columns: Sequence[str]) -> pa.RecordBatch:
+        return self._joined(columns, lambda part, names: part.fetch(rows, names))
+
+    def _joined(
+        self, columns: Sequence[str], read: Callable[[ParquetPart, list[str]], pa.RecordBatch]
+    ) -> pa.RecordBatch:
+        """The columns side by side, each from its own member."""
+        wanted: dict[ParquetPart, list[str]] = {}
+        for name in columns:
+            wanted.setdefault(self._parts[name], []).append(name)
+        batches = [read(part, names) for part, names in wanted.items()]
+        if len(batches) == 1:
+            return batches[0]
+        found = {name: batch.column(name) for batch in batches for name in batch.schema.names}
+        return pa.RecordBatch.from_arrays([found[name] for name in columns], names=list(columns))
+
+    def _together(self, groups: Iterable[int], wanted: RowIds | None) -> Iterator[list[int]]:
+        """Row groups in runs that, with what is wanted of them, fit in memory comfortably."""
         run: list[int] = []
         rows = size = 0
         for group in groups:
-            meta = self._file.metadata.row_group(group)
-            if run and (rows + meta.num_rows > WINDOW_ROWS or size + meta.total_byte_size > _WINDOW_BYTES):
+            more = all_rows = int(self._first.starts[group + 1] - self._first.starts[group])
+            if wanted is not None:
+                more = min(all_rows, self._first.rows_decoded_for(self._within([group], wanted)))
+            bytes_of_all = sum(part.group_bytes(group) for part in self._members)
+            more_bytes = bytes_of_all * more // max(1, all_rows)
+            if run and (rows + more > WINDOW_ROWS or size + more_bytes > _WINDOW_BYTES):
                 yield run
                 run, rows, size = [], 0, 0
             run.append(group)
-            rows += meta.num_rows
-            size += meta.total_byte_size
+            rows += more
+            size += more_bytes
         if run:
             yield run
 
-    def _window(self, groups: list[int], wanted: RowIds | None) -> Window:
-        if wanted is None:
-            return Window(tuple(groups), None)
-        low, high = self._starts[groups[0]], self._starts[groups[-1] + 1]
-        return Window(tuple(groups), wanted[np.searchsorted(wanted, low) : np.searchsorted(wanted, high)])
-
-    def _groups(self, wanted: RowIds | None, predicate: Predicate) -> Iterator[int]:
-        candidates = range(len(self._starts) - 1) if wanted is None else self._groups_of(wanted)
-        columns = columns_of(predicate)
-        for group in candidates:
-            if not columns or may_match(predicate, self._bounds(group).get):
-                yield group
-
-    def _groups_of(self, rows: RowIds) -> list[int]:
-        found: list[int] = np.unique(np.searchsorted(self._starts, rows, side="right") - 1).tolist()
+    def _within(self, groups: Sequence[int], wanted: RowIds) -> RowIds:
+        """The wanted rows of a run of groups, of which those between are not wanted."""
+        low, high = self._first.starts[groups[0]], self._first.starts[groups[-1] + 1]
+        found: RowIds = wanted[np.searchsorted(wanted, low) : np.searchsorted(wanted, high)]
         return found
 
-    def _bounds(self, group: int) -> dict[str, Bounds]:
-        return _group_bounds(self._file.metadata.row_group(group), self._schema)
+    def _groups(self, wanted: RowIds | None, predicate: Predicate) -> Iterator[int]:
+        every = range(len(self._first.starts) - 1)
+        columns = columns_of(predicate)
+        for group in every if wanted is None else self._first.groups_of(wanted):
+            if not columns or may_match(predicate, self._bounds(group, columns).get):
+                yield group
+
+    def _bounds(self, group: int, columns: Iterable[str]) -> dict[str, Bounds]:
+        bounds: dict[str, Bounds] = {}
+        for part in {self._parts[name] for name in columns if name in self._parts}:
+            bounds |= part.bounds(group)
+        return bounds
 
 
 def empty_batch(rows: int) -> pa.RecordBatch:
     """Rows without columns, which still number."""
     return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None], children=[]))
-
-
-def _group_bounds(group: pq.RowGroupMetaData, schema: TableSchema) -> dict[str, Bounds]:
-    bounds: dict[str, Bounds] = {}
-    for index in range(group.num_columns):
-        chunk = group.column(index)
-        column = schema.get(chunk.path_in_schema)
-        # Parquet's float statistics leave NaN out, which Spark sorts above all; binary is not compared here.
-        if column is None or column.type in ("float", "double", "binary") or not chunk.is_stats_set:
-            continue
-        statistics = chunk.statistics
-        if statistics.has_min_max:
-            bounds[column.name] = Bounds(low=statistics.min, high=statistics.max)
-    return bounds
-
-
-class _damage:  # noqa: N801 - reads as a statement
-    """Whatever Parquet makes of damaged bytes, the caller learns which split they are in."""
-
-    def __init__(self, bundle: Bundle) -> None:
-        self._bundle = bundle
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, (pa.ArrowException, OSError, ValueError)):
-            raise self._bundle.damaged(error) from error

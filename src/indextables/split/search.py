@@ -20,8 +20,8 @@ from indextables.split.cache import OpenIndex
 from indextables.split.compile import Compiler, boolean, unscored
 from indextables.split.fields import ROW, IndexFields
 from indextables.split.literals import index_number
+from indextables.split.part import RowIds
 from indextables.split.query import Occur
-from indextables.split.rows import RowIds
 
 Bitmap: TypeAlias = npt.NDArray[np.bool_]
 Scores: TypeAlias = npt.NDArray[np.float64]

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from indextables.columns import ColumnGroup, ColumnGroupFile, Manifest
 from indextables.config import Settings, keys
 from indextables.errors import SchemaError
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split.bundle import write_bundle
-from indextables.split.chunks import chunk_checksums
 from indextables.split.fields import IndexFields
 from indextables.split.indexing import IndexBuilder
-from indextables.split.members import CHUNK_CHECKSUMS, MANIFEST, MAPPING, ROWS
+from indextables.split.members import MANIFEST, MAPPING, rows_member
+from indextables.split.part_writer import PartWriter, column_groups
 from indextables.stats import MinMaxCollector
 
 _ROW_GROUP_BYTES: Final = 64 << 20
@@ -55,7 +53,12 @@ class SplitWriter:
         self._target = directory / f"{name}.split"
         self._work = directory / f".{name}"
         self._work.mkdir(parents=True)
-        self._parquet = pq.ParquetWriter(self._work / ROWS, schema.arrow, **_parquet_options(schema))
+        groups = column_groups(schema.names, settings.get(keys.COLUMN_GROUPS))
+        texts = {field.name for field in mapping.of_kind("text")}
+        self._parts = [
+            PartWriter(self._work / rows_member(i), TableSchema(tuple(map(schema.field, names))), texts)
+            for i, names in enumerate(groups)
+        ]
         self._index = IndexBuilder(IndexFields(mapping), self._work / "index", settings.get(keys.HEAP_SIZE))
         self._stats = MinMaxCollector(schema, *_statistics(schema, mapping, settings))
         self._row_group_rows = settings.get(keys.ROW_GROUP_ROWS)
@@ -76,18 +79,19 @@ class SplitWriter:
 
     def finish(self) -> FinishedSplit:
         self._flush()
-        self._parquet.close()
         index_files = self._index.finish()
-        rows = ColumnGroupFile(ROWS, 0, self.rows)
-        manifest = Manifest((ColumnGroup(tuple(self._schema.names), "parquet", (rows,)),))
-        # The Parquet file comes last of the large members: its footer is then within the first read of a reader.
-        files = [(path.name, path) for path in index_files] + [(ROWS, self._work / ROWS)]
-        checksums = chunk_checksums(self._work / ROWS)
-        documents = [
-            (ROWS + CHUNK_CHECKSUMS, checksums),
-            (MANIFEST, manifest.to_bytes()),
-            (MAPPING, self._mapping.to_json().encode()),
-        ]
+        documents: list[tuple[str, bytes]] = []
+        for part in self._parts:
+            documents += part.finish()
+        manifest = Manifest(
+            tuple(
+                ColumnGroup(part.columns, "parquet", (ColumnGroupFile(part.path.name, 0, self.rows),))
+                for part in self._parts
+            )
+        )
+        # Parquet files come last of the large members: a footer is then within the first read of a reader.
+        files = [(path.name, path) for path in (*index_files, *(part.path for part in self._parts))]
+        documents += [(MANIFEST, manifest.to_bytes()), (MAPPING, self._mapping.to_json().encode())]
         written = write_bundle(self._target, files, documents)
         shutil.rmtree(self._work, ignore_errors=True)
         return FinishedSplit(
@@ -104,8 +108,8 @@ class SplitWriter:
     def abort(self) -> None:
         """Leave nothing behind. May be called at any time, more than once."""
         self._index.abort()
-        with contextlib.suppress(Exception):  # closing writes a footer, to a file that is about to go
-            self._parquet.close()
+        for part in self._parts:
+            part.abort()
         shutil.rmtree(self._work, ignore_errors=True)
         self._target.unlink(missing_ok=True)
 
@@ -121,8 +125,9 @@ class SplitWriter:
 
     def _flush(self) -> None:
         if self._pending_rows:
-            table = pa.Table.from_batches(self._pending, self._schema.arrow)
-            self._parquet.write_table(table, row_group_size=self._pending_rows)
+            rows = pa.Table.from_batches(self._pending, self._schema.arrow)
+            for part in self._parts:
+                part.write_group(rows)
         self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
 
 
@@ -134,18 +139,6 @@ def _statistics(
     text = {field.name for field in mapping.of_kind("text")}
     length = settings.get(keys.STATS_MAX_LENGTH) if settings.get(keys.STATS_TRUNCATION) else None
     return [name for name in leading if name not in text], length
-
-
-def _parquet_options(schema: TableSchema) -> dict[str, Any]:
-    return {
-        "compression": "zstd",
-        "compression_level": 1,
-        "write_page_checksum": True,
-        "write_statistics": True,
-        "use_dictionary": [
-            c.name for c in schema if c.type in ("string", "byte", "short", "integer", "date")
-        ],
-    }
 
 
 def _conformed(batch: pa.RecordBatch, schema: TableSchema) -> pa.RecordBatch:

@@ -1,0 +1,246 @@
+"""One Parquet member of a split: some columns of its rows, read by row group or by page, never as a whole."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from indextables.predicates import Bounds
+from indextables.schema import TableSchema
+from indextables.split.bundle import Bundle
+from indextables.split.cache import entry_name
+from indextables.split.chunks import chunks_of
+from indextables.split.excerpt import ColumnPages, GroupPages, parquet_of
+from indextables.split.members import CHUNK_CHECKSUMS, PAGE_DIRECTORY
+from indextables.split.pages import PageDirectory
+from indextables.split.ranges import MemberSource, open_member
+
+RowIds: TypeAlias = npt.NDArray[np.int64]
+
+_WORTH_PICKING: Final = 0.5
+"""Up to this share of the pages of its row groups are picked one by one; above, whole row groups are read."""
+
+
+class _Footers:
+    """The last footers read, with the page directory: parsing them again costs more than a search does."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: OrderedDict[str, tuple[pq.FileMetaData, PageDirectory | None]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, name: str) -> tuple[pq.FileMetaData, PageDirectory | None] | None:
+        with self._lock:
+            found = self._known.get(name)
+            if found is not None:
+                self._known.move_to_end(name)
+            return found
+
+    def put(self, name: str, footer: pq.FileMetaData, pages: PageDirectory | None) -> None:
+        with self._lock:
+            self._known[name] = footer, pages
+            while len(self._known) > self._most:
+                self._known.popitem(last=False)
+
+
+_footers: Final = _Footers(64)
+
+
+class ParquetPart:
+    """A Parquet member. Row groups are numbered, and rows counted, as in every other member of its split."""
+
+    def __init__(self, bundle: Bundle, name: str, schema: TableSchema) -> None:
+        self._bundle = bundle
+        self._member = bundle.member(name)
+        self._schema = schema
+
+    @cached_property
+    def _source(self) -> MemberSource:
+        return open_member(self._bundle, self._member)
+
+    @cached_property
+    def _checksums(self) -> bytes | None:
+        name = self._member.name + CHUNK_CHECKSUMS
+        return self._bundle.read(name) if name in self._bundle.members else None
+
+    @cached_property
+    def _opened(self) -> tuple[pq.ParquetFile, PageDirectory | None]:
+        name = f"{entry_name(self._bundle)}/{self._member.name}"
+        known = _footers.get(name)
+        footer = self._bundle.parquet_footers.get(self._member.name)
+        if known is None and footer is not None:
+            self._bundle.checked(footer, self._bundle.range(footer.offset, footer.length))
+        with _damage(self._bundle):
+            file = pq.ParquetFile(
+                self._source.arrow_file(),
+                metadata=None if known is None else known[0],
+                pre_buffer=False,  # `load` has fetched what is read
+                page_checksum_verification=self._checksums is None,
+            )
+        pages = known[1] if known is not None else self._page_directory(file.metadata)
+        _footers.put(name, file.metadata, pages)
+        return file, pages
+
+    def _page_directory(self, footer: pq.FileMetaData) -> PageDirectory | None:
+        name = self._member.name + PAGE_DIRECTORY
+        return PageDirectory(self._bundle.read(name), footer) if name in self._bundle.members else None
+
+    @property
+    def _file(self) -> pq.ParquetFile:
+        return self._opened[0]
+
+    @cached_property
+    def starts(self) -> RowIds:
+        """The first row of each group, and one past the last row of all."""
+        meta = self._file.metadata
+        counts = [meta.row_group(group).num_rows for group in range(meta.num_row_groups)]
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+    def group_bytes(self, group: int) -> int:
+        return int(self._file.metadata.row_group(group).total_byte_size)
+
+    def bounds(self, group: int) -> dict[str, Bounds]:
+        """What the statistics of a row group say of its columns."""
+        return _group_bounds(self._file.metadata.row_group(group), self._schema)
+
+    def rows_decoded_for(self, rows: RowIds) -> int:
+        """How many rows fetching these decodes, about."""
+        _, pages = self._opened
+        if pages is None:
+            groups = self.groups_of(rows)
+            return int(sum(self.starts[group + 1] - self.starts[group] for group in groups))
+        return len(np.unique(rows // pages.page_rows)) * pages.page_rows
+
+    def groups_of(self, rows: RowIds) -> list[int]:
+        found: list[int] = np.unique(np.searchsorted(self.starts, rows, side="right") - 1).tolist()
+        return found
+
+    def row_ids(self, groups: Sequence[int]) -> RowIds:
+        spans = [np.arange(self.starts[group], self.starts[group + 1]) for group in groups]
+        return np.concatenate(spans) if spans else np.empty(0, dtype=np.int64)
+
+    def read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.RecordBatch:
+        with _damage(self._bundle):
+            indices = self._indices(columns)
+            self._source.load(chunks_of(self._file.metadata, self._checksums, groups, indices))
+            found = self._file.read_row_groups(list(groups), columns=list(columns))
+            table = found.select(list(columns))
+            self._source.release()
+            return self._one_batch(table)
+
+    def fetch(self, rows: RowIds, columns: Sequence[str]) -> pa.RecordBatch:
+        """Just these rows, ascending."""
+        groups = self.groups_of(rows)
+        _, pages = self._opened
+        if pages is not None:
+            with _damage(self._bundle):
+                picked = self._picked(rows, groups, pages)
+                possible = sum(-int(-pages.group_rows[group] // pages.page_rows) for group in groups)
+                if sum(map(len, picked.values())) <= _WORTH_PICKING * possible:
+                    return self._excerpt(rows, picked, pages, columns)
+        ids, batch = self.row_ids(groups), self.read(groups, columns)
+        return batch if len(ids) == len(rows) else batch.take(pa.array(np.searchsorted(ids, rows)))
+
+    def _picked(self, rows: RowIds, groups: Sequence[int], pages: PageDirectory) -> dict[int, list[int]]:
+        """The pages of each row group that have one of these rows."""
+        picked = {}
+        for group in groups:
+            low = np.searchsorted(rows, self.starts[group])
+            high = np.searchsorted(rows, self.starts[group + 1])
+            picked[group] = np.unique((rows[low:high] - self.starts[group]) // pages.page_rows).tolist()
+        return picked
+
+    def _excerpt(
+        self, rows: RowIds, picked: dict[int, list[int]], pages: PageDirectory, columns: Sequence[str]
+    ) -> pa.RecordBatch:
+        indices = self._indices(columns)
+        found = {
+            group: [pages.chunks(group, column, wanted) for column in indices]
+            for group, wanted in picked.items()
+        }
+        self._source.load(
+            [
+                chunk
+                for group in found.values()
+                for head, data in group
+                for chunk in ([head, *data] if head is not None else data)
+            ]
+        )
+        groups = []
+        for group, wanted in picked.items():
+            meta = self._file.metadata.row_group(group)
+            taken = [
+                ColumnPages(
+                    name,
+                    meta.column(index).physical_type,
+                    meta.column(index).compression,
+                    None if head is None else self._source.loaded(head),
+                    [self._source.loaded(chunk) for chunk in data],
+                )
+                for name, index, (head, data) in zip(columns, indices, found[group], strict=True)
+            ]
+            groups.append(GroupPages(pages.rows_in(group, wanted), taken))
+        schema = pa.schema([self._schema.arrow.field(name) for name in columns])
+        excerpt = pq.ParquetFile(pa.BufferReader(parquet_of(schema, groups)), pre_buffer=False)
+        self._source.release()
+        # A thread for each of many small chunks costs more than it decodes.
+        batch = self._one_batch(excerpt.read(use_threads=False))
+        starts = np.concatenate(
+            [self.starts[group] + np.array(wanted) * pages.page_rows for group, wanted in picked.items()]
+        )
+        return batch.take(pa.array(_places(rows, starts, self.starts, pages.page_rows)))
+
+    def _indices(self, columns: Sequence[str]) -> list[int]:
+        return [self._file.schema_arrow.get_field_index(name) for name in columns]
+
+    def _one_batch(self, table: pa.Table) -> pa.RecordBatch:
+        batches = table.combine_chunks().to_batches()
+        if len(batches) > 1:  # strings beyond 2 GB do not fit one array
+            raise self._bundle.damaged("a window of rows is larger than 2 GB")
+        return batches[0] if batches else table.schema.empty_table().to_batches(max_chunksize=1)[0]
+
+
+def _places(rows: RowIds, page_starts: RowIds, group_starts: RowIds, page_rows: int) -> RowIds:
+    """Where these rows stand among the rows of pages that begin at `page_starts`, one page after another."""
+    next_group = group_starts[np.searchsorted(group_starts, page_starts, side="right")]
+    lengths = np.minimum(page_rows, next_group - page_starts)
+    before = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    page = np.searchsorted(page_starts, rows, side="right") - 1
+    places: RowIds = before[page] + rows - page_starts[page]
+    return places
+
+
+def _group_bounds(group: pq.RowGroupMetaData, schema: TableSchema) -> dict[str, Bounds]:
+    bounds: dict[str, Bounds] = {}
+    for index in range(group.num_columns):
+        chunk = group.column(index)
+        column = schema.get(chunk.path_in_schema)
+        # Parquet's float statistics leave NaN out, which Spark sorts above all; binary is not compared here.
+        if column is None or column.type in ("float", "double", "binary") or not chunk.is_stats_set:
+            continue
+        statistics = chunk.statistics
+        if statistics.has_min_max:
+            bounds[column.name] = Bounds(low=statistics.min, high=statistics.max)
+    return bounds
+
+
+class _damage:  # noqa: N801 - reads as a statement
+    """Whatever Parquet makes of damaged bytes, the caller learns which split they are in."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self._bundle = bundle
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, (pa.ArrowException, OSError, ValueError)):
+            raise self._bundle.damaged(error) from error

@@ -1,0 +1,105 @@
+"""As much of Thrift's compact protocol as Parquet's page headers and footers need: reading past values, writing some.
+
+A struct is fields of a header byte (distance to the last field id, and a type) and a value, closed by a zero byte.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+BOOLEANS: Final = (1, 2)  # their value is in the type
+BYTE: Final = 3
+I32: Final = 5
+I64: Final = 6
+DOUBLE: Final = 7
+BINARY: Final = 8
+LISTS: Final = (9, 10)  # and sets
+STRUCT: Final = 12
+
+_VARINTS: Final = (4, I32, I64)
+
+
+def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
+    """An unsigned number and where it ends."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+def read_number(data: bytes | memoryview, at: int) -> tuple[int, int]:
+    """A signed number and where it ends."""
+    value, at = read_varint(data, at)
+    return (value >> 1) ^ -(value & 1), at
+
+
+def read_field(data: bytes | memoryview, at: int, last_id: int) -> tuple[int, int, int]:
+    """The id and type of the next field of a struct and where its value begins; type 0 where the struct ends."""
+    header = data[at]
+    at += 1
+    if not header:
+        return last_id, 0, at
+    if header >> 4:
+        return last_id + (header >> 4), header & 15, at
+    field_id, at = read_number(data, at)
+    return field_id, header & 15, at
+
+
+def skip(data: bytes | memoryview, at: int, kind: int) -> int:
+    """Where a value ends that begins here."""
+    if kind in BOOLEANS:
+        return at
+    if kind == BYTE:
+        return at + 1
+    if kind in _VARINTS:
+        return read_varint(data, at)[1]
+    if kind == DOUBLE:
+        return at + 8
+    if kind == BINARY:
+        length, at = read_varint(data, at)
+        return at + length
+    if kind in LISTS:
+        return _skip_list(data, at)
+    if kind == STRUCT:
+        field_id = 0
+        while True:
+            field_id, of, at = read_field(data, at, field_id)
+            if not of:
+                return at
+            at = skip(data, at, of)
+    raise ValueError(f"a Thrift value of unknown type {kind}")
+
+
+def _skip_list(data: bytes | memoryview, at: int) -> int:
+    header = data[at]
+    at += 1
+    count = header >> 4
+    if count == 15:
+        count, at = read_varint(data, at)
+    for _ in range(count):
+        at = at + 1 if header & 15 in BOOLEANS else skip(data, at, header & 15)
+    return at
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append((value & 0x7F) | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def number(value: int) -> bytes:
+    return varint((value << 1) ^ (value >> 63))
+
+
+def struct_list(items: list[bytes]) -> bytes:
+    """A list of structs that are encoded already."""
+    count = len(items)
+    header = bytes([count << 4 | STRUCT]) if count < 15 else bytes([0xF0 | STRUCT]) + varint(count)
+    return header + b"".join(items)
