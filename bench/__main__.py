@@ -60,7 +60,14 @@ def commits_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compar
     return "commits and opening", found
 
 
-PARTS: Final[dict[str, Part]] = {"tables": tables_part, "commits": commits_part}
+def columns_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
+    """The column-group store: its manifests, against fastavro."""
+    from bench import columns  # noqa: PLC0415
+
+    return "column groups", columns.measure(HOME, say, repeat=chosen.repeat)
+
+
+PARTS: Final[dict[str, Part]] = {"tables": tables_part, "commits": commits_part, "columns": columns_part}
 
 
 def main() -> None:

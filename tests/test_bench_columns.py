@@ -1,0 +1,15 @@
+"""The measurements of column groups run, at a small size; what they time is no test's business."""
+
+from __future__ import annotations
+
+from bench import column_manifests
+
+
+def test_manifests_are_coded_both_ways_by_both():
+    found = column_manifests.measure(print, repeat=1, sizes=(2, 10))
+    assert [(c.name, c.other_name) for c in found] == [
+        ("encode a manifest of 2 files", "fastavro"),
+        ("decode a manifest of 2 files", "fastavro"),
+        ("encode a manifest of 10 files", "fastavro"),
+        ("decode a manifest of 10 files", "fastavro"),
+    ]
