@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import logging
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from indextables.config import Settings, keys
+from indextables.errors import ObjectNotFoundError
 from indextables.log.as_checkpoint import write_snapshot_checkpoint
 from indextables.log.as_state import write_snapshot_state
 from indextables.log.changes import Change, MergeSplits
+from indextables.log.collection import collect_if_due
 from indextables.log.loading import read_snapshot
 from indextables.log.protocol import check_writable
-from indextables.log.rebuild import Wanted
+from indextables.log.rebuild import StateWarning, Wanted
 from indextables.log.snapshot import Snapshot
-from indextables.state import StateManifest, StateOptions, is_clean, read_pointer
+from indextables.log.state_retention import StateRetention
+from indextables.state import StateManifest, StateOptions, is_clean, manifest_key, read_pointer, state_key
 from indextables.storage import Store
 
 _log: Final = logging.getLogger(__name__)
 
 ASKED: Final = "a checkpoint was asked for"
 MERGED: Final = "splits were merged"
+LOST: Final = "the state that it was added to has been collected"
 
 
 def now_ms() -> int:
@@ -63,7 +68,7 @@ def _compacted(
     base, options = snapshot.files.base, StateOptions.of(settings)
     if base is not None and base.version == snapshot.version and is_clean(base.manifest, options):
         return base.manifest
-    return write_snapshot_state(store, snapshot, settings, clock(), compact=ASKED).manifest
+    return _write(store, snapshot, settings, clock, compact=ASKED)
 
 
 def writes_json(settings: Settings) -> bool:
@@ -93,9 +98,47 @@ def checkpoint_if_due(
             return
         snapshot = _on_newest_state(store, committed, settings)
         merged = MERGED if _is_merge(change, settings) else None
-        write_snapshot_state(store, snapshot, settings, clock(), compact=merged)
+        _write(store, snapshot, settings, clock, compact=merged)
     except Exception:  # noqa: BLE001 - a state is a convenience, and the next commits try again
         _log.warning("no state was written for version %d of %s", committed.version, store.uri, exc_info=True)
+
+
+def _write(
+    store: Store, snapshot: Snapshot, settings: Settings, clock: Callable[[], int], *, compact: str | None
+) -> StateManifest:
+    """The state is written; and when it was compacted, those that it replaces go when their time has come."""
+    written = write_snapshot_state(store, snapshot, settings, clock(), compact=compact)
+    if _lost_its_base(store, snapshot, written.manifest):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StateWarning)  # of the state that is being replaced
+            whole = read_snapshot(store, Wanted(snapshot.version), settings)
+            written = write_snapshot_state(store, whole, settings, clock(), compact=LOST)
+    if written.compacted is not None:
+        try:
+            collect_if_due(store, StateRetention.of(settings), clock())
+        except Exception:  # noqa: BLE001 - nothing depends on it, and the next compaction tries again
+            _log.warning("old states of %s were not collected", store.uri, exc_info=True)
+    return written.manifest
+
+
+def _lost_its_base(store: Store, snapshot: Snapshot, state: StateManifest) -> bool:
+    """Whether a collection took the state that this one was built upon, and manifests with it, before it was there."""
+    base = snapshot.files.base
+    if base is None or base.version == state.state_version:
+        return False
+    names = [
+        state_key(base.version),
+        *(manifest_key(info.path, base.version) for info in base.manifest.manifests),
+    ]
+    return not _is_there(store, names[0]) and not all(_is_there(store, name) for name in names[1:])
+
+
+def _is_there(store: Store, key: str) -> bool:
+    try:
+        store.head(key)
+    except ObjectNotFoundError:
+        return False
+    return True
 
 
 def _is_merge(change: Change, settings: Settings) -> bool:

@@ -33,7 +33,8 @@ from indextables.log.loading import load_snapshot, read_snapshot, refresh
 from indextables.log.overtaken import overtaken
 from indextables.log.protocol import CURRENT, check_writable
 from indextables.log.publishing import publish
-from indextables.log.revisions import raised_protocol
+from indextables.log.purged import check_not_purged
+from indextables.log.revisions import Restore, raised_protocol
 from indextables.log.snapshot import Snapshot, VersionActions, replay
 from indextables.storage import READ_BACKS, Backoff, Store
 
@@ -89,6 +90,8 @@ def commit(
                 return Committed(current.version, current, skipped=True)
             current = None  # clean-up passed it between two looks: there are newer versions, and perhaps work in them
             continue
+        if not isinstance(change, Restore):  # which brings back what a version named, and sees to it itself
+            check_not_purged(store, current, wanted)
         wanted = [*_upgrade(change, current, settings), *wanted]
         info = CommitInfo(
             txn_id,

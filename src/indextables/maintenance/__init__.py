@@ -3,6 +3,7 @@
 from indextables.maintenance.description import LOG_SCHEMA, describe_log
 from indextables.maintenance.partitions import DroppedPartitions, drop_partitions
 from indextables.maintenance.protocol import renormalize_schemas, upgrade_and_checkpoint, upgrade_protocol
+from indextables.maintenance.purge import Purged, purge
 from indextables.maintenance.repair import Repaired, repair
 from indextables.maintenance.restore import restore
 from indextables.maintenance.retention import CleanedVersions, clean_versions
@@ -13,6 +14,7 @@ __all__ = [
     "LOG_SCHEMA",
     "CleanedVersions",
     "DroppedPartitions",
+    "Purged",
     "Repaired",
     "StateDescription",
     "Truncated",
@@ -20,6 +22,7 @@ __all__ = [
     "describe_log",
     "describe_state",
     "drop_partitions",
+    "purge",
     "renormalize_schemas",
     "repair",
     "restore",

@@ -18,7 +18,7 @@ from indextables.errors import CorruptTableError, StorageError
 from indextables.log.boundary import boundary, move_boundary
 from indextables.log.checkpointing import now_ms
 from indextables.log.layout import version_key
-from indextables.log.listing import VersionFile, list_log
+from indextables.log.listing import LogListing, VersionFile, list_log
 from indextables.log.versions import read_txn_id
 from indextables.maintenance.covering import covering_version
 from indextables.storage import Store
@@ -56,7 +56,8 @@ def expired_versions(
     """The versions whose files may go: the longest run from the oldest on for which all conditions hold.
 
     `files` ascend, the last is the current version; `covered_by` is the version of a state that was read back, or
-    -1; up to `passed` an earlier clean-up went, and what still lies there goes whatever its age.
+    -1; up to `passed` an earlier clean-up went, and what still lies there goes whatever its age. A hole ends the run:
+    who knows what the missing file was.
 
     >>> files = [VersionFile(0, 1000), VersionFile(1, 2000), VersionFile(2, 3000)]
     >>> expired_versions(files, covered_by=2, passed=-1, retention_ms=500, now_ms=2400)
@@ -65,7 +66,8 @@ def expired_versions(
     expired: list[int] = []
     for file in files[:-1]:
         old = now_ms - file.modified_ms > retention_ms
-        if file.version >= covered_by or not (old or file.version <= passed):
+        beyond_a_hole = bool(expired) and expired[-1] > passed and file.version != expired[-1] + 1
+        if file.version >= covered_by or beyond_a_hole or not (old or file.version <= passed):
             break
         expired.append(file.version)
     return expired
@@ -84,13 +86,7 @@ def clean_versions(
         dry_run = settings.get(keys.CLEANUP_DRY_RUN)
     listing = list_log(store)
     covered_by = covering_version(store, listing, settings)
-    expired = expired_versions(
-        listing.versions,
-        covered_by=covered_by,
-        passed=boundary(store),
-        retention_ms=retention_ms(settings, hours),
-        now_ms=clock(),
-    )
+    expired = versions_to_clean(store, listing, settings, covered_by=covered_by, hours=hours, now_ms=clock())
     deleted, failures = (0, ()) if dry_run else delete_versions(store, expired, settings)
     return CleanedVersions(
         store.uri,
@@ -100,6 +96,19 @@ def clean_versions(
         len(listing.versions) - deleted,
         dry_run,
         failures,
+    )
+
+
+def versions_to_clean(
+    store: Store, listing: LogListing, settings: Settings, *, covered_by: int, hours: int | None, now_ms: int
+) -> list[int]:
+    """Which of the version files of a whole listing may go, now."""
+    return expired_versions(
+        listing.versions,
+        covered_by=covered_by,
+        passed=boundary(store),
+        retention_ms=retention_ms(settings, hours),
+        now_ms=now_ms,
     )
 
 

@@ -1,0 +1,103 @@
+"""Splits that no version names: finding them in a listing, and deleting them in batches that any process can run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Final
+
+from indextables.config import Settings
+from indextables.errors import StorageError
+from indextables.maintenance.needed import NeededFiles
+from indextables.state import LOG_DIRECTORY
+from indextables.storage import ObjectInfo, Store, open_store
+
+_OURS: Final = re.compile(r"(?:[^/]+=[^/]*/)*(?:splits/)?[^/]+\.split(?:\.crc)?")
+"""Where writers put splits: below partition directories and nothing else. Checksum files of Hadoop lie beside them."""
+
+BATCH: Final = 1000
+THREADS: Final = 16
+
+
+@dataclass(frozen=True)
+class DeleteTask:
+    """One batch. `options` open the store where the task runs."""
+
+    uri: str
+    options: dict[str, str] = field(repr=False)  # credentials may be among them
+    files: tuple[ObjectInfo, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """What became of a batch."""
+
+    files: int = 0
+    bytes: int = 0
+    failures: tuple[str, ...] = ()
+
+
+def orphaned_splits(infos: Iterable[ObjectInfo], needed: NeededFiles) -> list[ObjectInfo]:
+    """The splits of a listing that nothing needs, whatever their age. Of other files nobody knows what they are.
+
+    A directory with a log of its own is another table, whose files are no business of this one.
+    """
+    found: list[ObjectInfo] = []
+    others: set[str] = set()
+    for info in infos:
+        directory, within, _ = info.key.partition(f"/{LOG_DIRECTORY}/")
+        if within and not info.key.startswith(f"{LOG_DIRECTORY}/"):
+            others.add(f"{directory}/")
+        elif _OURS.fullmatch(info.key) and _split(info.key) not in needed:
+            found.append(info)
+    return [info for info in found if not info.key.startswith(tuple(others))]
+
+
+def _split(key: str) -> str:
+    """The split that a file belongs to: itself, or that of which it is the checksum."""
+    if not key.endswith(".crc"):
+        return key
+    directory, slash, name = key.rpartition("/")
+    return f"{directory}{slash}{name.removesuffix('.crc').removeprefix('.')}"
+
+
+def delete_tasks(uri: str, options: dict[str, str], files: Sequence[ObjectInfo]) -> list[DeleteTask]:
+    """The files in batches, each a task."""
+    return [
+        DeleteTask(uri, options, tuple(files[start : start + BATCH])) for start in range(0, len(files), BATCH)
+    ]
+
+
+def run_delete_task(task: DeleteTask) -> Deleted:
+    """Deletes the files of a batch; one that is gone already is as good as deleted."""
+    return delete_files(open_store(task.uri, Settings(task.options)), task.files)
+
+
+def delete_files(store: Store, files: Sequence[ObjectInfo], threads: int = THREADS) -> Deleted:
+    with ThreadPoolExecutor(threads, thread_name_prefix="indextables-purge") as pool:
+        outcomes = list(pool.map(lambda info: _delete(store, info), files))
+    failures = tuple(outcome for outcome in outcomes if outcome is not None)
+    size = sum(info.size for info, outcome in zip(files, outcomes, strict=True) if outcome is None)
+    return Deleted(len(files) - len(failures), size, failures)
+
+
+def summed(parts: Iterable[Deleted]) -> Deleted:
+    total = Deleted()
+    for part in parts:
+        total = Deleted(total.files + part.files, total.bytes + part.bytes, (*total.failures, *part.failures))
+    return total
+
+
+def batches(files: Sequence[ObjectInfo]) -> Iterator[Sequence[ObjectInfo]]:
+    return (files[start : start + BATCH] for start in range(0, len(files), BATCH))
+
+
+def _delete(store: Store, info: ObjectInfo) -> str | None:
+    """Why the file is still there, if it is."""
+    try:
+        store.delete(info.key)
+    except StorageError as reason:
+        return f"{info.key} stays: {reason}"
+    return None
