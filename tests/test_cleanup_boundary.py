@@ -15,7 +15,13 @@ import pytest
 import indextables as it
 from faults import Fault, FaultyStore, MemoryStore, after, fails, loses_the_answer
 from indextables.config import Settings
-from indextables.errors import CommitUnknownError, CorruptTableError, StorageError, VersionNotFoundError
+from indextables.errors import (
+    CommitUnknownError,
+    CorruptTableError,
+    ObjectNotFoundError,
+    StorageError,
+    VersionNotFoundError,
+)
 from indextables.log import (
     Append,
     Change,
@@ -330,6 +336,24 @@ def test_links_follow_each_other_and_name_who_made_each_version(store: MemorySto
     assert [transaction_of(store, version) for version in range(6)] == [f"t{n}" for n in range(6)]
     with pytest.raises(CorruptTableError, match="no record of the clean-up that passed version 6"):
         transaction_of(store, 6)
+
+
+def test_a_version_that_vanishes_while_it_is_read_is_gone_and_not_damaged(store: MemoryStore, base: Snapshot):
+    checkpoint(store)
+    grow(store, "c", "d", "e")
+    checkpoint(store)
+    move_boundary(store, 4, lambda version: None)
+    for version in range(3):
+        store.delete(version_key(version))
+
+    def is_gone(call: Callable[[], Any]) -> Any:
+        raise ObjectNotFoundError("deleted since it was listed")
+
+    overtaken = FaultyStore(store, Fault("get", is_gone, key="state-v0*1/", times=100))
+    with pytest.raises(VersionNotFoundError, match="history up to version 4 has been cleaned up"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StateWarning)
+            read_snapshot(overtaken, Wanted(3))
 
 
 def test_the_boundary_never_moves_back(store: MemoryStore):

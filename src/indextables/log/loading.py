@@ -54,10 +54,19 @@ def read_snapshot(store: Store, wanted: Wanted = Wanted(), settings: Settings | 
     while True:
         try:
             return _read(store, wanted, settings or Settings())
-        except (CorruptTableError, VersionNotFoundError):
+        except (CorruptTableError, VersionNotFoundError) as reason:
             # What is missing may have been cleaned up since it was listed: then there is something newer to read.
             end = boundary(store)
             if end == passed:
+                if (
+                    isinstance(reason, CorruptTableError)
+                    and wanted.version is not None
+                    and wanted.version <= end
+                ):
+                    raise VersionNotFoundError(  # that it is gone is no damage
+                        f"{store.uri} has no version {wanted.version} any more: history up to version {end} has been "
+                        f"cleaned up; read version {end + 1} or a later one"
+                    ) from reason
                 raise
             passed = end
 
