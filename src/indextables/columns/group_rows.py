@@ -68,13 +68,11 @@ class GroupRows:
 
     def fetch(self, rows: RowIds, columns: Sequence[str]) -> pa.Table:
         """Just these rows, ascending."""
-        pieces = []
         of_rows = np.searchsorted(self._starts, rows, side="right") - 1
-        numbers, begins = np.unique(of_rows, return_index=True)
-        for number, part in zip(numbers.tolist(), np.split(rows, begins[1:]), strict=True):
-            if len(part):
-                found = self.opened(number).fetch(part + self._shift(number), columns)
-                pieces.append(self._typed(found, number, columns))
+        pieces = []
+        for number in np.unique(of_rows).tolist():
+            part = rows[of_rows == number] + self._shift(number)
+            pieces.append(self._typed(self.opened(number).fetch(part, columns), number, columns))
         return self._joined(pieces, columns)
 
     def chunks(self, start: int, stop: int) -> Iterator[Chunk]:

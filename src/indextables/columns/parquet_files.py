@@ -22,8 +22,9 @@ from indextables.storage.ranged import RangedFile
 ROW_GROUP_METADATA: Final = "row_group_metadata"
 STORAGE_VERSION: Final = "storage_version"
 _TRAILER: Final = 8  # the footer's length and the magic number
-_DENSE: Final = 8
-"""One wanted row in this many: then the row groups are decoded side by side."""
+_LEVELLED: Final = ("zstd", "gzip", "brotli")
+_THREADS_FROM: Final = 1 << 20
+"""Bytes to decode from which threads gain more than they cost."""
 
 
 class ParquetSink:
@@ -33,12 +34,11 @@ class ParquetSink:
         self._path = path
         self._rows = 0
         self._groups: list[str] = []
-        codec = None if options.compression in ("none", "uncompressed") else options.compression
         self._writer = pq.ParquetWriter(
             path,
             schema,
-            compression=codec or "none",
-            compression_level=options.compression_level if codec in ("zstd", "gzip", "brotli") else None,
+            compression=options.compression,
+            compression_level=options.compression_level if options.compression in _LEVELLED else None,
             use_dictionary=options.dictionary,
             write_page_checksum=True,
         )
@@ -134,7 +134,7 @@ class ParquetRows:
             start = end
         if start < stop:
             first, last = self._chunk_of(start), self._chunk_of(stop - 1)
-            rows = self._decode(range(first, last + 1), columns, threads=True)
+            rows = self._decode(range(first, last + 1), columns)
             offset = int(self.starts[first])
             pieces.append(rows.slice(start - offset, stop - start))
             end = int(self.starts[last + 1])
@@ -150,11 +150,13 @@ class ParquetRows:
         sizes = self.starts[chunks + 1] - self.starts[chunks]
         # Where the rows of these chunks begin in the table that is decoded from them alone.
         begins = np.concatenate([[0], np.cumsum(sizes)])
-        table = self._decode(chunks.tolist(), columns, threads=len(rows) * _DENSE > begins[-1])
+        table = self._decode(chunks.tolist(), columns)
         within = np.searchsorted(chunks, np.searchsorted(self.starts, rows, side="right") - 1)
         return table.take(pa.array(begins[within] + rows - self.starts[chunks[within]]))
 
-    def _decode(self, chunks: Sequence[int], columns: Sequence[str], *, threads: bool) -> pa.Table:
+    def _decode(self, chunks: Sequence[int], columns: Sequence[str]) -> pa.Table:
+        rows = sum(int(self.starts[chunk + 1] - self.starts[chunk]) for chunk in chunks)
+        threads = rows * self.row_bytes(columns) >= _THREADS_FROM
         with self._damage(), self._handle() as handle:
             if handle.source is not None:
                 leaves = [leaf for name in columns for leaf in self._leaves[name]]

@@ -130,11 +130,13 @@ class Reader:
         if len(asked) and not (asked.min() >= 0 and asked.max() < self.num_rows):
             wrong = asked.max() if asked.max() >= self.num_rows else asked.min()
             raise InputError(f"there is no row {wrong}; rows are 0 to {self.num_rows - 1}")
+        if not wanted:
+            return empty_rows(len(asked))
         stored = self._stored_positions(asked) if self._apply_deltas else asked
         distinct, places = np.unique(stored, return_inverse=True)
         found = self._rows.fetch(distinct, wanted, parallelism)
         is_ascending = len(distinct) == len(places) and bool((np.diff(places) > 0).all())
-        return found if is_ascending or not wanted else found.take(pa.array(places))
+        return found if is_ascending else found.take(pa.array(places))
 
     def get_chunk_reader(self, group: int, columns: Sequence[str] | None = None) -> ChunkReader:
         """One column group by the pieces that its files are made of. Delta logs are not applied."""

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 import pyarrow as pa
 
@@ -24,6 +24,8 @@ from indextables.columns.stored_files import as_settings
 from indextables.config import Settings, keys
 from indextables.errors import InputError, SchemaError
 from indextables.storage import open_store, table_uri
+
+_COMPRESSIONS: Final = ("zstd", "snappy", "gzip", "brotli", "lz4", "none")
 
 
 class Writer:
@@ -149,8 +151,6 @@ class Writer:
 def _checked(options: WriteOptions) -> WriteOptions:
     if options.row_group_bytes < 1 or options.rolling_bytes < 1:
         raise InputError("row_group_bytes and rolling_bytes are numbers of bytes, from 1 on")
-    if not pa.Codec.is_available(options.compression) and options.compression not in ("none", "uncompressed"):
-        raise InputError(
-            f"compression is {options.compression!r}; it takes zstd, snappy, gzip, brotli, lz4 or none"
-        )
+    if options.compression not in _COMPRESSIONS:
+        raise InputError(f"compression is {options.compression!r}; it takes {', '.join(_COMPRESSIONS)}")
     return options
