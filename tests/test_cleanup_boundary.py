@@ -339,9 +339,9 @@ def test_links_follow_each_other_and_name_who_made_each_version(store: MemorySto
 
 
 def test_a_version_that_vanishes_while_it_is_read_is_gone_and_not_damaged(store: MemoryStore, base: Snapshot):
-    checkpoint(store)
+    checkpoint(store, SETTINGS)
     grow(store, "c", "d", "e")
-    checkpoint(store)
+    checkpoint(store, SETTINGS)
     move_boundary(store, 4, lambda version: None)
     for version in range(3):
         store.delete(version_key(version))
@@ -350,10 +350,11 @@ def test_a_version_that_vanishes_while_it_is_read_is_gone_and_not_damaged(store:
         raise ObjectNotFoundError("deleted since it was listed")
 
     overtaken = FaultyStore(store, Fault("get", is_gone, key="state-v0*1/", times=100))
-    with pytest.raises(VersionNotFoundError, match="history up to version 4 has been cleaned up"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", StateWarning)
-            read_snapshot(overtaken, Wanted(3))
+    with (
+        pytest.warns(StateWarning, match="cannot be read"),
+        pytest.raises(VersionNotFoundError, match="history up to version 4 has been cleaned up"),
+    ):
+        read_snapshot(overtaken, Wanted(3))
 
 
 def test_the_boundary_never_moves_back(store: MemoryStore):
