@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from os import PathLike
 from typing import Any
 
@@ -15,12 +15,14 @@ from indextables.errors import InputError
 from indextables.log import Metadata, Protocol, Snapshot, cache, history, load_snapshot
 from indextables.maintenance import (
     CleanedVersions,
+    Purged,
     StateDescription,
     Truncated,
     clean_versions,
     describe_log,
     describe_state,
     drop_partitions,
+    purge,
     restore,
     truncate_time_travel,
     upgrade_and_checkpoint,
@@ -29,8 +31,11 @@ from indextables.maintenance import (
 from indextables.predicates import ALL_FIELDS, TRUE, Predicate, TextQuery, conjunction, parse_where
 from indextables.schema import TableSchema
 from indextables.storage import open_store, table_uri
+from indextables.table.ages import hours
+from indextables.table.changes import ChangeSet, Since, changes
 from indextables.table.listing import files_table, history_table
 from indextables.table.matching import matching_files
+from indextables.table.moments import millis
 from indextables.table.scan import (
     SCORE,
     SNIPPET,
@@ -149,6 +154,29 @@ class Table:
         """Who did what and when, newest first."""
         return history_table(history(open_store(self._uri, self._settings)), up_to=self.version)
 
+    def changes(self, since: Since, until: Since | None = None, *, adds_only: bool = False) -> ChangeSet:
+        """What changed after `since`, a version or a moment, up to `until`, or up to this version.
+
+        Since -1 is since before the first version. With `adds_only` only the state is asked, which is quick and can
+        go further back: nothing is said of files that went, and a file that came back counts as new. Without it,
+        VersionNotFoundError if clean-up has left no way to know what was removed.
+
+        >>> import indextables as it
+        >>> for n in (1, 2):
+        ...     _ = it.write("memory://doc-changes", pa.table({"n": [n]}))
+        >>> changed = it.open("memory://doc-changes").changes(since=0)
+        >>> len(changed.adds), len(changed.removes), changed.new_version
+        (1, 0, 1)
+        >>> changed.to_arrow().column("n").to_pylist()
+        [2]
+        """
+        store, snapshot = open_store(self._uri, self._settings), self._snapshot
+        if isinstance(until, int):
+            snapshot = load_snapshot(store, until, settings=self._settings)
+        elif until is not None:
+            snapshot = load_snapshot(store, as_of_ms=millis(until, "until"), settings=self._settings)
+        return changes(store, snapshot, since, self._settings, adds_only=adds_only)
+
     def drop_partitions(self, where: str) -> int:
         """Removes every partition that satisfies `where`, a condition on partition columns; the new version."""
         predicate = parse_where(where, self._snapshot.schema)
@@ -180,6 +208,27 @@ class Table:
     def truncate_time_travel(self, *, dry_run: bool = False) -> Truncated:
         """Deletes all history before the current version, for good. No row is lost."""
         return truncate_time_travel(open_store(self._uri, self._settings), self._settings, dry_run=dry_run)
+
+    def purge(
+        self,
+        older_than: str | timedelta | None = None,
+        log_retention: str | timedelta | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> Purged:
+        """Deletes splits that no readable version names, and version files, states and manifests past retention.
+
+        `older_than` is how old splits must be, `log_retention` how old version files and states: `"7 days"`,
+        `"36 hours"` or a timedelta; without them the settings decide. A dry run deletes nothing and says what would go.
+
+        >>> import indextables as it
+        >>> _ = it.write("memory://doc-purge", pa.table({"n": [1]}))
+        >>> it.open("memory://doc-purge").purge(older_than="7 days", dry_run=True).message
+        'would delete 0 splits, 0 version files, 0 states, 0 manifests'
+        """
+        store = open_store(self._uri, self._settings)
+        age, log_age = hours(older_than, "older_than"), hours(log_retention, "log_retention")
+        return purge(store, self._settings, hours=age, log_hours=log_age, dry_run=dry_run or None)
 
     def upgrade_protocol(self) -> int:
         """Commits today's protocol, unless the table has it; the version at which it does."""
@@ -234,7 +283,12 @@ def open_table(
         raise InputError("version and as_of exclude each other; give one of them")
     chosen = Settings(settings)
     uri = table_uri(path)
-    snapshot = load_snapshot(open_store(uri, chosen), version, as_of_ms=_millis(as_of), settings=chosen)
+    snapshot = load_snapshot(
+        open_store(uri, chosen),
+        version,
+        as_of_ms=None if as_of is None else millis(as_of, "as_of"),
+        settings=chosen,
+    )
     return Table(uri, snapshot, chosen)
 
 
@@ -289,16 +343,3 @@ def _checked_limit(limit: int | None) -> int | None:
     if limit is not None and limit < 0:
         raise InputError(f"limit is {limit}; it takes a number of rows, or None for all of them")
     return limit
-
-
-def _millis(moment: str | datetime | None) -> int | None:
-    if moment is None:
-        return None
-    if isinstance(moment, str):
-        try:
-            moment = datetime.fromisoformat(moment)
-        except ValueError:
-            raise InputError(f"as_of is {moment!r}; it takes a time such as 2026-01-31T12:00:00Z") from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return int(moment.timestamp() * 1000)
