@@ -34,7 +34,7 @@ def decode(schema: str, blocks: list[Block], kinds: Mapping[str, pa.DataType]) -
             raise ValueError(f"a damaged record ({reason})") from reason
     try:
         return pa.table(
-            {name: pa.array([_pairs(row[name]) for row in rows], kind) for name, kind in kinds.items()}
+            {name: _array([_pairs(row[name]) for row in rows], kind) for name, kind in kinds.items()}
         )
     except pa.ArrowTypeError as reason:
         raise ValueError(f"a value of the wrong type ({reason})") from None
@@ -56,3 +56,9 @@ def encode(batch: pa.RecordBatch, schema: str) -> pa.BinaryArray:
 
 def _pairs(value: Any) -> Any:
     return list(value.items()) if isinstance(value, dict) else value
+
+
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    # Arrow would cut off what is behind the point of a number; a cast refuses to.
+    is_wider = pa.types.is_integer(kind) and any(isinstance(value, float) for value in values)
+    return pa.array(values, pa.float64()).cast(kind) if is_wider else pa.array(values, kind)
