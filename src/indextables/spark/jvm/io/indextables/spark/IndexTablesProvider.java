@@ -22,12 +22,17 @@ import scala.jdk.javaapi.CollectionConverters;
  * The format "indextables" of DataFrameReader and DataFrameWriter. Its tables cannot be written through the V2 path, so
  * {@code save} takes the older one, which tells a source all four modes and the columns of {@code partitionBy}.
  */
-public final class IndexTablesProvider implements TableProvider, DataSourceRegister, CreatableRelationProvider {
+public class IndexTablesProvider implements TableProvider, DataSourceRegister, CreatableRelationProvider {
   private Description description; // Spark makes a provider for each load and asks for the schema before the table
 
   @Override
   public String shortName() {
     return PythonDoor.NAME;
+  }
+
+  /** The options as the rest of the jar reads them. */
+  protected Map<String, String> marked(Map<String, String> options) {
+    return options;
   }
 
   @Override
@@ -49,7 +54,7 @@ public final class IndexTablesProvider implements TableProvider, DataSourceRegis
 
   @Override
   public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> options) {
-    TableRef ref = TableRef.of(options);
+    TableRef ref = TableRef.of(marked(options));
     if (description == null) {
       return new UnreadTable(ref, schema);
     }
@@ -64,7 +69,7 @@ public final class IndexTablesProvider implements TableProvider, DataSourceRegis
   @Override
   public BaseRelation createRelation(
       SQLContext context, SaveMode mode, scala.collection.immutable.Map<String, String> parameters, Dataset<Row> rows) {
-    Map<String, String> options = options(parameters);
+    Map<String, String> options = marked(options(parameters));
     WriteMode writeMode = WriteMode.of(mode);
     refuseNarrowerOverwrites(mode, new CaseInsensitiveStringMap(options));
     Request request = Request.of("prepare_write", TableRef.of(options)).with("mode", writeMode.word());
@@ -92,7 +97,7 @@ public final class IndexTablesProvider implements TableProvider, DataSourceRegis
 
   private Description describe(Map<String, String> options) {
     if (description == null) {
-      description = Description.of(TableRef.of(options));
+      description = Description.of(TableRef.of(marked(options)));
     }
     return description;
   }

@@ -40,7 +40,7 @@ class IndexTablesTable implements SupportsRead, SupportsMetadataColumns {
 
   @Override
   public MetadataColumn[] metadataColumns() {
-    return MetadataColumns.all();
+    return MetadataColumns.of(ref);
   }
 
   @Override

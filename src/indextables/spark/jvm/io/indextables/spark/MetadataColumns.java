@@ -12,7 +12,12 @@ final class MetadataColumns {
 
   private MetadataColumns() {}
 
-  static MetadataColumn[] all() {
+  /** Column groups have no index, and so none of these. */
+  static MetadataColumn[] of(TableRef table) {
+    return table.columns() == null ? all() : new MetadataColumn[0];
+  }
+
+  private static MetadataColumn[] all() {
     return new MetadataColumn[] {
       new Computed(SCORE, DataTypes.DoubleType, "relevance of the row for the searches of the query"),
       new Computed("_snippet", DataTypes.StringType, "the piece of text that was found, with the words marked"),

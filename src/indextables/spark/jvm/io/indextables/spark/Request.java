@@ -23,6 +23,10 @@ final class Request {
     if (table.timestamp() != null) {
       json.put("timestamp", table.timestamp());
     }
+    if (table.columns() != null) {
+      ObjectNode columns = json.putObject("columns");
+      table.columns().forEach(columns::put);
+    }
     return new Request(json);
   }
 

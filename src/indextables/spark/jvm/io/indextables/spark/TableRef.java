@@ -17,15 +17,20 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * @param version the version, or null for the newest
  * @param timestamp microseconds since 1970, or null; only where there is no version
+ * @param columns the other options, in lower case, of a dataset of column groups; null for a search table
  */
-record TableRef(String path, Map<String, String> options, Long version, Long timestamp) {
+record TableRef(
+    String path, Map<String, String> options, Long version, Long timestamp, Map<String, String> columns) {
+  /** Among the options: they are those of a dataset of column groups. */
+  static final String COLUMNS = "__columns";
+
   private static final String PREFIX = "spark.indextables.";
   private static final String LEGACY_PREFIX = "spark.tantivy4spark.";
   private static final String VERSION = "versionasof";
   private static final String TIMESTAMP = "timestampasof";
 
   static TableRef of(String path) {
-    return new TableRef(path, sessionSettings(), null, null);
+    return new TableRef(path, sessionSettings(), null, null, null);
   }
 
   /** From the options of a DataFrameReader or Writer, the path among them. */
@@ -39,13 +44,17 @@ record TableRef(String path, Map<String, String> options, Long version, Long tim
       throw Failures.analysis("versionAsOf and timestampAsOf cannot be given together");
     }
     return new TableRef(
-            folded.get("path"), sessionSettings(), version(folded.get(VERSION)), timestamp(folded.get(TIMESTAMP)))
+            folded.get("path"),
+            sessionSettings(),
+            version(folded.get(VERSION)),
+            timestamp(folded.get(TIMESTAMP)),
+            folded.containsKey(COLUMNS) ? ofColumns(folded) : null)
         .withOptions(options);
   }
 
   /** How plans and messages name the table. */
   String name() {
-    return IndexTablesCatalog.NAME + ".`" + path + "`";
+    return (columns == null ? IndexTablesCatalog.NAME : ColumnsProvider.NAME) + ".`" + path + "`";
   }
 
   TableRef withOptions(Map<String, String> more) {
@@ -57,11 +66,11 @@ record TableRef(String path, Map<String, String> options, Long version, Long tim
             merged.put(key, value);
           }
         });
-    return new TableRef(path, merged, version, timestamp);
+    return new TableRef(path, merged, version, timestamp, columns);
   }
 
   TableRef atVersion(long pinned) {
-    return new TableRef(path, options, pinned, null);
+    return new TableRef(path, options, pinned, null, columns);
   }
 
   TableRef atVersion(String text) {
@@ -69,7 +78,13 @@ record TableRef(String path, Map<String, String> options, Long version, Long tim
   }
 
   TableRef atTimestamp(long micros) {
-    return new TableRef(path, options, null, micros);
+    return new TableRef(path, options, null, micros, columns);
+  }
+
+  private static Map<String, String> ofColumns(Map<String, String> folded) {
+    Map<String, String> own = new TreeMap<>(folded);
+    own.keySet().removeIf(key -> key.startsWith("__") || key.equals("path") || key.equals(VERSION) || isSetting(key));
+    return own;
   }
 
   private static Long version(String text) {

@@ -36,7 +36,7 @@ final class UnreadTable implements SupportsRead, SupportsMetadataColumns {
 
   @Override
   public MetadataColumn[] metadataColumns() {
-    return MetadataColumns.all();
+    return MetadataColumns.of(ref);
   }
 
   @Override
