@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from indextables.errors import CorruptTableError
 from indextables.log.actions import Action, Extra, SkipFile, Txn, UnknownAction
 
 
@@ -72,4 +73,9 @@ class RestEdit:
 
 
 def _text(action: UnknownAction) -> bytes:
-    return orjson.dumps({action.name: action.body}, option=orjson.OPT_SORT_KEYS)
+    try:
+        return orjson.dumps({action.name: action.body}, option=orjson.OPT_SORT_KEYS)
+    except TypeError as reason:  # deeper than it may be, and so than it can be carried on
+        raise CorruptTableError(
+            f"the log has an action {action.name!r} that no state can hold: {reason}"
+        ) from None
