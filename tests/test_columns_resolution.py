@@ -229,3 +229,8 @@ def test_a_value_that_chooses_another_type_is_refused():
     raw = with_fastavro(changed, [record(Manifest()) | {"delta_logs": logs}])
     with pytest.raises(CorruptTableError, match="no string at DeltaLog.path, but 'null', and a value"):
         decode(raw)
+
+
+def test_a_schema_that_is_larger_than_any_manifest_needs_is_refused():
+    with pytest.raises(CorruptTableError, match="schema of the manifest has 2,0[0-9,]+ characters"):
+        decode(write_container(json.dumps(schema(6)) + " " * 2_000_000, b"\0" * 5, None))

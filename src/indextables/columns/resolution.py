@@ -44,6 +44,9 @@ _PRIMITIVES: Final[dict[str, tuple[Read[Any], frozenset[str]]]] = {
     "long": (read_long, frozenset({"int", "long"})),
     "int": (read_long, frozenset({"int", "long"})),
 }
+_LONGEST_TEXT: Final = 1 << 20
+"""The newest has 2,433 characters. Readers are kept for the next file with the same text."""
+
 _STRINGS: Final[Schema] = {"type": "array", "items": "string"}
 
 
@@ -69,6 +72,8 @@ def container_reader(schema_text: str) -> ManifestReader:
     >>> container_reader(schema_text(4)).version
     4
     """
+    if len(schema_text) > _LONGEST_TEXT:
+        raise refused(f"has {len(schema_text):,} characters")
     try:
         written = orjson.loads(schema_text)
     except orjson.JSONDecodeError as reason:
