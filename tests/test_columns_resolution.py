@@ -167,7 +167,7 @@ def test_types_that_contain_themselves_are_refused(kind: Any):
         decode(container(with_field(kind)))
 
 
-@pytest.mark.parametrize("depth", [40, 200, 600, 100_000])
+@pytest.mark.parametrize("depth", [40, 200, 600, 20_000])
 def test_deep_schemas_are_refused(depth: int):
     text = json.dumps(with_field("DEEP"))
     for opening, closing in (('{"type":"array","items":', "}"), ('{"type":"map","values":', "}"), ("[", "]")):
