@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from columns_values import FULL
 from indextables.columns import (
     ColumnGroup,
     ColumnGroupFile,
@@ -92,11 +93,16 @@ def test_each_section_has_its_directory_and_large_values_lie_beside_the_dataset(
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("section", SECTIONS)
 def test_a_stored_name_leads_back_to_the_file(base: str, section: str) -> None:
-    for name in ("x.parquet", "101/_data/x", "not\udcffutf8"):
+    for name in ("x.parquet", "101/_data/x", "not\udcffutf8", ".hidden", "a/.b", "..c", "a:b"):
         place = resolved_path(name, section, base)
         assert place.endswith(name)
         assert place.startswith(base) or section == LOB_DIR or not base
         assert stored_path(place, section, base) == name
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_nothing_but_paths_changes(base: str) -> None:
+    assert relative(resolved(FULL, base), base) == FULL
 
 
 def test_a_dataset_that_was_moved_is_read_where_it_is() -> None:

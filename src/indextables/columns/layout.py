@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from indextables.columns.manifest import Manifest
+from indextables.columns.manifest import ColumnGroupFile, Manifest
 from indextables.errors import CorruptTableError
 
 METADATA_DIR: Final = "_metadata"
@@ -66,12 +66,11 @@ def stored_path(path: str, section_dir: str, base: str) -> str:
     >>> stored_path("s3://b/ds/_delta/d1", DELTA_DIR, "s3://b/ds"), stored_path("/other/d2", DELTA_DIR, "s3://b/ds")
     ('d1', '/other/d2')
     """
-    directory = _join(base, section_dir)
-    prefix = directory if directory.endswith("/") else f"{directory}/"
+    prefix = _prefix(base, section_dir)
     if not path.startswith(prefix):
         return path
     short = path[len(prefix) :]
-    return path if _UNTIDY.search(short) or _ADDRESS.match(short) else short
+    return short if _is_plain(short) else path
 
 
 def resolved_path(stored: str, section_dir: str, base: str) -> str:
@@ -88,10 +87,10 @@ def resolved_path(stored: str, section_dir: str, base: str) -> str:
         ...
     indextables.errors.CorruptTableError: the manifest names a file outside its dataset: '../../../etc/passwd'
     """
+    if _is_plain(stored):
+        return _prefix(base, section_dir) + stored
     if not stored or stored.startswith("/") or _ADDRESS.match(stored):
         return stored
-    if not _UNTIDY.search(stored):
-        return f"{_join(base, section_dir).rstrip('/')}/{stored}"
     inside = posixpath.normpath(f"{section_dir}/{stored}")
     leaves = (
         not inside.startswith(f"{LOB_DIR}/")
@@ -127,9 +126,7 @@ def _with_paths(manifest: Manifest, place: Callable[[str, str], str]) -> Manifes
     return replace(
         manifest,
         column_groups=tuple(
-            replace(
-                group, files=tuple(replace(file, path=place(file.path, DATA_DIR)) for file in group.files)
-            )
+            replace(group, files=tuple(_with_path(file, place) for file in group.files))
             for group in manifest.column_groups
         ),
         delta_logs=tuple(replace(log, path=place(log.path, DELTA_DIR)) for log in manifest.delta_logs),
@@ -142,7 +139,24 @@ def _with_paths(manifest: Manifest, place: Callable[[str, str], str]) -> Manifes
     )
 
 
+def _with_path(file: ColumnGroupFile, place: Callable[[str, str], str]) -> ColumnGroupFile:
+    # Not `replace`, which takes twice the time: a dataset has few of everything but files.
+    path = place(file.path, DATA_DIR)
+    return ColumnGroupFile(path, file.start_index, file.end_index, file.metadata, file.properties)
+
+
+def _is_plain(name: str) -> bool:
+    """Whether it is a relative name that normalising would leave as it is."""
+    if name and name[0] not in "./" and name[-1] != "/" and "//" not in name and "/." not in name:
+        return True
+    return not _UNTIDY.search(name) and not _ADDRESS.match(name)
+
+
 @lru_cache(maxsize=256)
+def _prefix(base: str, section_dir: str) -> str:
+    return f"{_join(base, section_dir).rstrip('/')}/"
+
+
 def _join(base: str, inner: str) -> str:
     """`base/inner` made normal, word by word; the scheme and the host of an address are left alone.
 
