@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -34,13 +35,19 @@ from indextables.state import (
     Delta,
     Filter,
     ManifestInfo,
+    Measured,
     PartitionBounds,
     StateContext,
     StateOptions,
     TableState,
+    decode_entries,
+    manifest_key,
     read_state,
     write_state,
 )
+from indextables.state import entries as entry_codec
+from indextables.state.blocks import IndexedBlock, decode_index
+from indextables.state.container import read_blocks, read_header
 from indextables.stats import MinMaxCollector, bounds_of
 
 KINDS = ["string", "integer", "long", "boolean", "date", "timestamp"]
@@ -115,19 +122,29 @@ def tables(draw: st.DrawFn) -> tuple[TableSchema, list[Added], list[pa.RecordBat
     return schema, files, batches, draw(predicates(kinds))
 
 
+def write_entries(
+    store: Any, schema: TableSchema, columns: tuple[str, ...], entries: pa.Table, per_manifest: int
+) -> None:
+    """A state whose manifests have several blocks, with bounds of everything that can have them."""
+    measured = Measured([column for column in schema if column.name not in columns], {"ours"})
+    context = StateContext(1, 0, [schema.field(name) for name in columns], None, measured=measured)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(entry_codec, "BLOCK_BYTES", 250)
+        write_state(store, None, Delta(entries), context, StateOptions(entries_per_manifest=per_manifest))
+
+
 def survivors(store: Any, schema: TableSchema, predicate: Predicate, columns: tuple[str, ...]) -> set[str]:
-    state = TableState(store, read_state(store, 1), lambda path: path)
+    state = TableState(store, read_state(store, 1), lambda path: path, parallelism=1)
     return set(state.matching(Filter(predicate, schema, columns, {"ours"})).column("path").to_pylist())
 
 
-@settings(max_examples=300, deadline=None)
-@given(tables(), st.integers(1, 3))
+@settings(max_examples=150, deadline=None)
+@given(tables(), st.integers(1, 6))
 def test_no_file_with_a_matching_row_is_ever_left_out(case, per_manifest: int):
     schema, files, batches, predicate = case
     store, columns = MemoryStore(), ("p", "q")
     entries = to_entries((added.file.path, added) for added in files)
-    context = StateContext(1, 0, [schema.field(name) for name in columns], None)
-    write_state(store, None, Delta(entries), context, StateOptions(entries_per_manifest=per_manifest))
+    write_entries(store, schema, columns, entries, per_manifest)
     needed = {
         added.file.path
         for added, batch in zip(files, batches, strict=True)
@@ -190,51 +207,108 @@ def random_predicate(rng: random.Random, kinds: dict[str, str], depth: int = 2) 
     return Compare(rng.choice(["=", "<>", "<", "<=", ">", ">=", "<=>"]), name, literal)
 
 
+@dataclass(frozen=True)
+class Pile:
+    """A random table in a store: its files and rows, and what its manifests and their blocks hold."""
+
+    schema: TableSchema
+    files: list[AddFile]
+    rows: pa.RecordBatch
+    store: MemoryStore
+    entries: pa.Table
+    manifests: list[tuple[ManifestInfo, set[str]]]
+    blocks: list[tuple[IndexedBlock, set[str]]]
+
+
+ROWS = 3
+
+
+def pile(rng: random.Random) -> Pile:
+    """Files near each other have values near each other, so that there is something to leave out."""
+    kinds = {
+        "p": rng.choice(KINDS),
+        "q": rng.choice(KINDS),
+        "x": rng.choice([*KINDS, "double", "float"]),
+        "y": "string",
+    }
+    schema = TableSchema(tuple(Field(name, kind) for name, kind in kinds.items()))
+    files, batches = [], []
+    pool: dict[str, list[Any]] = {}
+    for n in range(24):
+        if n % 6 == 0:
+            pool = {name: [random_value(rng, kinds[name]) for _ in range(2)] for name in kinds}
+        wild = rng.random() < 0.2
+        columns = {name: [rng.choice(pool[name])] * ROWS for name in "pq"}
+        columns |= {
+            name: [random_value(rng, kinds[name]) if wild else rng.choice(pool[name]) for _ in range(ROWS)]
+            for name in "xy"
+        }
+        batch = pa.record_batch(
+            [pa.array(columns[name], ARROW_TYPES[kinds[name]]) for name in kinds], list(kinds)
+        )
+        foreign = rng.random() < 0.05
+        collector = MinMaxCollector(schema, ["x", "y"], None if foreign else rng.choice([32, 33, 64]))
+        collector.add(batch)
+        low, high = collector.min_values(), collector.max_values()
+        if foreign:  # cut without rounding up
+            low, high = ({k: v[:32] for k, v in found.items()} for found in (low, high))
+        values = {
+            name: encode_value(columns[name][0], kinds[name]) for name in "pq" if columns[name][0] is not None
+        }
+        ref = "theirs" if foreign else "ours"
+        files.append(AddFile(str(n), values, 1, min_values=low, max_values=high, doc_mapping_ref=ref))
+        batches.append(batch)
+    store = MemoryStore()
+    entries = to_entries((file.path, Added(file, 0, 0)) for file in files)
+    write_entries(store, schema, ("p", "q"), entries, per_manifest=10)
+    manifests, blocks = [], []
+    for info in read_state(store, 1).manifests:
+        data = store.get(manifest_key(info.path, 1))
+        header = read_header(data, info.path)
+        parts = [
+            set(decode_entries(header.schema, [block], info.path).column("path").to_pylist())
+            for block in read_blocks(data, header, info.path)
+        ]
+        manifests.append((info, set().union(*parts)))
+        blocks += zip(decode_index(header, info.path), parts, strict=True)
+    rows = pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+    return Pile(schema, files, rows, store, entries, manifests, blocks)
+
+
 def test_ten_thousand_random_cases_by_brute_force():
+    """No manifest, block or entry with a matching row is left out, by their bounds, by a read, or by the engine."""
     seed = random.SystemRandom().randrange(1 << 32)
     rng = random.Random(seed)
-    cases = kept = 0
-    while cases < 10_000:
-        kinds = {
-            "p": rng.choice(KINDS),
-            "q": rng.choice(KINDS),
-            "x": rng.choice([*KINDS, "double", "float"]),
-            "y": "string",
-        }
-        schema = TableSchema(tuple(Field(name, kind) for name, kind in kinds.items()))
-        files, batches = [], []
-        for n in range(40):
-            columns = {name: [random_value(rng, kinds[name])] * 3 for name in "pq"}
-            columns |= {name: [random_value(rng, kinds[name]) for _ in range(3)] for name in "xy"}
-            batch = pa.record_batch(
-                [pa.array(columns[name], ARROW_TYPES[kinds[name]]) for name in kinds], list(kinds)
-            )
-            collector = MinMaxCollector(schema, ["x", "y"], 32)
-            collector.add(batch)
-            values = {
-                name: encode_value(columns[name][0], kinds[name])
-                for name in "pq"
-                if columns[name][0] is not None
+    left_out = dict.fromkeys(["manifests", "blocks", "blocks by statistics", "entries"], 0)
+    columns = ("p", "q")
+    for case in range(10_000):
+        if case % 100 == 0:
+            table = pile(rng)
+            kinds = {column.name: column.type for column in table.schema}
+        predicate = random_predicate(rng, kinds)
+        what = f"seed {seed}, case {case}: {predicate}"
+        chosen = Filter(predicate, table.schema, columns, {"ours"})
+        hits = evaluate(predicate, table.rows).to_pylist()
+        needed = {str(row // ROWS) for row, hit in enumerate(hits) if hit}
+        for info, paths in table.manifests:
+            if not chosen.manifest(info):
+                assert needed.isdisjoint(paths), what
+                left_out["manifests"] += 1
+        for block, paths in table.blocks:
+            if not chosen.within(block.bounds, block.statistics):
+                assert needed.isdisjoint(paths), what
+                left_out["blocks"] += 1
+                left_out["blocks by statistics"] += chosen.within(block.bounds)
+        sifted = set(chosen.entries(table.entries).column("path").to_pylist())
+        assert needed <= sifted, what
+        left_out["entries"] += len(table.files) - len(sifted)
+        if case % 40 == 0:
+            assert needed <= survivors(table.store, table.schema, predicate, columns), what
+            engine = {
+                file.path for file in table.files if engine_keeps(table.schema, file, predicate, columns)
             }
-            low, high = collector.min_values(), collector.max_values()
-            files.append(AddFile(str(n), values, 1, min_values=low, max_values=high, doc_mapping_ref="ours"))
-            batches.append(batch)
-        store = MemoryStore()
-        entries = to_entries((file.path, Added(file, 0, 0)) for file in files)
-        context = StateContext(1, 0, [schema.field(name) for name in "pq"], None)
-        write_state(store, None, Delta(entries), context, StateOptions(entries_per_manifest=7))
-        rows = pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
-        for _ in range(10):
-            predicate = random_predicate(rng, kinds)
-            hits = evaluate(predicate, rows).to_pylist()
-            needed = {str(row // 3) for row, hit in enumerate(hits) if hit}
-            found = survivors(store, schema, predicate, ("p", "q"))
-            engine = {file.path for file in files if engine_keeps(schema, file, predicate, ("p", "q"))}
-            assert needed <= found, f"seed {seed}: {predicate}"
-            assert needed <= engine, f"seed {seed}: {predicate}"
-            cases += len(files)
-            kept += len(found)
-    assert kept < 0.9 * cases, f"seed {seed}: {kept} of {cases} files were read, so nothing was pruned"
+            assert needed <= engine, what
+    assert all(count > 1000 for count in left_out.values()), f"seed {seed}: {left_out}"
 
 
 def engine_keeps(schema: TableSchema, file: AddFile, predicate: Predicate, columns: tuple[str, ...]) -> bool:

@@ -24,8 +24,9 @@ from indextables.log.live import LiveFiles
 from indextables.log.protocol import check_readable
 from indextables.log.snapshot import Snapshot
 from indextables.log.versions import read_version
-from indextables.schema import REGISTRY_PREFIX
+from indextables.schema import REGISTRY_PREFIX, own_refs
 from indextables.state import (
+    Measured,
     StateContext,
     StateManifest,
     StateOptions,
@@ -97,6 +98,10 @@ def write_snapshot_state(
         registry,
         max(snapshot.protocol.min_reader_version, 4),
         {**to_document(snapshot.protocol), **to_carried(snapshot)},
+        Measured(
+            [column for column in snapshot.schema if column.name not in snapshot.partition_columns],
+            own_refs(snapshot.metadata.configuration),
+        ),
     )
     options = StateOptions.of(settings)
     return write_state(store, snapshot.files.base, snapshot.files.delta(), context, options, compact=compact)

@@ -29,6 +29,7 @@ from indextables.state.pointer import (
 )
 from indextables.state.pruning import Filter
 from indextables.state.reading import KEY, LIVE_SCHEMA, TableState, read_state
+from indextables.state.statistics import Measured
 from indextables.state.unique import last_of_each
 from indextables.state.writing import (
     Delta,
@@ -50,6 +51,7 @@ __all__ = [
     "Filter",
     "LastCheckpoint",
     "ManifestInfo",
+    "Measured",
     "PartitionBounds",
     "StateContext",
     "StateManifest",

@@ -1,4 +1,4 @@
-"""The block index of a manifest: where its blocks are and which partition values each can hold.
+"""The block index of a manifest: where its blocks are, and which partition values and statistics each can hold.
 
 It lies in the manifest's own Avro header as text, so that every other reader still reads the file, and one
 partition of a large manifest is a ranged read. Each block has its checksum there.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +17,7 @@ import orjson
 
 from indextables.errors import CorruptTableError
 from indextables.state.container import BlockPlace, Header
-from indextables.state.manifest import PartitionBounds
+from indextables.state.manifest import PartitionBounds, StatBounds
 
 INDEX_KEY: Final = "indextables.blocks"
 
@@ -28,36 +28,51 @@ _MAX_INDEX: Final = 64 << 20
 class IndexedBlock:
     place: BlockPlace
     bounds: Mapping[str, PartitionBounds]
+    statistics: Mapping[str, StatBounds]
 
 
 def encode_index(
-    places: Sequence[BlockPlace], bounds: Sequence[Mapping[str, PartitionBounds]]
+    places: Sequence[BlockPlace],
+    bounds: Sequence[Mapping[str, PartitionBounds]],
+    statistics: Mapping[str, Sequence[StatBounds]],
 ) -> dict[str, str]:
-    """The header entry for the blocks of a manifest."""
+    """The header entry for the blocks of a manifest; `statistics` has a bound for each block."""
     columns = sorted({column for known in bounds for column in known})
     rows = [
         [place.offset, place.size, place.count, place.crc, *_flat(known, columns)]
         for place, known in zip(places, bounds, strict=True)
     ]
-    packed = zlib.compress(orjson.dumps({"columns": columns, "blocks": rows}))
+    measured = {
+        name: [parts[0].kind, [part.low for part in parts], [part.high for part in parts]]
+        for name, parts in statistics.items()
+    }
+    packed = zlib.compress(orjson.dumps({"columns": columns, "blocks": rows, "statistics": measured}))
     return {INDEX_KEY: base64.b64encode(packed).decode()}
 
 
-def decode_index(header: Header, name: str) -> list[IndexedBlock] | None:
-    """The blocks in file order, or None for a file without an index."""
+def decode_index(header: Header, name: str, only: Collection[str] | None = None) -> list[IndexedBlock] | None:
+    """The blocks in file order, or None for a file without an index; `only`: the columns whose statistics matter."""
     text = header.metadata.get(INDEX_KEY)
     if text is None:
         return None
     try:
         stream = zlib.decompressobj()
         document = orjson.loads(stream.decompress(base64.b64decode(text), _MAX_INDEX))
-        columns = document["columns"]
+        columns, rows = document["columns"], document["blocks"]
+        measured = {  # which the first releases did not take
+            name: [StatBounds(kind, *ends) for ends in zip(lows, highs, strict=True)]
+            for name, (kind, lows, highs) in document.get("statistics", {}).items()
+            if only is None or name in only
+        }
+        if any(len(parts) != len(rows) for parts in measured.values()):
+            raise ValueError("not one bound for each block")
         return [
             IndexedBlock(
                 BlockPlace(*row[:4]),
                 {c: PartitionBounds(*row[4 + 2 * i : 6 + 2 * i]) for i, c in enumerate(columns)},
+                {name: parts[place] for name, parts in measured.items()},
             )
-            for row in document["blocks"]
+            for place, row in enumerate(rows)
         ]
     except (ValueError, KeyError, TypeError, zlib.error, binascii.Error) as reason:
         raise CorruptTableError(f"{name}: the block index cannot be read ({reason!r})") from reason

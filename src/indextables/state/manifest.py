@@ -10,12 +10,14 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import fastavro
 import orjson
 
 from indextables.errors import CorruptTableError, ProtocolError
+from indextables.predicates import Bounds
+from indextables.schema import Field
 from indextables.state.container import (
     Block,
     check_sync,
@@ -24,6 +26,7 @@ from indextables.state.container import (
     read_header,
     write_container,
 )
+from indextables.stats import bounds_of
 
 FORMAT_VERSION: Final = 1
 REGISTRY_PREFIX: Final = "docMappingSchema."
@@ -38,6 +41,24 @@ class PartitionBounds:
 
     min: str | None
     max: str | None
+
+
+class StatBounds(NamedTuple):
+    """Smallest minimum and largest maximum of a column in some files, as the log's text, and the column's type then."""
+
+    kind: str
+    low: str | None
+    high: str | None
+
+    def of(self, column: Field) -> Bounds | None:
+        """What they say of the column; nothing, if it had another type when they were taken.
+
+        >>> StatBounds("long", "3", "7").of(Field("n", "long"))
+        Bounds(low=3, high=7, high_is_prefix=False, nan_above=False)
+        """
+        if column.type != self.kind:
+            return None
+        return bounds_of(column, {column.name: self.low}, {column.name: self.high}, ours=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +81,7 @@ class ManifestInfo:
     tombstone_count: int = 0
     live_entry_count: int = -1
     place: ManifestPlace | None = None
+    statistics: Mapping[str, StatBounds] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -134,7 +156,9 @@ def encode_state(state: StateManifest, *, codec: str = "zstandard", level: int =
     out = io.BytesIO()
     fastavro.schemaless_writer(out, _PARSED, _document(state))
     places = {
-        info.path: [info.place.header_size, info.place.header_crc] for info in state.manifests if info.place
+        info.path: [info.place.header_size, info.place.header_crc, _as_lists(info.statistics)]
+        for info in state.manifests
+        if info.place
     }
     return write_container(
         orjson.dumps(STATE_SCHEMA).decode(),
@@ -240,7 +264,17 @@ def _info(item: Mapping[str, Any], places: Mapping[str, Any]) -> ManifestInfo:
         tombstone_count=_whole(item.get("tombstoneCount") or 0),
         live_entry_count=_whole(item["liveEntryCount"]) if item.get("liveEntryCount") is not None else -1,
         place=None if place is None else ManifestPlace(_whole(place[0]), _whole(place[1])),
+        # The first releases did not take these.
+        statistics={} if place is None or len(place) < 3 else _statistics(place[2]),
     )
+
+
+def _as_lists(statistics: Mapping[str, StatBounds]) -> dict[str, list[str | None]]:
+    return {name: list(bounds) for name, bounds in statistics.items()}
+
+
+def _statistics(document: Mapping[str, Any]) -> dict[str, StatBounds]:
+    return {name: StatBounds(_text(kind), *ends) for name, (kind, *ends) in document.items()}
 
 
 def _whole(value: Any) -> int:

@@ -20,7 +20,8 @@ from indextables.state.compaction import CompactionRules
 from indextables.state.container import BlockPlace, read_header, write_container
 from indextables.state.entries import AVRO_SCHEMA, ENTRY_SCHEMA, encode_entries
 from indextables.state.layout import LOG_DIRECTORY, manifest_path
-from indextables.state.manifest import ManifestInfo, ManifestPlace
+from indextables.state.manifest import ManifestInfo, ManifestPlace, StatBounds
+from indextables.state.statistics import Measured, bounds_by_column, over_all
 from indextables.storage import Store
 
 _CODECS: Final = {"zstd": "zstandard", "snappy": "snappy", "none": "null"}
@@ -46,26 +47,36 @@ class StateOptions:
 
 
 def write_manifests(
-    store: Store, entries: pa.Table, columns: Sequence[Field], options: StateOptions
+    store: Store,
+    entries: pa.Table,
+    columns: Sequence[Field],
+    options: StateOptions,
+    measured: Measured = Measured(),  # noqa: B008 - it never changes
 ) -> Iterator[ManifestInfo]:
     """The entries in manifests of even size, near ones together, one manifest in memory at a time."""
     entries = entries.select(ENTRY_SCHEMA.names)
     order = locality_order([ranked(entries, column) for column in columns], entries.num_rows)
     for start in range(0, entries.num_rows, options.entries_per_manifest):
         chunk = entries.take(pa.array(order[start : start + options.entries_per_manifest]))
-        yield _write_manifest(store, chunk, columns, options)
+        yield _write_manifest(store, chunk, columns, options, measured)
 
 
 def _write_manifest(
-    store: Store, entries: pa.Table, columns: Sequence[Field], options: StateOptions
+    store: Store, entries: pa.Table, columns: Sequence[Field], options: StateOptions, measured: Measured
 ) -> ManifestInfo:
     orders = {column.name: ranked(entries, column) for column in columns}
+    statistics: dict[str, list[StatBounds]] = {}
+
+    def index(places: list[BlockPlace]) -> dict[str, str]:
+        statistics.update(bounds_by_column(entries, measured, [place.count for place in places]))
+        return encode_index(places, list(_block_bounds(places, orders)), statistics)
+
     data = write_container(
         AVRO_SCHEMA,
         encode_entries(entries),
         codec=options.codec,
         level=options.level,
-        metadata=lambda places: encode_index(places, list(_block_bounds(places, orders))),
+        metadata=index,
     )
     path = manifest_path(data)
     try:
@@ -84,6 +95,7 @@ def _write_manifest(
         {name: order.bounds(0, entries.num_rows) for name, order in orders.items()} or None,
         live_entry_count=entries.num_rows,
         place=ManifestPlace(header_size, zlib.crc32(memoryview(data)[:header_size])),
+        statistics=over_all(statistics),
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import reduce
+from types import MappingProxyType
 from typing import Final
 
 import pyarrow as pa
@@ -36,12 +37,11 @@ from indextables.schema import Field, TableSchema, decode_value, micros
 from indextables.schema.types import FLOAT_TYPES, INTEGER_TYPES
 from indextables.state.columns import map_column
 from indextables.state.layout import is_content_named
-from indextables.state.manifest import ManifestInfo, PartitionBounds
+from indextables.state.manifest import ManifestInfo, PartitionBounds, StatBounds
+from indextables.state.statistics import ordered
 from indextables.stats.bounds import CUT_LENGTH
 
 _ISO_DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-_INTEGER: Final = r"^-?[0-9]{1,18}$"
-_NUMBER: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 
 
 @dataclass(frozen=True)
@@ -62,25 +62,33 @@ class Filter:
     partition_columns: Sequence[str]
     own_refs: Collection[str] = ()
 
-    @property
-    def prunes_manifests(self) -> bool:
-        return bool(columns_of(self.predicate) & set(self.partition_columns))
+    def prunes_blocks(self, info: ManifestInfo) -> bool:
+        """Whether a look at the manifest's index of blocks may save reading some of them."""
+        return not columns_of(self.predicate).isdisjoint({*self.partition_columns, *info.statistics})
 
-    def within(self, bounds: Mapping[str, PartitionBounds]) -> bool:
-        """Whether anything within the partition bounds can match. Statistics say nothing here."""
+    def within(
+        self,
+        bounds: Mapping[str, PartitionBounds],
+        statistics: Mapping[str, StatBounds] = MappingProxyType({}),
+    ) -> bool:
+        """Whether anything within the bounds of partition columns and those of statistics can match."""
 
         def of(name: str) -> Bounds | None:
-            known = bounds.get(name) if name in self.partition_columns else None
-            return None if known is None else _typed(known, self.schema.field(name))
+            column = self.schema.field(name)
+            if name not in self.partition_columns:
+                measured = statistics.get(column.name)
+                return None if measured is None else measured.of(column)
+            known = bounds.get(name)
+            return None if known is None else _typed(known, column)
 
         return may_match(self.predicate, of)
 
     def manifest(self, info: ManifestInfo) -> bool:
         """Whether the manifest can hold an entry that matches."""
+        if is_content_named(info.path):
+            return self.within(info.partition_bounds or {}, info.statistics)
         if info.partition_bounds is None:
             return True
-        if is_content_named(info.path):
-            return self.within(info.partition_bounds)
         return self.within({c: b for c, b in info.partition_bounds.items() if self._is_sure(c, b)})
 
     def _is_sure(self, name: str, bounds: PartitionBounds) -> bool:
@@ -170,7 +178,7 @@ class _Sieve:
         literal = _comparable(value, kind)
         if literal is None:
             return None
-        low, high = (_ordered(self._column(side, name), kind) for side in ("minValues", "maxValues"))
+        low, high = (ordered(self._column(side, name), kind) for side in ("minValues", "maxValues"))
         below = _below(high, literal) if isinstance(literal, str) else pc.less(high, literal)
         match op:
             case "=" | "<=>":
@@ -209,7 +217,7 @@ def _below(high: pa.Array, literal: str) -> pa.Array:
 
 
 def _comparable(value: Value, kind: str) -> str | int | float | None:
-    """The literal in the form that `_ordered` gives bounds of this type, or None for what is left to the engine."""
+    """The literal in the form that `ordered` gives bounds of this type, or None for what is left to the engine."""
     if kind == "string":
         return value if isinstance(value, str) else None
     if kind in INTEGER_TYPES:
@@ -221,20 +229,3 @@ def _comparable(value: Value, kind: str) -> str | int | float | None:
     if kind == "timestamp":
         return micros(value) if isinstance(value, datetime) else None
     return None
-
-
-def _ordered(texts: pa.Array, kind: str) -> pa.Array:
-    """Bounds as values that compare as their column's type does; null for texts that are no such value."""
-    if kind == "string":
-        return texts
-    if kind == "date":
-        return _only(texts, _ISO_DATE)
-    pattern, target = (_NUMBER, pa.float64()) if kind in FLOAT_TYPES else (_INTEGER, pa.int64())
-    try:
-        return texts.cast(target)
-    except pa.ArrowInvalid:
-        return _only(texts, pattern).cast(target)
-
-
-def _only(texts: pa.Array, pattern: str) -> pa.Array:
-    return pc.if_else(pc.match_substring_regex(texts, pattern), texts, pa.scalar(None, pa.string()))

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageError
+from indextables.predicates import columns_of
 from indextables.state import metrics
 from indextables.state.blocks import IndexedBlock, decode_index
 from indextables.state.container import (
@@ -170,7 +171,7 @@ class TableState:
         key = manifest_key(info.path, self.version)
         name = f"{self._store.uri}/{key}"
         try:
-            if chosen is not None and chosen.prunes_manifests and info.place is not None:
+            if chosen is not None and info.place is not None and chosen.prunes_blocks(info):
                 try:
                     return self._load_blocks(info, key, name, chosen)
                 except ObjectNotFoundError:
@@ -201,10 +202,10 @@ class TableState:
         if zlib.crc32(head) != info.place.header_crc:
             raise CorruptTableError(f"{name}: the header does not have its checksum; the file is damaged")
         header = read_header(head, name)
-        index = decode_index(header, name)
+        index = decode_index(header, name, columns_of(chosen.predicate))
         if index is None:
             return self._load_all(info, key, name)
-        wanted = [block for block in index if chosen.within(block.bounds)]
+        wanted = [block for block in index if chosen.within(block.bounds, block.statistics)]
         if sum(b.place.size for b in wanted) > _FULL_READ_SHARE * sum(b.place.size for b in index):
             return self._load_all(info, key, name)
         blocks = [block for run in _runs(wanted) for block in self._read_run(key, name, header, run)]

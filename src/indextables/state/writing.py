@@ -25,6 +25,7 @@ from indextables.state.manifest import ManifestInfo, StateManifest, encode_state
 from indextables.state.manifest_files import StateOptions, write_manifests
 from indextables.state.pointer import AVRO_STATE, LastCheckpoint, write_pointer
 from indextables.state.reading import KEY, TableState, read_state
+from indextables.state.statistics import Measured
 from indextables.storage import Store
 
 
@@ -39,6 +40,7 @@ class StateContext:
     schema_registry: Mapping[str, str] = field(default_factory=dict)
     protocol_version: int = 4
     carried: Mapping[str, Any] = field(default_factory=dict)
+    measured: Measured = field(default_factory=Measured)
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,10 @@ def _incremental(
         context,
         num_files=old.num_files + delta.added.num_rows - len(delta.removed),
         total_bytes=old.total_bytes + _total(delta.added) - sum(size or 0 for size in delta.removed.values()),
-        manifests=(*kept, *write_manifests(store, fresh, context.partition_columns, options)),
+        manifests=(
+            *kept,
+            *write_manifests(store, fresh, context.partition_columns, options, context.measured),
+        ),
         tombstones=tuple(sorted({*old.tombstones, *delta.gone})) if kept else (),
     )
 
@@ -162,7 +167,7 @@ def _compacted(
     store: Store, base: TableState | None, delta: Delta, context: StateContext, options: StateOptions
 ) -> StateManifest:
     live = delta.added if base is None else pa.concat_tables([_surviving(base.entries(), delta), delta.added])
-    manifests = tuple(write_manifests(store, live, context.partition_columns, options))
+    manifests = tuple(write_manifests(store, live, context.partition_columns, options, context.measured))
     return _manifest(
         context, num_files=live.num_rows, total_bytes=_total(live), manifests=manifests, tombstones=()
     )

@@ -1,0 +1,132 @@
+"""Minima and maxima of many files at once: what a block or a manifest says of columns that are no partition columns.
+
+Only files of ours count, whose statistics mean one thing: where another writer's file is among them, or one that has
+no bound for the column, there is no bound for all. Texts are cut to the length from which on a maximum may be the
+beginning of the true one, so that the largest of the cut ones is a bound for every file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.schema import Field
+from indextables.schema.types import FLOAT_TYPES, INTEGER_TYPES
+from indextables.state.columns import map_column
+from indextables.state.manifest import StatBounds
+from indextables.stats.bounds import CUT_LENGTH
+
+MAX_COLUMNS: Final = 16
+"""So many columns are bounded: more make the index of blocks, which every pruned read takes, too large."""
+
+_TEXT_TYPES: Final = frozenset({"string", "date"})
+_TYPES: Final = _TEXT_TYPES | INTEGER_TYPES | FLOAT_TYPES | {"timestamp"}
+_ISO_DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_INTEGER: Final = r"^-?[0-9]{1,18}$"
+_NUMBER: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+
+Starts: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The columns to bound, and the mappings by which our own files are known."""
+
+    columns: Sequence[Field] = ()
+    own_refs: Collection[str] = ()
+
+
+def bounds_by_column(
+    entries: pa.Table, measured: Measured, counts: Sequence[int]
+) -> dict[str, list[StatBounds]]:
+    """For each column that has bounds, those of the first `counts[0]` entries, of the next `counts[1]`, and so on."""
+    if not entries.num_rows:
+        return {}
+    ours = pc.is_in(entries.column("docMappingRef"), value_set=pa.array(measured.own_refs, pa.string()))
+    foreign = np.asarray(pc.invert(ours))
+    if foreign.all():
+        return {}
+    starts: Starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+    found: dict[str, list[StatBounds]] = {}
+    for column in measured.columns:
+        if column.type not in _TYPES or len(found) == MAX_COLUMNS:
+            continue
+        lows, highs = (
+            _reduced(map_column(entries.column(side), column.name), column.type, foreign, starts, reduce)
+            for side, reduce in (("minValues", np.minimum), ("maxValues", np.maximum))
+        )
+        if any(text is not None for text in (*lows, *highs)):
+            found[column.name] = [StatBounds(column.type, *pair) for pair in zip(lows, highs, strict=True)]
+    return found
+
+
+def over_all(parts: Mapping[str, Sequence[StatBounds]]) -> dict[str, StatBounds]:
+    """The bounds of all entries together from those of their parts."""
+    found = {}
+    for name, bounds in parts.items():
+        kind = bounds[0].kind
+        low = _extreme([part.low for part in bounds], kind, np.minimum)
+        high = _extreme([part.high for part in bounds], kind, np.maximum)
+        if low is not None or high is not None:
+            found[name] = StatBounds(kind, low, high)
+    return found
+
+
+def ordered(texts: pa.Array, kind: str) -> pa.Array:
+    """Bounds as values that compare as their column's type does; null for texts that are no such value."""
+    if kind == "string":
+        return texts
+    if kind == "date":
+        return _only(texts, _ISO_DATE)
+    pattern, target = (_NUMBER, pa.float64()) if kind in FLOAT_TYPES else (_INTEGER, pa.int64())
+    try:
+        return texts.cast(target)
+    except pa.ArrowInvalid:
+        return _only(texts, pattern).cast(target)
+
+
+def _extreme(texts: list[str | None], kind: str, reduce: np.ufunc) -> str | None:
+    nothing: npt.NDArray[np.bool_] = np.zeros(len(texts), bool)
+    return _reduced(pa.array(texts, pa.string()), kind, nothing, np.zeros(1, np.int64), reduce)[0]
+
+
+def _reduced(
+    texts: pa.StringArray, kind: str, foreign: npt.NDArray[np.bool_], starts: Starts, reduce: np.ufunc
+) -> list[str | None]:
+    """The smallest or largest text of each run of files, in the order of the type; None where one is missing."""
+    if kind == "string":
+        texts = pc.utf8_slice_codeunits(texts, 0, CUT_LENGTH)
+    values = ordered(texts, kind)
+    missing = np.asarray(values.is_null()) | foreign
+    if missing.all():
+        return [None] * len(starts)
+    in_order: list[Any] | None = None
+    if kind in _TEXT_TYPES:
+        encoded = values.dictionary_encode()
+        order = pc.sort_indices(encoded.dictionary)
+        in_order = encoded.dictionary.take(order).to_pylist()
+        rank: npt.NDArray[np.int64] = np.empty(len(in_order), np.int64)
+        rank[np.asarray(order)] = np.arange(len(in_order))
+        numbers = rank[np.asarray(pc.fill_null(encoded.indices, 0))]
+    else:
+        numbers = np.asarray(pc.fill_null(values, 0))
+    extremes = reduce.reduceat(numbers, starts).tolist()
+    gaps = np.logical_or.reduceat(missing, starts).tolist()
+    return [
+        None if gap else in_order[number] if in_order is not None else _text(number)
+        for number, gap in zip(extremes, gaps, strict=True)
+    ]
+
+
+def _text(number: float) -> str | None:
+    return None if number != number else repr(number)  # noqa: PLR0124 - NaN bounds nothing
+
+
+def _only(texts: pa.Array, pattern: str) -> pa.Array:
+    return pc.if_else(pc.match_substring_regex(texts, pattern), texts, pa.scalar(None, pa.string()))
