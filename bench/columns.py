@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import column_manifests
+from bench import column_commits, column_manifests
 from bench.measure import Comparison
 
 
-def measure(_home: Path, say: Callable[[str], None], *, repeat: int) -> list[Comparison]:
-    return column_manifests.measure(say, repeat=repeat)
+def measure(home: Path, say: Callable[[str], None], *, repeat: int) -> list[Comparison]:
+    found = column_manifests.measure(say, repeat=repeat)
+    return found + column_commits.measure(home, say)

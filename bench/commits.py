@@ -88,15 +88,15 @@ def compare(place: Place, say: Callable[[str], None]) -> list[Comparison]:
     found = []
     for writers, count in place.commits.items():
         say(f"committing, {writers} writers on {place.name}")
-        ours = _race(_ours, f"{place.ours}-{writers}", place.settings, writers, count)
-        delta = _race(_deltas, f"{place.delta}-{writers}", place.options, writers, count)
+        ours = race(write_ours, f"{place.ours}-{writers}", place.settings, writers, count)
+        delta = race(write_delta, f"{place.delta}-{writers}", place.options, writers, count)
         note = f"{ours.per_second:,.1f} commits/s against {delta.per_second:,.1f}"
         name = f"commit on {place.name}, {writers} writer{'s' if writers > 1 else ''}"
         found.append(Comparison(name, ours.latency, "deltalake", delta.latency, note))
     return found
 
 
-def _race(begin: Callable[..., Any], uri: str, access: Access, writers: int, count: int) -> Race:
+def race(begin: Callable[..., Any], uri: str, access: Access, writers: int, count: int) -> Race:
     """All writers ready before the first commit; the clock runs until the last has ended."""
     if uri.startswith("/"):
         Path(uri).mkdir(parents=True)
@@ -141,7 +141,7 @@ def _write(
     pipe.send(runs)
 
 
-def _ours(uri: str, access: Access, first: int | None) -> Any:
+def write_ours(uri: str, access: Access, first: int | None) -> Any:
     """Without a first number, the table's version, made if need be; with one, what commits one file."""
     settings = Settings({**access, "spark.indextables.transaction.retry.maxAttempts": str(RETRIES)})
     store = open_store(uri, settings)
@@ -167,7 +167,7 @@ def _ours(uri: str, access: Access, first: int | None) -> Any:
     return write_one
 
 
-def _deltas(uri: str, access: Access, first: int | None) -> Any:
+def write_delta(uri: str, access: Access, first: int | None) -> Any:
     """The same of a Delta table."""
     options = dict(access)
     if first is None:

@@ -71,7 +71,10 @@ def machine() -> dict[str, str]:
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "java": _java(),
         "python": platform.python_version(),
-        **{name: version(name) for name in ("indextables", "pyspark", "pyarrow", "tantivy", "deltalake")},
+        **{
+            name: version(name)
+            for name in ("indextables", "pyspark", "pyarrow", "tantivy", "deltalake", "pylance")
+        },
     }
 
 

@@ -46,7 +46,7 @@ def compete(access: dict[str, str], base: str, process: int, count: int, answers
         if len(won) == count:
             break
         with Transaction.open(base, options=access) as tx:
-            add_rows(tx, f"{process}-{tried}")
+            tx.add_delta_log(f"{process}-{tried}", 1)
             try:
                 won.append(tx.commit())
             except CommitConflictError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from bench import commits, opening
+from bench import column_commits, commits, opening
 from bench.servers import Server
 
 
@@ -13,6 +13,14 @@ def test_commits_on_a_disk_are_all_made(tmp_path: Path):
     found = commits.compare(commits.on_disk(tmp_path, {2: 2}), print)
     assert [(c.name, len(c.ours.runs), len(c.other.runs)) for c in found] == [
         ("commit on disk, 2 writers", 4, 4)
+    ]
+
+
+def test_commits_to_column_groups_are_all_made(tmp_path: Path):
+    found = column_commits.measure(tmp_path, print, {2: 2})
+    assert [(c.other_name, len(c.ours.runs), len(c.other.runs)) for c in found] == [
+        ("deltalake", 4, 4),
+        ("pylance", 4, 4),
     ]
 
 
@@ -24,7 +32,7 @@ def test_commits_on_s3_are_all_made(seaweedfs: Server):
 
 def test_lost_commits_are_no_measurement(tmp_path: Path):
     with pytest.raises(commits.CommitsLostError, match="0 versions after 2 commits"):
-        commits._race(forgetful, str(tmp_path / "t"), {}, 1, 2)
+        commits.race(forgetful, str(tmp_path / "t"), {}, 1, 2)
 
 
 def forgetful(uri: str, access: dict[str, str], first: int | None):
