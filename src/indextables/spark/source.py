@@ -11,6 +11,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 from indextables.config import Settings
 from indextables.errors import ConfigError
 from indextables.schema import TableSchema
+from indextables.spark.columns import columns_answer, is_of_columns
+from indextables.spark.columns_source import columns_reader, columns_writer
 from indextables.spark.commands import answer, requested_scan, requested_write
 from indextables.spark.reader import ScanReader
 from indextables.spark.request import OPTION, Request, uncarried
@@ -36,18 +38,23 @@ class IndexTablesDataSource(DataSource):
         request = self._request()
         if request is None:
             return StructType.fromJson(orjson.loads(self._table().snapshot.schema.to_json()))
-        reply = orjson.dumps(answer(request)).decode()
+        answered = columns_answer(request) if is_of_columns(request) else answer(request)
+        reply = orjson.dumps(answered).decode()
         return StructType([StructField(ANSWER, StringType(), True, {ANSWER: reply})])
 
     def reader(self, schema: StructType) -> DataSourceReader:
         request = self._request()
         if request is None:
             return self._plain_reader(schema)
+        if is_of_columns(request):
+            return columns_reader(request)
         plan = request.arguments.get("plan")
         return ScanReader(uncarried(plan) if plan is not None else requested_scan(request).tasks)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         request = self._request()
+        if request is not None and is_of_columns(request):
+            return columns_writer(request)
         if request is not None:
             return TableWriter(_write_plan(request))
         return TableWriter(

@@ -24,7 +24,7 @@ final class Request {
       json.put("timestamp", table.timestamp());
     }
     if (table.columns() != null) {
-      ObjectNode columns = json.putObject("columns");
+      ObjectNode columns = json.putObject("column_groups");
       table.columns().forEach(columns::put);
     }
     return new Request(json);
