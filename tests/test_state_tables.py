@@ -231,7 +231,8 @@ def test_a_checkpoint_compacts_and_a_second_one_does_nothing(store):
 
 def test_a_state_that_cannot_be_written_does_not_fail_the_commit(store, caplog):
     snapshot = grown(store, 10)
-    faulty = FaultyStore(store, Fault("create", fails, key="manifests/", times=99))
+    faults = [Fault(operation, fails, key="manifests/", times=99) for operation in ("create", "put")]
+    faulty = FaultyStore(store, *faults)
     with caplog.at_level(logging.WARNING):
         assert append(faulty, snapshot, add("x")).version == 10
     assert "no state was written for version 10" in caplog.text

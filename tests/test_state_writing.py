@@ -279,12 +279,22 @@ def test_a_state_that_cannot_be_read_is_written_again(store):
 @pytest.mark.parametrize("strike", [fails, loses_the_answer])
 def test_an_interrupted_write_leaves_the_old_state_and_can_be_repeated(store, place: str, strike):
     write(store, 1, None, entries("a"))
-    operation = "put" if place == "_last_checkpoint" else "create"
-    faulty = FaultyStore(store, Fault(operation, strike, key=place))
+    faulty = FaultyStore(store, Fault("create", fails, key=place), Fault("put", strike, key=place))
     with pytest.raises(StorageError):
         write(faulty, 2, 1, entries("b"))
     assert live(store, 1) == ["a"]
     write(store, 2, 1, entries("b"))
+    assert live(store, 2) == ["a", "b"]
+
+
+@pytest.mark.parametrize("place", ["manifests/", "state-v"])
+@pytest.mark.parametrize("strike", [fails, loses_the_answer])
+def test_a_store_that_fails_for_a_moment_does_not_fail_the_write(store, place: str, strike):
+    write(store, 1, None, entries("a"))
+    faulty = FaultyStore(store, Fault("create", strike, key=place))
+    written = write(faulty, 2, 1, entries("b")).manifest
+    assert faulty.faults[0].struck == 1
+    assert read_state(store, 2) == written
     assert live(store, 2) == ["a", "b"]
 
 

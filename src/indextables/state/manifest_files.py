@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.config import Settings, keys
-from indextables.errors import ObjectExistsError
+from indextables.errors import StorageError
 from indextables.schema import Field
 from indextables.state.blocks import encode_index
 from indextables.state.columns import Ranked, locality_order, ranked
@@ -81,9 +81,9 @@ def _write_manifest(
     path = manifest_path(data)
     try:
         store.create(f"{LOG_DIRECTORY}/{path}", data)
-    except ObjectExistsError:
-        # The same content, by its name; but a store may speak of a conflict where nothing is, and a state must
-        # never name a manifest that is not there.
+    except StorageError:
+        # The same content, by its name, if it is there at all: a store may speak of a conflict where nothing is, or
+        # fail for a moment. So it can be put, which clients repeat.
         store.put(f"{LOG_DIRECTORY}/{path}", data)
     versions = pc.min_max(entries.column("addedAtVersion"))
     header_size = read_header(data, path).size

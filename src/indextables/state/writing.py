@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.errors import CorruptTableError, ObjectExistsError, ObjectNotFoundError
+from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageError
 from indextables.schema import Field
 from indextables.state import metrics
 from indextables.state.compaction import TOO_MANY, compaction_reason, to_merge
@@ -194,7 +194,9 @@ def _publish(store: Store, state: StateManifest, options: StateOptions, *, repla
     data = encode_state(state, codec=options.codec, level=options.level)
     try:
         store.create(key, data)
-    except ObjectExistsError:
+    except (
+        StorageError
+    ):  # it is there, or the store failed for a moment; to put the same table again does no harm
         if not replace:
             with contextlib.suppress(CorruptTableError, ObjectNotFoundError):
                 return read_state(store, state.state_version)
