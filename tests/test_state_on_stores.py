@@ -35,10 +35,11 @@ def proxy(server: Server) -> Iterator[tuple[FaultProxy, dict[str, str]]]:
         yield proxy, server.through(proxy.address).settings
 
 
-def appended(
-    uri: str, settings: dict[str, str], version: int, base: Snapshot | None, **more: Any
-) -> Snapshot:
-    files = tuple(add(f"v{version}-{n}.split", day=f"d{n:02d}", **more) for n in range(DAYS))
+def appended(uri: str, settings: dict[str, str], version: int, base: Snapshot | None) -> Snapshot:
+    noise = random.Random(version)
+    files = tuple(
+        add(f"v{version}-{n}.split", day=f"d{n:02d}", stats=noise.randbytes(200).hex()) for n in range(DAYS)
+    )
     chosen = Settings(settings)
     change = Append(files, metadata())
     return commit(open_store(uri, chosen), change, base=base, settings=chosen).snapshot
