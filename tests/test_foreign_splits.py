@@ -290,6 +290,16 @@ def test_the_index_of_the_rows_is_made_once_and_only_for_searches(tmp_path: Path
     assert len(list((tmp_path / "cache").iterdir())) == 2
 
 
+def test_a_search_is_at_hand_once_the_index_of_the_rows_is_made(tmp_path: Path) -> None:
+    query = TextQuery("TEXTSEARCH", "body", "disk")
+    with opened(split_of(tmp_path, [FULL, ODD]), tmp_path) as reader:
+        assert not reader.is_at_hand(TRUE, may_unpack=False)
+        assert reader.is_at_hand(TRUE, may_unpack=True)
+        assert not reader.is_at_hand(query, may_unpack=True)
+        assert reader.count(query) == 2
+        assert reader.is_at_hand(query, may_unpack=False)
+
+
 def test_an_empty_split_has_no_rows(tmp_path: Path) -> None:
     with opened(split_of(tmp_path, []), tmp_path) as reader:
         assert reader.num_rows == 0

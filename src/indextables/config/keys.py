@@ -61,6 +61,13 @@ CACHE_MAX_SIZE: Final = Setting(
     20 << 30,
     "The index cache drops its least recently used splits above this size.",
 )
+ANSWER_MAX_ROWS: Final = Setting(
+    "spark.indextables.read.answerOnDriver.maxRows",
+    whole,
+    2000,
+    "A query that finds at most so many rows, in splits on the driver's own disk whose indexes are at hand, is "
+    "answered while Spark plans it, without a task; `0` leaves every query to tasks.",
+)
 INDEX_ALL_MAX_FIELDS: Final = Setting(
     "spark.indextables.indexquery.indexall.maxUnqualifiedFields",
     whole,

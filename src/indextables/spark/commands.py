@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from typing import Any, Final
+
+import pyarrow as pa
 
 from indextables.config import Settings
 from indextables.errors import IndexTablesError, QueryError, TableExistsError
@@ -11,6 +14,7 @@ from indextables.predicates import Predicate, conjunction, from_spark
 from indextables.predicates.spark import ALL_COLUMN
 from indextables.schema import TableSchema
 from indextables.spark.request import Request, carried
+from indextables.spark.settling import settle
 from indextables.spark.sql import TableName, run_command
 from indextables.spark.sql.rows import rows_answer
 from indextables.storage import open_store, table_uri
@@ -19,6 +23,7 @@ from indextables.table import (
     ScanRequest,
     Table,
     WritePlan,
+    answer_nearby,
     as_mode,
     check_predicate,
     commit_write,
@@ -37,6 +42,8 @@ def answer(request: Request) -> Answer:
         return _COMMANDS[request.command](request)
     except IndexTablesError as error:
         return {"error": {"kind": error.kind, "message": str(error)}}
+    finally:
+        settle()
 
 
 def requested_table(request: Request) -> Table:
@@ -98,7 +105,11 @@ def _pushdown(request: Request) -> Answer:
 
 
 def _plan(request: Request) -> Answer:
+    """The tasks of a scan, or its rows, where they are few and near enough to be had at once."""
     plan = requested_scan(request)
+    found = answer_nearby(plan)
+    if found is not None:
+        return {"rows": found.num_rows, "bytes": found.nbytes, "answer": _as_stream(found)}
     return {
         "rows": plan.rows,
         "bytes": plan.bytes,
@@ -139,6 +150,14 @@ def _sql(request: Request) -> Answer:
     """A command's rows; or first the name of a table that the JVM is to look up in its catalog."""
     found = run_command(request.arguments["sql"], request.options, request.arguments.get("located"))
     return {"locate": list(found.parts)} if isinstance(found, TableName) else rows_answer(found)
+
+
+def _as_stream(rows: pa.Table) -> str:
+    """Arrow's stream format, as text."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows.combine_chunks())
+    return base64.b64encode(sink.getvalue()).decode()
 
 
 def _must_take(node: dict[str, Any], schema: TableSchema) -> Predicate:

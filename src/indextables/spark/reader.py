@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from indextables.spark.settling import settle
 from indextables.table import ScanTask, run_scan_task
 
 
@@ -20,6 +21,7 @@ class ScanReader(DataSourceReader):
         return [InputPartition(task) for task in self._tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        settle()
         return run_scan_task(partition.value)
 
     def __getstate__(self) -> dict[str, object]:

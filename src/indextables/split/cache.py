@@ -71,6 +71,14 @@ def open_cached(name: str, bundle: Bundle, fill: Fill, settings: Settings) -> Op
     return opened
 
 
+def is_cached(name: str, settings: Settings) -> bool:
+    """Whether the index of that name is in memory or on disk now; it may be evicted the moment after."""
+    with _lock:
+        if name in _open:
+            return True
+    return IndexCache.of(settings).holds(name)
+
+
 def entry_name(bundle: Bundle) -> str:
     """One name for one split's bytes: a table rewritten at the same place never meets its old entries."""
     identity = f"{bundle.store.uri}\0{bundle.key}\0{bundle.size}\0{bundle.fingerprint}"
@@ -87,6 +95,9 @@ class IndexCache:
         chosen = settings.get(keys.CACHE_DIRECTORY)
         root = Path(chosen) if chosen else Path(tempfile.gettempdir()) / f"indextables-cache-{os.getuid()}"
         return cls(root, settings.get(keys.CACHE_MAX_SIZE))
+
+    def holds(self, name: str) -> bool:
+        return (self.root / name / _MARKER).exists()
 
     def entry(self, name: str, fill: Fill) -> Path:
         """The directory of an index, filled if it is not there."""

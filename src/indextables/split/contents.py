@@ -14,7 +14,7 @@ from indextables.errors import CorruptTableError, SchemaError
 from indextables.predicates import Predicate
 from indextables.schema import Field, FieldMapping, TableSchema
 from indextables.split.bundle import Bundle
-from indextables.split.cache import open_index
+from indextables.split.cache import entry_name, is_cached, open_index
 from indextables.split.members import MANIFEST, MAPPING
 from indextables.split.part import ParquetPart, RowIds
 from indextables.split.plan import Plan, plan
@@ -53,6 +53,9 @@ class Contents(Protocol):
     def plan(self, predicate: Predicate, *, counting: bool = False) -> Plan:
         """Which part of the predicate its index decides."""
 
+    def is_at_hand(self, *, searching: bool, may_unpack: bool) -> bool:
+        """Whether rows, and for a search the index, can be read now, or after unpacking an index if that is allowed."""
+
     def close(self) -> None:
         """Let go of what is held open."""
 
@@ -79,6 +82,9 @@ class SplitContents:
 
     def plan(self, predicate: Predicate, *, counting: bool = False) -> Plan:
         return plan(predicate, self.mapping, counting=counting)
+
+    def is_at_hand(self, *, searching: bool, may_unpack: bool) -> bool:
+        return not searching or may_unpack or is_cached(entry_name(self._bundle), self._settings)
 
     def close(self) -> None:
         self.__dict__.pop("search", None)

@@ -19,7 +19,7 @@ from indextables.errors import SchemaError
 from indextables.predicates import TRUE, Predicate, conjunction, conjuncts, normalize, text_queries
 from indextables.schema import Field, FieldMapping, TableSchema
 from indextables.split.bundle import Bundle
-from indextables.split.cache import entry_name, open_cached, open_index
+from indextables.split.cache import entry_name, is_cached, open_cached, open_index
 from indextables.split.docfields import DocumentFields, Meta, stored_fields
 from indextables.split.docstore import DocumentRows
 from indextables.split.fields import IndexFields
@@ -70,16 +70,24 @@ class ForeignContents:
 
     @cached_property
     def search(self) -> IndexSearch:
-        made_of = f"{entry_name(self._bundle)}\0{self.mapping.to_json()}"
-        name = hashlib.sha256(made_of.encode()).hexdigest()[:40]
-        opened = open_cached(name, self._bundle, self._index_rows, self._settings)
+        opened = open_cached(self._search_name, self._bundle, self._index_rows, self._settings)
         return IndexSearch(opened, self.mapping, self._bundle)
+
+    @property
+    def _search_name(self) -> str:
+        made_of = f"{entry_name(self._bundle)}\0{self.mapping.to_json()}"
+        return hashlib.sha256(made_of.encode()).hexdigest()[:40]
 
     def plan(self, predicate: Predicate, *, counting: bool = False) -> Plan:
         """Without a text query there is nothing that would pay for indexing all rows first."""
         if text_queries(predicate):
             return plan(predicate, self.mapping, counting=counting)
         return Plan((), conjunction(conjuncts(normalize(predicate))))
+
+    def is_at_hand(self, *, searching: bool, may_unpack: bool) -> bool:
+        """Rows lie in an index too, which is unpacked; the one that is searched is made of them, which takes long."""
+        has_rows = may_unpack or is_cached(entry_name(self._bundle), self._settings)
+        return has_rows and (not searching or is_cached(self._search_name, self._settings))
 
     def close(self) -> None:
         self.__dict__.pop("search", None)

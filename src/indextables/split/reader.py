@@ -65,14 +65,27 @@ class SplitReader:
 
     def count(self, predicate: Predicate = TRUE) -> int:
         """How many rows match: from the footer or the index alone where they can tell."""
+        hits = self.hits(predicate, counting=True)
+        if hits is not None:
+            return hits
+        return sum(batch.num_rows for batch in self.rows(RowRequest((), predicate)))
+
+    def hits(self, predicate: Predicate, *, counting: bool = False) -> int | None:
+        """How many rows match, or None where rows have to be looked at to tell.
+
+        Without `counting`, it is None also for a condition that `rows` would not ask the index for.
+        """
         if isinstance(predicate, Constant):
             return self.num_rows if predicate.value else 0
-        planned = self._contents.plan(predicate, counting=True)
-        if planned.indexed and planned.residual == TRUE:
-            return self._contents.search.count(
-                self._contents.search.conjunction(planned.indexed, scored=False)
-            )
-        return sum(batch.num_rows for batch in self.rows(RowRequest((), predicate)))
+        planned = self._contents.plan(predicate, counting=counting)
+        if not planned.indexed or planned.residual != TRUE:
+            return None
+        search = self._contents.search
+        return search.count(search.conjunction(planned.indexed, scored=False))
+
+    def is_at_hand(self, predicate: Predicate, *, may_unpack: bool) -> bool:
+        """Whether the answer can begin now: with no index to be made, nor, unless that is allowed, to be unpacked."""
+        return self._contents.is_at_hand(searching=not isinstance(predicate, Constant), may_unpack=may_unpack)
 
     def rows(self, request: RowRequest) -> Iterator[pa.RecordBatch]:
         """The matching rows, in batches of some ten thousand."""

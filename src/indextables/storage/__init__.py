@@ -5,7 +5,7 @@ from indextables.storage.claiming import READ_BACKS, Backoff, Claim, claim
 from indextables.storage.opening import open_store
 from indextables.storage.ranged import RangedFile
 from indextables.storage.store import ObjectInfo, Store
-from indextables.storage.uri import table_uri
+from indextables.storage.uri import is_on_this_machine, table_uri
 
 __all__ = [
     "READ_BACKS",
@@ -14,6 +14,7 @@ __all__ = [
     "ObjectInfo",
     "Store",
     "claim",
+    "is_on_this_machine",
     "open_store",
     "options_for_tasks",
     "table_uri",

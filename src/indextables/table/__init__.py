@@ -1,6 +1,7 @@
 """Tables: opening, writing, reading and searching them, here or in tasks elsewhere."""
 
 from indextables.table.handle import Table, open_table, write_table
+from indextables.table.nearby import answer_nearby
 from indextables.table.scan import (
     COUNT_COLUMN,
     ScanPlan,
@@ -33,6 +34,7 @@ __all__ = [
     "WriteMode",
     "WritePlan",
     "abort_write",
+    "answer_nearby",
     "as_mode",
     "check_predicate",
     "commit_write",

@@ -117,15 +117,15 @@ def plan_scan(
 def run_scan_task(task: ScanTask) -> Iterator[pa.RecordBatch]:
     """The rows of one task, in the requested columns and the table's types."""
     if task.request.count_only:
-        total = sum(_count(task, ref) for ref in task.splits)
-        yield pa.record_batch({COUNT_COLUMN: pa.array([total], pa.int64())})
+        yield count_batch(sum(_count(task, ref) for ref in task.splits))
         return
     left = task.request.limit
     for ref in task.splits:
-        for batch in _read(task, ref, left):
-            yield batch
-            if left is not None:
-                left -= batch.num_rows
+        with opened_split(task, ref) as split:
+            for batch in split_rows(task, ref, split, left):
+                yield batch
+                if left is not None:
+                    left -= batch.num_rows
         if left is not None and left <= 0:
             return
 
@@ -137,6 +137,42 @@ def scan_schema(schema: TableSchema, request: ScanRequest) -> pa.Schema:
     return pa.schema(
         [(name, COMPUTED.get(name) or schema.field(name).arrow_type) for name in request.columns]
     )
+
+
+def known_count(task: ScanTask, ref: SplitRef) -> int | None:
+    """How many rows of a split match, where the log tells."""
+    predicate = bind(task.request.predicate, ref.partition_values)
+    if predicate == TRUE:
+        return ref.num_records
+    return 0 if isinstance(predicate, Constant) and not predicate.value else None
+
+
+def count_batch(total: int) -> pa.RecordBatch:
+    return pa.record_batch({COUNT_COLUMN: pa.array([total], pa.int64())})
+
+
+def opened_split(task: ScanTask, ref: SplitRef) -> SplitReader:
+    settings = Settings(task.options)
+    store = open_store(task.uri, settings)
+    return open_split(store, ref.path, ref.size, settings=settings, mapping=task.mapping)
+
+
+def split_rows(
+    task: ScanTask, ref: SplitRef, split: SplitReader, limit: int | None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one split, with the columns that are the same in all of them."""
+    request = task.request
+    stored = tuple(name for name in request.columns if name not in ref.partition_values)
+    wanted = RowRequest(
+        columns=stored,
+        predicate=bind(request.predicate, ref.partition_values),
+        limit=limit,
+        top=request.top,
+        snippet_column=request.snippet_column,
+    )
+    schema = scan_schema(task.schema, request)
+    for batch in split.rows(wanted):
+        yield _with_partition_columns(batch, ref.partition_values, schema)
 
 
 def _enough(refs: list[SplitRef], request: ScanRequest) -> list[SplitRef]:
@@ -164,35 +200,11 @@ def _shared_out(refs: list[SplitRef], slots: int) -> list[tuple[SplitRef, ...]]:
 
 
 def _count(task: ScanTask, ref: SplitRef) -> int:
-    predicate = bind(task.request.predicate, ref.partition_values)
-    if predicate == TRUE and ref.num_records is not None:
-        return ref.num_records
-    if isinstance(predicate, Constant) and not predicate.value:
-        return 0
-    with _opened(task, ref) as split:
-        return split.count(predicate)
-
-
-def _read(task: ScanTask, ref: SplitRef, limit: int | None) -> Iterator[pa.RecordBatch]:
-    request = task.request
-    stored = tuple(name for name in request.columns if name not in ref.partition_values)
-    wanted = RowRequest(
-        columns=stored,
-        predicate=bind(request.predicate, ref.partition_values),
-        limit=limit,
-        top=request.top,
-        snippet_column=request.snippet_column,
-    )
-    schema = scan_schema(task.schema, request)
-    with _opened(task, ref) as split:
-        for batch in split.rows(wanted):
-            yield _with_partition_columns(batch, ref.partition_values, schema)
-
-
-def _opened(task: ScanTask, ref: SplitRef) -> SplitReader:
-    settings = Settings(task.options)
-    store = open_store(task.uri, settings)
-    return open_split(store, ref.path, ref.size, settings=settings, mapping=task.mapping)
+    known = known_count(task, ref)
+    if known is not None:
+        return known
+    with opened_split(task, ref) as split:
+        return split.count(bind(task.request.predicate, ref.partition_values))
 
 
 def _with_partition_columns(

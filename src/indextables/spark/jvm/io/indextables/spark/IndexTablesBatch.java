@@ -15,7 +15,7 @@ final class IndexTablesBatch implements Batch {
 
   private synchronized Batch python() {
     if (python == null) {
-      python = scan.planned().toBatch();
+      python = scan.python().toBatch();
     }
     return python;
   }

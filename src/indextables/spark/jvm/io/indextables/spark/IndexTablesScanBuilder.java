@@ -36,6 +36,7 @@ final class IndexTablesScanBuilder
   private Predicate[] pushed = new Predicate[0];
   private boolean everyFilterPushed = true;
   private ScanShape shape = ScanShape.ALL_ROWS;
+  private Scan count;
 
   IndexTablesScanBuilder(TableRef table, StructType schema) {
     this.table = table;
@@ -74,13 +75,16 @@ final class IndexTablesScanBuilder
 
   @Override
   public boolean pushLimit(int limit) {
+    if (shape == ScanShape.COUNT) {
+      return false; // a count is one row, and Spark limits it itself
+    }
     shape = ScanShape.limit(limit);
     return true;
   }
 
   @Override
   public boolean pushTopN(SortOrder[] orders, int limit) {
-    if (orders.length != 1 || !isBestScoreFirst(orders[0])) {
+    if (shape == ScanShape.COUNT || orders.length != 1 || !isBestScoreFirst(orders[0])) {
       return false;
     }
     shape = ScanShape.top(limit);
@@ -93,23 +97,41 @@ final class IndexTablesScanBuilder
     return true;
   }
 
+  /** A count that is answered while planning is the whole count; tasks each return theirs, and Spark adds them up. */
+  @Override
+  public boolean supportCompletePushDown(Aggregation aggregation) {
+    return isPushed(aggregation) && count() instanceof AnsweredScan;
+  }
+
   @Override
   public boolean pushAggregation(Aggregation aggregation) {
-    boolean isCount =
-        aggregation.groupByExpressions().length == 0
-            && aggregation.aggregateExpressions().length == 1
-            && aggregation.aggregateExpressions()[0] instanceof CountStar;
-    if (!isCount || !everyFilterPushed) {
+    if (!isPushed(aggregation)) {
       return false;
     }
     shape = ScanShape.COUNT;
-    schema = new StructType().add("count", DataTypes.LongType);
     return true;
   }
 
   @Override
   public Scan build() {
-    return new IndexTablesScan(table, schema, List.of(pushed), shape);
+    return shape == ScanShape.COUNT
+        ? count()
+        : new ScanRequest(table, schema, List.of(pushed), shape).planned();
+  }
+
+  private Scan count() {
+    if (count == null) {
+      StructType number = new StructType().add("count", DataTypes.LongType);
+      count = new ScanRequest(table, number, List.of(pushed), ScanShape.COUNT).planned();
+    }
+    return count;
+  }
+
+  private boolean isPushed(Aggregation aggregation) {
+    return everyFilterPushed
+        && aggregation.groupByExpressions().length == 0
+        && aggregation.aggregateExpressions().length == 1
+        && aggregation.aggregateExpressions()[0] instanceof CountStar;
   }
 
   private static boolean isBestScoreFirst(SortOrder order) {

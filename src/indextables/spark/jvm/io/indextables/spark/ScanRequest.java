@@ -1,0 +1,65 @@
+package io.indextables.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.types.StructType;
+
+/** What is to be read of a table. Scans of equal requests are equal, so that Spark runs a self-join's two sides once. */
+final class ScanRequest {
+  private final String path;
+  private final StructType schema;
+  private final List<Predicate> filters;
+  private final ScanShape shape;
+  private final Request request;
+
+  ScanRequest(TableRef table, StructType schema, List<Predicate> filters, ScanShape shape) {
+    this.path = table.path() + " version " + table.version();
+    this.schema = schema;
+    this.filters = filters;
+    this.shape = shape;
+    this.request =
+        shape.addTo(
+            Request.of("scan", table)
+                .with("columns", Json.strings(List.of(schema.fieldNames())))
+                .with("filters", PredicateJson.of(filters))
+                .with("parallelism", SparkSession.active().sparkContext().defaultParallelism()));
+  }
+
+  /** Python plans it, and sends its rows at once where they are few and near. */
+  Scan planned() {
+    JsonNode plan = PythonDoor.ask(request.with("command", "plan")).get();
+    return AnsweredScan.isIn(plan) ? new AnsweredScan(this, plan) : new IndexTablesScan(this, plan);
+  }
+
+  /** The scan of Spark's own Python source, with a plan, or without one that is too large for an option. */
+  Scan python(JsonNode plan) {
+    return PythonDoor.scan(schema, request.with("plan", plan));
+  }
+
+  StructType schema() {
+    return schema;
+  }
+
+  ScanShape shape() {
+    return shape;
+  }
+
+  String description() {
+    String where = filters.stream().map(Object::toString).collect(Collectors.joining(" AND "));
+    return "indextables " + path + (where.isEmpty() ? "" : ", where " + where) + shape;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof ScanRequest that && that.schema.equals(schema) && that.request.equals(request);
+  }
+
+  @Override
+  public int hashCode() {
+    return request.hashCode();
+  }
+}

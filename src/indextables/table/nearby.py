@@ -1,0 +1,156 @@
+"""A small answer that is near is given where the scan is planned: that costs less than starting a single task.
+
+Small: the log and the indexes say beforehand how many rows there will be. Near: the splits lie on this machine, and
+their indexes are unpacked already, or soon are. Whatever is not certain to be both is left to tasks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+import pyarrow as pa
+
+from indextables.config import Settings, keys
+from indextables.errors import IndexTablesError
+from indextables.predicates import bind
+from indextables.split import SplitReader
+from indextables.storage import is_on_this_machine
+from indextables.table.scan import (
+    ScanPlan,
+    ScanRequest,
+    ScanTask,
+    SplitRef,
+    count_batch,
+    known_count,
+    opened_split,
+    scan_schema,
+    split_rows,
+)
+
+MAX_SPLITS: Final = 32
+"""As many indexes as a process keeps open: with more, each search would open all of them again."""
+
+MAX_UNPACKED_BYTES: Final = 32 << 20
+"""Splits of this size together may have their indexes unpacked while a scan is planned."""
+
+MAX_STORED_BYTES: Final = 2 << 20
+"""What the rows may take up in their splits, all columns and the index counted."""
+
+MAX_ANSWER_BYTES: Final = 512 << 10
+"""What the rows may take up in memory. The answer travels as text inside Spark's JSON of a schema."""
+
+
+@dataclass(frozen=True)
+class Hits:
+    """What is known of one split before any row of it is read: `rows` match, None if it would take reading to know."""
+
+    rows: int | None
+    size: int
+    num_rows: int
+
+
+def shares(found: Iterable[Hits], request: ScanRequest, max_rows: int) -> list[int] | None:
+    """How many rows each split is to give, or None when they are too many or cannot be told.
+
+    Splits are taken from `found` only as long as it is open which it will be.
+
+    >>> every = ScanRequest(columns=("id",))
+    >>> shares([Hits(3, 1000, 10), Hits(4, 1000, 10)], every, max_rows=7)
+    [3, 4]
+    >>> shares([Hits(3, 1000, 10), Hits(4, 1000, 10)], every, max_rows=6) is None
+    True
+    >>> shares([Hits(3, 1000, 10), Hits(4, 1000, 10)], ScanRequest(("id",), limit=5), max_rows=6)
+    [3, 2]
+    """
+    taken: list[int] = []
+    stored = 0.0
+    for split in found:
+        if split.rows is None:
+            return None
+        left = None if request.limit is None else request.limit - sum(taken)
+        rows = min(n for n in (split.rows, left, request.top) if n is not None)
+        taken.append(rows)
+        stored += rows * split.size / max(1, split.num_rows)
+        if sum(taken) > max_rows or stored > MAX_STORED_BYTES:
+            return None
+        if left is not None and rows == left:
+            break
+    return taken
+
+
+def may_open(uri: str, splits: int) -> bool:
+    """Whether so many splits of a table may be opened where a scan of it is planned.
+
+    >>> may_open("/data/logs", 16), may_open("/data/logs", 1000), may_open("s3://bucket/logs", 1)
+    (True, False, False)
+    >>> may_open("s3://bucket/logs", 0)
+    True
+    """
+    return splits == 0 or (splits <= MAX_SPLITS and is_on_this_machine(uri))
+
+
+def answer_nearby(plan: ScanPlan) -> pa.Table | None:
+    """The answer to a planned scan, in the columns of `scan_schema`, or None if it is one for tasks."""
+    first = plan.tasks[0]
+    max_rows = Settings(first.options).get(keys.ANSWER_MAX_ROWS)
+    splits = [(task, ref, known_count(task, ref)) for task in plan.tasks for ref in task.splits]
+    if first.request.count_only:
+        counted, rest = sum(n or 0 for *_, n in splits), [(task, ref) for task, ref, n in splits if n is None]
+    else:
+        counted, rest = 0, [(task, ref) for task, ref, n in splits if n != 0]
+    if max_rows == 0 or not may_open(first.uri, len(rest)):
+        return None
+    try:
+        with ExitStack() as stack:
+            looked_at: list[SplitReader] = []
+            found = _looked_at(rest, stack, looked_at)
+            if first.request.count_only:
+                return _total(counted, found)
+            taken = shares(found, first.request, max_rows)
+            return None if taken is None else _rows(first, rest, looked_at, taken)
+    except IndexTablesError:
+        return None  # tasks may have more luck, and are where an error of reading is expected
+
+
+def _looked_at(
+    splits: Sequence[tuple[ScanTask, SplitRef]], stack: ExitStack, readers: list[SplitReader]
+) -> Iterator[Hits]:
+    may_unpack = sum(ref.size for _, ref in splits) <= MAX_UNPACKED_BYTES
+    for task, ref in splits:
+        predicate = bind(task.request.predicate, ref.partition_values)
+        split = stack.enter_context(opened_split(task, ref))
+        readers.append(split)
+        is_near = split.is_at_hand(predicate, may_unpack=may_unpack)
+        rows = split.hits(predicate, counting=task.request.count_only) if is_near else None
+        yield Hits(rows, ref.size, split.num_rows)
+
+
+def _total(counted: int, found: Iterator[Hits]) -> pa.Table | None:
+    for split in found:
+        if split.rows is None:
+            return None
+        counted += split.rows
+    return pa.Table.from_batches([count_batch(counted)])
+
+
+def _rows(
+    first: ScanTask,
+    splits: Sequence[tuple[ScanTask, SplitRef]],
+    readers: Sequence[SplitReader],
+    taken: Sequence[int],
+) -> pa.Table | None:
+    """Splits are read side by side: most of the work is done outside of Python's lock."""
+
+    def read(i: int) -> list[pa.RecordBatch]:
+        return list(split_rows(*splits[i], readers[i], taken[i])) if taken[i] else []
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        batches = list(chain.from_iterable(threads.map(read, range(len(taken)))))
+    answer = pa.Table.from_batches(batches, schema=scan_schema(first.schema, first.request))
+    return answer if answer.nbytes <= MAX_ANSWER_BYTES else None
