@@ -78,6 +78,22 @@ def whole(text: str) -> int:
     return int(text)
 
 
+def whole_or_all(text: str) -> int:
+    """A whole number, or -1 for all."""
+    return -1 if text.strip() == "-1" else whole(text)
+
+
+def probability(text: str) -> float:
+    """A number between 0 and 1, both left out."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise ValueError("a number above 0 and below 1")
+    return value
+
+
 def positive(text: str) -> int:
     if (value := whole(text)) <= 0:
         raise ValueError("a whole number above zero")

@@ -9,12 +9,15 @@ from indextables.config._settings import (
     Setting,
     between,
     boolean,
+    names,
     one_of,
     positive,
     positive_size,
+    probability,
     ratio,
     text,
     whole,
+    whole_or_all,
 )
 
 TARGET_SPLIT_SIZE: Final = Setting(
@@ -76,9 +79,35 @@ INDEX_ALL_MAX_FIELDS: Final = Setting(
 )
 STATS_COLUMNS_COUNT: Final = Setting(
     "spark.indextables.dataSkippingNumIndexedCols",
-    whole,
+    whole_or_all,
     32,
-    "How many leading columns get min/max statistics.",
+    "How many leading columns get min/max statistics; -1 = all, 0 = none.",
+)
+STATS_COLUMNS: Final = Setting[tuple[str, ...]](
+    "spark.indextables.dataSkippingStatsColumns",
+    names,
+    (),
+    "The columns that get min/max statistics, separated by commas, whatever `dataSkippingNumIndexedCols` says.",
+)
+BLOOM_COLUMNS: Final = Setting[tuple[str, ...]](
+    "spark.indextables.stats.bloom.columns",
+    names,
+    (),
+    "The columns that get a Bloom filter in every split, separated by commas: `=`, `<=>` and `IN` then skip splits "
+    "that lack the value, which min/max cannot tell for ids and names.",
+)
+BLOOM_FPP: Final = Setting(
+    "spark.indextables.stats.bloom.fpp",
+    probability,
+    0.01,
+    "How often a Bloom filter may be wrong: 0.01 takes 1.2 bytes for each distinct value, 0.0001 twice that.",
+)
+BLOOM_MAX_INLINE_BYTES: Final = Setting(
+    "spark.indextables.stats.bloom.maxInlineBytes",
+    whole,
+    128,
+    "A Bloom filter up to this size, in bytes, is also in the log, where planning sees it; larger ones are read from "
+    "the split, before anything else of it. The log grows by a third more than this for each file and column.",
 )
 STATS_TRUNCATION: Final = Setting(
     "spark.indextables.stats.truncation.enabled", boolean, True, "Cut long strings in min/max statistics."
@@ -297,6 +326,17 @@ AZURE: Final = Family(
     "Azure, likewise.",
     shown=frozenset({"accountname", "endpoint", "tenantid", "clientid"}),
 )
+
+TABLE_PROPERTIES: Final[tuple[Setting[Any], ...]] = (
+    STATS_COLUMNS,
+    STATS_COLUMNS_COUNT,
+    STATS_TRUNCATION,
+    STATS_MAX_LENGTH,
+    BLOOM_COLUMNS,
+    BLOOM_FPP,
+    BLOOM_MAX_INLINE_BYTES,
+)
+"""Set by a write that makes or overwrites a table, these are the table's, and hold for later writes that are silent."""
 
 ALL: Final[tuple[Setting[Any], ...]] = tuple(v for v in list(globals().values()) if isinstance(v, Setting))
 FAMILIES: Final[tuple[Family, ...]] = tuple(v for v in list(globals().values()) if isinstance(v, Family))

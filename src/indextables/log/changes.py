@@ -25,7 +25,7 @@ from indextables.errors import (
     TableNotFoundError,
 )
 from indextables.log.actions import Action, AddFile, Metadata, Protocol, RemoveFile, Txn
-from indextables.log.compatibility import check_fits, mismatch, registered
+from indextables.log.compatibility import check_fits, mismatch, reconfigured, registered
 from indextables.log.protocol import CURRENT
 from indextables.log.snapshot import Snapshot
 from indextables.predicates import Constant, Predicate, bind, columns_of, text_queries, to_sql
@@ -103,7 +103,7 @@ class Overwrite:
             return []
         metadata: list[Metadata]
         if mismatch(self.metadata, current) is None:
-            metadata = registered(current.metadata, self.metadata, self.adds)
+            metadata = reconfigured(current.metadata, self.metadata, self.adds)
         else:
             if self.replaces is not None:
                 check_fits(self.replaces, current)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
+from indextables.config import keys
 from indextables.errors import SchemaError
 from indextables.log.actions import AddFile, Metadata
 from indextables.log.snapshot import Snapshot, mapping_of
@@ -65,6 +66,17 @@ def adopted(snapshot: Snapshot) -> Metadata:
     chosen = {f"{TYPEMAP_PREFIX}{mapped.name}": "text" for mapped in mapping.of_kind("text")}
     configuration = {**snapshot.metadata.configuration, **chosen, key: mapping.to_json()}
     return dataclasses.replace(snapshot.metadata, configuration=configuration)
+
+
+def reconfigured(current: Metadata, mine: Metadata, adds: Iterable[AddFile]) -> list[Metadata]:
+    """The same for a write that replaces all rows: the properties that it gives the table are taken over too."""
+    written = registered(current, mine, adds)
+    known = {setting.key for setting in keys.TABLE_PROPERTIES}
+    chosen = {key: value for key, value in mine.configuration.items() if key in known}
+    latest = written[0] if written else current
+    if chosen.items() <= latest.configuration.items():
+        return written
+    return [dataclasses.replace(latest, configuration={**latest.configuration, **chosen})]
 
 
 def registered(current: Metadata, mine: Metadata, adds: Iterable[AddFile]) -> list[Metadata]:

@@ -7,8 +7,9 @@ read. Whatever cannot be decided may match.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
 from indextables.predicates.fold import normalize
 from indextables.predicates.tree import (
@@ -24,18 +25,26 @@ from indextables.predicates.tree import (
 )
 
 
+class Members(Protocol):
+    """What is known of single values."""
+
+    def may_contain(self, value: Value) -> bool:
+        """False only if no row has this value."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """Every non-null value of a column lies between `low` and `high`; None is no bound.
 
     `high_is_prefix`: the true maximum may go on after the characters of `high`. `nan_above`: NaN, which sorts above
-    all numbers, may be there as well.
+    all numbers, may be there as well. `members` knows values that are not there although they lie within.
     """
 
     low: Value | None = None
     high: Value | None = None
     high_is_prefix: bool = False
     nan_above: bool = False
+    members: Members | None = field(default=None, repr=False)
 
     def excludes_below(self, value: Value) -> bool:
         """No value of the column is as low as `value`: `value` < low."""
@@ -48,6 +57,10 @@ class Bounds:
         if self.high_is_prefix and isinstance(value, str) and isinstance(self.high, str):
             return value[: len(self.high)] > self.high
         return self.high < value  # type: ignore[operator]
+
+    def excludes(self, value: Value) -> bool:
+        """No value of the column is `value`, whatever lies around it."""
+        return self.members is not None and not self.members.may_contain(value)
 
 
 def may_match(predicate: Predicate, bounds: Callable[[str], Bounds | None]) -> bool:
@@ -87,7 +100,7 @@ def _compare_may_match(op: str, value: Value | None, known: Bounds | None) -> bo
         return True
     match op:
         case "=" | "<=>":
-            return not known.excludes_below(value) and not known.excludes_above(value)
+            return not (known.excludes_below(value) or known.excludes_above(value) or known.excludes(value))
         case "<":
             return not (known.excludes_below(value) or _equal(known.low, value))
         case "<=":

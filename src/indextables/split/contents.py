@@ -11,8 +11,9 @@ import pyarrow as pa
 from indextables.columns import ColumnGroup, Manifest
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, SchemaError
-from indextables.predicates import Predicate
+from indextables.predicates import Predicate, may_match
 from indextables.schema import Field, FieldMapping, TableSchema
+from indextables.split.blooms import SplitBlooms
 from indextables.split.bundle import Bundle
 from indextables.split.cache import entry_name, is_cached, open_index
 from indextables.split.members import MANIFEST, MAPPING
@@ -50,6 +51,9 @@ class Contents(Protocol):
     @property
     def search(self) -> IndexSearch: ...
 
+    def may_match(self, predicate: Predicate, /) -> bool:
+        """False only if no row can satisfy it, by what is known without rows and index."""
+
     def plan(self, predicate: Predicate, *, counting: bool = False) -> Plan:
         """Which part of the predicate its index decides."""
 
@@ -73,12 +77,16 @@ class SplitContents:
             groups = Manifest.from_bytes(manifest).column_groups
             self.rows = RowStore(_parts(bundle, groups, self.schema))
             self.num_rows = groups[0].num_rows
+            self._blooms = SplitBlooms(bundle, self.schema)
         except (ValueError, KeyError, IndexError, TypeError, SchemaError, CorruptTableError) as reason:
             raise bundle.damaged(reason) from reason
 
     @cached_property
     def search(self) -> IndexSearch:
         return IndexSearch(open_index(self._bundle, self._settings), self.mapping, self._bundle)
+
+    def may_match(self, predicate: Predicate) -> bool:
+        return not self._blooms or may_match(predicate, self._blooms.bounds)
 
     def plan(self, predicate: Predicate, *, counting: bool = False) -> Plan:
         return plan(predicate, self.mapping, counting=counting)

@@ -78,6 +78,9 @@ class ForeignContents:
         made_of = f"{entry_name(self._bundle)}\0{self.mapping.to_json()}"
         return hashlib.sha256(made_of.encode()).hexdigest()[:40]
 
+    def may_match(self, _: Predicate) -> bool:
+        return True
+
     def plan(self, predicate: Predicate, *, counting: bool = False) -> Plan:
         """Without a text query there is nothing that would pay for indexing all rows first."""
         if text_queries(predicate):

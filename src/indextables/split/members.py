@@ -7,6 +7,7 @@ from typing import Final
 MANIFEST: Final = "columns.manifest"
 MAPPING: Final = "field_mapping.json"
 CHECKSUMS: Final = "checksums.json"
+BLOOM_COLUMNS: Final = "bloom.json"
 
 CHUNK_CHECKSUMS: Final = ".crc32"
 """After the name of a Parquet member: the member with the checksums of its column chunks."""

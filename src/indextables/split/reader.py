@@ -77,6 +77,8 @@ class SplitReader:
         """
         if isinstance(predicate, Constant):
             return self.num_rows if predicate.value else 0
+        if not self._contents.may_match(predicate):
+            return 0
         planned = self._contents.plan(predicate, counting=counting)
         if not planned.indexed or planned.residual != TRUE:
             return None
@@ -90,6 +92,8 @@ class SplitReader:
     def rows(self, request: RowRequest) -> Iterator[pa.RecordBatch]:
         """The matching rows, in batches of some ten thousand."""
         if request.limit == 0 or request.top == 0 or self.num_rows == 0:
+            return
+        if not self._contents.may_match(request.predicate):
             return
         scoring = positive_text_queries(request.predicate)
         planned = self._contents.plan(request.predicate)

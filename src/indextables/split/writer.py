@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,12 +15,13 @@ from indextables.columns import ColumnGroup, ColumnGroupFile, Manifest
 from indextables.config import Settings, keys
 from indextables.errors import SchemaError
 from indextables.schema import FieldMapping, TableSchema
+from indextables.split.blooms import bloom_members
 from indextables.split.bundle import write_bundle
 from indextables.split.fields import IndexFields
 from indextables.split.indexing import IndexBuilder
-from indextables.split.members import MANIFEST, MAPPING, rows_member
+from indextables.split.members import BLOOM_COLUMNS, MANIFEST, MAPPING, rows_member
 from indextables.split.part_writer import PartWriter, column_groups
-from indextables.stats import MinMaxCollector
+from indextables.stats import BloomCollector, MinMaxCollector, inline_stats
 
 _ROW_GROUP_BYTES: Final = 64 << 20
 """A row group is closed at this many bytes even if its rows are few: what is buffered must stay bounded."""
@@ -37,6 +39,7 @@ class FinishedSplit:
     uncompressed_size: int
     min_values: dict[str, str]
     max_values: dict[str, str]
+    stats: str | None = None
 
 
 class SplitWriter:
@@ -61,6 +64,9 @@ class SplitWriter:
         ]
         self._index = IndexBuilder(IndexFields(mapping), self._work / "index", settings.get(keys.HEAP_SIZE))
         self._stats = MinMaxCollector(schema, *_statistics(schema, mapping, settings))
+        filtered = [name for name in settings.get(keys.BLOOM_COLUMNS) if schema.get(name) is not None]
+        self._blooms = BloomCollector(schema, filtered, settings.get(keys.BLOOM_FPP))
+        self._max_inline = settings.get(keys.BLOOM_MAX_INLINE_BYTES)
         self._row_group_rows = settings.get(keys.ROW_GROUP_ROWS)
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
@@ -73,6 +79,7 @@ class SplitWriter:
             piece = batch.slice(start, self._row_group_rows)
             self._index.add(piece)
             self._stats.add(piece)
+            self._blooms.add(piece)
             self._buffer(piece)
         self.rows += batch.num_rows
         self.input_bytes += batch.nbytes
@@ -90,8 +97,13 @@ class SplitWriter:
             )
         )
         # Parquet files come last of the large members: a footer is then within the first read of a reader.
-        files = [(path.name, path) for path in (*index_files, *(part.path for part in self._parts))]
+        filters = self._blooms.filters()
+        blooms, bloom_columns = bloom_members(filters)
+        paths = (*index_files, *self._written(blooms), *(part.path for part in self._parts))
+        files = [(path.name, path) for path in paths]
         documents += [(MANIFEST, manifest.to_bytes()), (MAPPING, self._mapping.to_json().encode())]
+        if filters:
+            documents.append((BLOOM_COLUMNS, bloom_columns))
         written = write_bundle(self._target, files, documents)
         shutil.rmtree(self._work, ignore_errors=True)
         return FinishedSplit(
@@ -103,6 +115,7 @@ class SplitWriter:
             uncompressed_size=self.input_bytes,
             min_values=self._stats.min_values(),
             max_values=self._stats.max_values(),
+            stats=inline_stats(filters, self._max_inline),
         )
 
     def abort(self) -> None:
@@ -112,6 +125,11 @@ class SplitWriter:
             part.abort()
         shutil.rmtree(self._work, ignore_errors=True)
         self._target.unlink(missing_ok=True)
+
+    def _written(self, members: Mapping[str, bytes]) -> Iterator[Path]:
+        for name, data in members.items():
+            (self._work / name).write_bytes(data)
+            yield self._work / name
 
     def _buffer(self, piece: pa.RecordBatch) -> None:
         while piece.num_rows:
@@ -134,10 +152,17 @@ class SplitWriter:
 def _statistics(
     schema: TableSchema, mapping: FieldMapping, settings: Settings
 ) -> tuple[list[str], int | None]:
-    """The columns with min/max, and how many characters of a string are kept. Texts have none worth keeping."""
-    leading = schema.names[: settings.get(keys.STATS_COLUMNS_COUNT)]
-    text = {field.name for field in mapping.of_kind("text")}
+    """The columns with min/max, and how many characters of a string are kept.
+
+    Without a choice the leading ones, but for texts, whose minima and maxima are of little use.
+    """
     length = settings.get(keys.STATS_MAX_LENGTH) if settings.get(keys.STATS_TRUNCATION) else None
+    chosen = settings.get(keys.STATS_COLUMNS)
+    if chosen:
+        return [column.name for name in chosen if (column := schema.get(name)) is not None], length
+    count = settings.get(keys.STATS_COLUMNS_COUNT)
+    text = {field.name for field in mapping.of_kind("text")}
+    leading = schema.names if count < 0 else schema.names[:count]
     return [name for name in leading if name not in text], length
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ from indextables.log import Snapshot
 from indextables.predicates import TRUE, Bounds, Predicate, Value, bind, columns_of, may_match
 from indextables.schema import Field, TableSchema, decode_value, own_refs
 from indextables.state import map_column
-from indextables.stats import bounds_of
+from indextables.stats import BloomFilter, ColumnFilter, bounds_of, inline_filters
 
 PartitionValues = dict[str, Value | None]
 
@@ -91,13 +92,14 @@ def _texts(entries: pa.Table, columns: Sequence[Field]) -> Sequence[tuple[str | 
 
 
 class _Statistics:
-    """What minima and maxima say of the part of a predicate that partition values do not decide."""
+    """What minima, maxima and small Bloom filters say of what partition values do not decide of a predicate."""
 
     def __init__(self, schema: TableSchema, entries: pa.Table, own: Collection[str]) -> None:
         self._schema = schema
         self._entries = entries
         self._own = own
         self._lists: dict[tuple[str, str], list[str | None]] = {}
+        self._filters: dict[int, dict[str, BloomFilter]] = {}
 
     def may_match(self, rest: Predicate, row: int) -> bool:
         def bounds(name: str) -> Bounds | None:
@@ -105,9 +107,23 @@ class _Statistics:
             low, high = (
                 {column.name: self._texts(side, column.name)[row]} for side in ("minValues", "maxValues")
             )
-            return bounds_of(column, low, high, ours=self._refs[row] in self._own)
+            known = bounds_of(column, low, high, ours=self._refs[row] in self._own)
+            bloom = self._blooms(row).get(column.name)
+            if bloom is None:
+                return known
+            return dataclasses.replace(known or Bounds(), members=ColumnFilter(column, bloom))
 
         return may_match(rest, bounds)
+
+    def _blooms(self, row: int) -> dict[str, BloomFilter]:
+        if row not in self._filters:
+            self._filters[row] = inline_filters(self._stats[row])
+        return self._filters[row]
+
+    @cached_property
+    def _stats(self) -> list[str | None]:
+        stats: list[str | None] = self._entries.column("stats").to_pylist()
+        return stats
 
     @cached_property
     def _refs(self) -> list[str | None]:

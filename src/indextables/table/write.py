@@ -54,6 +54,7 @@ from indextables.split import FinishedSplit, SplitWriter
 from indextables.storage import Store, open_store, options_for_tasks
 from indextables.table.conform import check_appendable, conform
 from indextables.table.partitioning import PartitionKey, PartitionSpill
+from indextables.table.properties import chosen_properties, with_properties
 
 WriteMode = Literal["append", "overwrite", "error", "ignore"]
 
@@ -106,8 +107,9 @@ def plan_write(
     if base is not None and mode == "error":
         raise TableExistsError(f"there is a table at {uri} already; write with mode append or overwrite")
     typemap = settings.family(keys.TYPEMAP)
+    properties = chosen_properties(settings, schema if base is None or mode == "overwrite" else base.schema)
     if base is None or mode == "overwrite":
-        metadata = _new_metadata(base, schema, partition_by, typemap)
+        metadata = _new_metadata(base, schema, partition_by, typemap, properties)
         columns = tuple(metadata.partition_columns)
     else:
         check_appendable(base, schema, partition_by, typemap)
@@ -117,7 +119,7 @@ def plan_write(
     replaces = base.metadata if base is not None else None
     return WritePlan(
         uri,
-        options_for_tasks(uri, settings),
+        options_for_tasks(uri, with_properties(settings, metadata)),
         mode,
         version,
         metadata,
@@ -228,6 +230,7 @@ def _new_metadata(
     schema: TableSchema,
     partition_by: list[str] | tuple[str, ...] | None,
     typemap: Mapping[str, str],
+    properties: Mapping[str, str],
 ) -> Metadata:
     """Metadata for a new table, or for one whose rows are all replaced.
 
@@ -250,7 +253,7 @@ def _new_metadata(
         if not key.startswith(TYPEMAP_PREFIX)
     }
     configuration = carried | {f"{REGISTRY_PREFIX}{mapping_hash(mapping)}": mapping}
-    configuration |= {f"{TYPEMAP_PREFIX}{name}": kind for name, kind in chosen.items()}
+    configuration |= {f"{TYPEMAP_PREFIX}{name}": kind for name, kind in chosen.items()} | dict(properties)
     return Metadata(
         id=base.metadata.id if base is not None else str(uuid.uuid4()),
         schema_string=schema.to_json(),
@@ -310,6 +313,7 @@ def _store(plan: WritePlan, store: Store, key: PartitionKey, split: FinishedSpli
         data_change=True,
         min_values=split.min_values or None,
         max_values=split.max_values or None,
+        stats=split.stats,
         num_records=split.num_records,
         footer_start_offset=split.footer_start,
         footer_end_offset=split.footer_end,

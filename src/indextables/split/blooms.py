@@ -1,0 +1,64 @@
+"""The Bloom filters of a split: a member for each, and one that says which column it is of.
+
+They come before the index is opened: a filter that says no spares fetching that, and all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import orjson
+
+from indextables.predicates import Bounds, Value
+from indextables.schema import Field, TableSchema
+from indextables.split.bundle import Bundle
+from indextables.split.members import BLOOM_COLUMNS
+from indextables.stats import BloomFilter, ColumnFilter
+
+
+def bloom_members(filters: Mapping[str, BloomFilter]) -> tuple[dict[str, bytes], bytes]:
+    """The members of a split's filters, and the one that names their columns."""
+    names = {column: f"bloom-{n}.filter" for n, column in enumerate(filters)}
+    members = {names[column]: bloom.to_bytes() for column, bloom in filters.items()}
+    return members, orjson.dumps(names)
+
+
+class SplitBlooms:
+    """The filters of an open split, read when they are first asked."""
+
+    def __init__(self, bundle: Bundle, schema: TableSchema) -> None:
+        """ValueError, TypeError or SchemaError where the split says nonsense about them."""
+        names = orjson.loads(bundle.read(BLOOM_COLUMNS)) if BLOOM_COLUMNS in bundle.members else {}
+        if not isinstance(names, dict):
+            raise TypeError(f"{BLOOM_COLUMNS} is not a JSON object")
+        self._bounds = {
+            column: Bounds(members=_LazyFilter(bundle, str(member), schema.field(column)))
+            for column, member in names.items()
+        }
+
+    def __bool__(self) -> bool:
+        return bool(self._bounds)
+
+    def bounds(self, column: str) -> Bounds | None:
+        """For the pruning engine: no bounds, but which values are not there."""
+        return self._bounds.get(column)
+
+
+@dataclass(frozen=True)
+class _LazyFilter:
+    bundle: Bundle
+    member: str
+    column: Field
+
+    def may_contain(self, value: Value) -> bool:
+        return self._filter is None or self._filter.may_contain(value)
+
+    @cached_property
+    def _filter(self) -> ColumnFilter | None:
+        try:
+            bloom = BloomFilter.from_bytes(self.bundle.read(self.member))
+        except ValueError as reason:
+            raise self.bundle.damaged(f"{self.member!r} is {reason}") from None
+        return None if bloom is None else ColumnFilter(self.column, bloom)
