@@ -192,6 +192,24 @@ def check_deletion(key: str, names: Collection[str], newest: int) -> None:
     assert is_derivable(newest, names), f"without {key}, version {newest} cannot be read any more"
 
 
+def check_added(
+    actions: Sequence[Action], before: Sequence[frozenset[str]], names: Collection[str]
+) -> frozenset[str]:
+    """A version was made, and every file that it brings into the table is there; the files that live from it on."""
+    added = {action.path for action in actions if isinstance(action, AddFile)}
+    removed = {action.path for action in actions if isinstance(action, RemoveFile)}
+    missing = sorted(added - set(names))
+    assert not missing, f"version {len(before)} names {missing}, which purge has deleted"
+    return frozenset(((before[-1] if before else frozenset()) - removed) | added)
+
+
+def check_split_deletion(key: str, names: Collection[str], versions: Mapping[int, frozenset[str]]) -> None:
+    """A split was deleted, and no version that can be read has it; `versions` are their files by number."""
+    for number, files in versions.items():
+        needed = key in files and (number == max(versions) or is_derivable(number, names))
+        assert not needed, f"{key} was deleted, and version {number} needs it"
+
+
 def is_derivable(version: int, names: Collection[str]) -> bool:
     """Whether there is a state, or the beginning, and every version file from there on."""
     starts = {-1, *(found for found in _states(names) if found <= version)}
@@ -237,11 +255,16 @@ def check_answer(attempt: Attempt, places: Mapping[str | None, int], versions: S
         assert _lasting(versions[attempt.version].files) == restored, (
             f"{told}: nothing was done, and it was needed"
         )
+    elif attempt.kind == "purge":
+        assert len(made) <= 1, f"{told}: it made versions {made}"
     elif attempt.outcome == "acknowledged" and attempt.kind != "upkeep":
         assert made == [attempt.version], f"{told}: it is not in version {attempt.version}"
     elif attempt.outcome in ("refused", "skipped"):
         assert not made, f"{told}: and version {made} has it"
-        assert attempt.unanswered or attempt.error in REASONS, (
+        purged = (
+            attempt.kind == "restore" and attempt.error == "CorruptTableError"
+        )  # of what it would bring back
+        assert attempt.unanswered or purged or attempt.error in REASONS, (
             f"{told}: the store had answered every question"
         )
     elif attempt.outcome == "unknown":

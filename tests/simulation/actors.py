@@ -17,13 +17,22 @@ from indextables.log import (
     history,
     load_snapshot,
 )
-from indextables.maintenance import clean_versions, restore, truncate_time_travel, upgrade_and_checkpoint
+from indextables.maintenance import (
+    clean_versions,
+    purge,
+    restore,
+    truncate_time_travel,
+    upgrade_and_checkpoint,
+)
 from indextables.predicates import Compare
 from logs import metadata
 from simulation.ledger import Observation, Refusal, rows_of
 from simulation.process import SPLIT, Process, Role, split
 
 DAYS = ("mon", "tue", "wed")
+PURGE_HOURS = 24
+PURGE_WINDOW_MS = 30_000
+"""After which a purge takes a manifest that no state names: longer than anybody is held up."""
 
 
 def table_of(process: Process) -> Metadata:
@@ -107,10 +116,25 @@ def merge(process: Process) -> None:
 
 
 def clean_up(process: Process) -> None:
-    if process.rng.random() < 0.25:
+    draw = process.rng.random()
+    if draw < 0.2:
         give_up_history(process)
+    elif draw < 0.6:
+        purge_all(process)
     else:
         clean_versions(process.store, process.settings, clock=process.actor.clock)
+
+
+def purge_all(process: Process) -> None:
+    """With a clock so far ahead that the window is of seconds; for splits there is none at all, or the same."""
+    ahead = PURGE_HOURS * 3_600_000 - PURGE_WINDOW_MS
+    hours = process.rng.choice([PURGE_HOURS, 0])
+
+    def run() -> None:
+        clock = process.actor.clock
+        purge(process.store, process.settings, hours=hours, clock=lambda: clock() + ahead)
+
+    process.try_to("purge", run)
 
 
 def give_up_history(process: Process) -> None:
@@ -151,7 +175,7 @@ def _look(process: Process, floor: int) -> None:
 
 def everything(process: Process) -> None:
     """All that changes a table, one after the other."""
-    turns = (append, write_batch, merge, make_state, append, clean_up, give_up_history)
+    turns = (append, write_batch, merge, make_state, append, purge_all, clean_up, give_up_history)
     turns[process.role.turns_left % len(turns)](process)
 
 

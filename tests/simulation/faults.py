@@ -69,6 +69,10 @@ class FaultPlan:
     def skews_clocks(self) -> bool:
         return False
 
+    def misleads(self) -> bool:
+        """Whether a listing may leave out what is there."""
+        return False
+
     def count(self, fault: Fault, operation: str = "") -> None:
         self.counts[fault.value] += 1
         if fault in (Fault.CRASH_BEFORE, Fault.CRASH_AFTER):
@@ -96,6 +100,9 @@ class RandomFaults(FaultPlan):
 
     def skews_clocks(self) -> bool:
         return Fault.CLOCK_SKEW in self._rates
+
+    def misleads(self) -> bool:
+        return Fault.STALE_LIST in self._rates
 
 
 class OneFault(FaultPlan):

@@ -8,7 +8,7 @@ from typing import Literal
 
 from indextables.log import AddFile
 
-Kind = Literal["append", "overwrite", "drop", "restore", "merge", "upkeep"]
+Kind = Literal["append", "overwrite", "drop", "restore", "merge", "purge", "upkeep"]
 Outcome = Literal["pending", "acknowledged", "skipped", "unknown", "refused", "crashed"]
 
 

@@ -12,15 +12,17 @@ from indextables.log import Action, decode_version
 from indextables.log.layout import version_of
 from indextables.state import LOG_DIRECTORY
 from invariants import (
+    check_added,
     check_deletion,
     check_ledger,
     check_live_files,
     check_readable_versions,
+    check_split_deletion,
     check_states,
     check_transactions,
     replayed,
 )
-from simulation.actors import append, cast
+from simulation.actors import PURGE_HOURS, append, cast
 from simulation.faults import Fault, FaultPlan, RandomFaults
 from simulation.ledger import Ledger
 from simulation.machine import forget_everything, simulated_machine
@@ -76,6 +78,7 @@ class _Scenario:
         self.store = SimulatedStore(lambda: self.scheduler.now_ms)
         self.ledger = Ledger()
         self.versions: list[list[Action]] = []
+        self.files: list[frozenset[str]] = []
         self.processes: list[Process] = []
         self.roles: dict[str, Role] = {}
         self.wrong: AssertionError | None = None
@@ -85,6 +88,10 @@ class _Scenario:
                 keys.LOG_RETENTION_MS.key: str(self.rng.choice([0, 0, 1000])),
                 keys.STATE_TOMBSTONE_THRESHOLD.key: self.rng.choice(["0.1", "0.9"]),
                 keys.STATE_COMPRESSION.key: "none",
+                keys.STATE_RETENTION_VERSIONS.key: str(self.rng.randint(1, 3)),
+                keys.STATE_RETENTION_HOURS.key: "0",
+                keys.MANIFEST_MIN_AGE_HOURS.key: str(PURGE_HOURS),
+                keys.PURGE_RETENTION_CHECK.key: "false",
             }
         )
 
@@ -108,6 +115,9 @@ class _Scenario:
         outcomes.update(self.ledger.errors)
         outcomes["deletions in the log"] = sum(
             change.after is None and change.key.startswith(LOG_DIRECTORY) for change in self.store.mutations
+        )
+        outcomes["splits purged"] = sum(
+            change.after is None and change.key.endswith(".split") for change in self.store.mutations
         )
         outcomes["observations"] = len(self.ledger.observations)
         return Report(self.seed, self.scheduler.trace, self.plan.counts, outcomes, len(self.versions))
@@ -158,10 +168,18 @@ class _Scenario:
             if number is not None and change.after is not None and number >= len(self.versions):
                 assert number == len(self.versions), f"version {number} was made before {len(self.versions)}"
                 self.versions.append(decode_version(change.after[0], change.key))
+                self.files.append(check_added(self.versions[-1], self.files, self.store.objects.keys()))
+            if change.after is None and change.key.endswith(".split"):
+                check_split_deletion(change.key, self.store.objects.keys(), self._needing())
             if change.after is None and change.key.startswith(LOG_DIRECTORY):
                 check_deletion(change.key, self.store.objects.keys(), len(self.versions) - 1)
         except AssertionError as reason:
             self.wrong = self.wrong or reason
+
+    def _needing(self) -> dict[int, frozenset[str]]:
+        """The files of every version that a purge must know of: of the newest alone, if listings may mislead it."""
+        first = len(self.files) - 1 if self.plan.misleads() else 0
+        return dict(enumerate(self.files[first:], max(first, 0)))
 
     def _raise_wrong(self) -> None:
         if self.wrong is not None:

@@ -27,7 +27,7 @@ _log: Final = logging.getLogger(__name__)
 
 ASKED: Final = "a checkpoint was asked for"
 MERGED: Final = "splits were merged"
-LOST: Final = "the state that it was added to has been collected"
+LOST: Final = "manifests that it shared with another state have been collected"
 
 
 def now_ms() -> int:
@@ -107,30 +107,30 @@ def _write(
     store: Store, snapshot: Snapshot, settings: Settings, clock: Callable[[], int], *, compact: str | None
 ) -> StateManifest:
     """The state is written; and when it was compacted, those that it replaces go when their time has come."""
-    written = write_snapshot_state(store, snapshot, settings, clock(), compact=compact)
-    if _lost_its_base(store, snapshot, written.manifest):
+    retention, started = StateRetention.of(settings), clock()
+    written = write_snapshot_state(store, snapshot, settings, started, compact=compact)
+    late = clock() - started > retention.manifest_age_ms // 2
+    if (late or _lost_its_base(store, snapshot)) and not _is_whole(store, written.manifest):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StateWarning)  # of the state that is being replaced
             whole = read_snapshot(store, Wanted(snapshot.version), settings)
             written = write_snapshot_state(store, whole, settings, clock(), compact=LOST)
     if written.compacted is not None:
         try:
-            collect_if_due(store, StateRetention.of(settings), clock())
+            collect_if_due(store, retention, clock())
         except Exception:  # noqa: BLE001 - nothing depends on it, and the next compaction tries again
             _log.warning("old states of %s were not collected", store.uri, exc_info=True)
     return written.manifest
 
 
-def _lost_its_base(store: Store, snapshot: Snapshot, state: StateManifest) -> bool:
-    """Whether a collection took the state that this one was built upon, and manifests with it, before it was there."""
+def _lost_its_base(store: Store, snapshot: Snapshot) -> bool:
+    """Whether a collection took the state that one was built upon before it was there."""
     base = snapshot.files.base
-    if base is None or base.version == state.state_version:
-        return False
-    names = [
-        state_key(base.version),
-        *(manifest_key(info.path, base.version) for info in base.manifest.manifests),
-    ]
-    return not _is_there(store, names[0]) and not all(_is_there(store, name) for name in names[1:])
+    return base is not None and not _is_there(store, state_key(base.version))
+
+
+def _is_whole(store: Store, state: StateManifest) -> bool:
+    return all(_is_there(store, manifest_key(info.path, state.state_version)) for info in state.manifests)
 
 
 def _is_there(store: Store, key: str) -> bool:

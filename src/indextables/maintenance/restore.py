@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from indextables.config import Settings
-from indextables.errors import CommitConflictError, CorruptTableError, VersionNotFoundError
-from indextables.log import Committed, Restore, Snapshot, commit, load_snapshot
+from indextables.errors import CorruptTableError
+from indextables.log import Restore, Snapshot, commit, load_snapshot
 from indextables.log.loading import Wanted, read_snapshot
-from indextables.log.purged import NEVER, purged_before
 from indextables.maintenance.presence import missing_files
 from indextables.storage import Store
 
@@ -32,6 +31,9 @@ def restore(store: Store, version: int, settings: Settings, base: Snapshot | Non
     target = load_snapshot(store, version, settings=settings)
 
     def check(keys: Sequence[str]) -> None:
+        # A purge that is not part of the newest snapshot will see this commit. One that is has kept the files of every
+        # version that could be read after it: so it is not enough that the version could be read some time before.
+        read_snapshot(store, Wanted(version), settings)
         gone = missing_files(store, keys)
         if gone:
             more = f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else ""
@@ -40,23 +42,4 @@ def restore(store: Store, version: int, settings: Settings, base: Snapshot | Non
                 f"{'has' if len(gone) == 1 else 'have'} been deleted since"
             )
 
-    done = commit(store, Restore(target, check), base=base or target, settings=settings)
-    if not done.skipped and purged_before(done.snapshot) != NEVER:
-        _check_still_there(store, target, done, settings)
-    return done.version
-
-
-def _check_still_there(store: Store, target: Snapshot, done: Committed, settings: Settings) -> None:
-    """If the version can still be read, it could before, and every purge knew of its files.
-
-    If not, a purge may be deleting them, which a version that was made after it began does not stop.
-    """
-    try:
-        read_snapshot(store, Wanted(target.version), settings)
-    except (VersionNotFoundError, CorruptTableError):
-        before = load_snapshot(store, done.version - 1, settings=settings)
-        undone = commit(store, Restore(before, lambda _: None), base=done.snapshot, settings=settings)
-        raise CommitConflictError(
-            f"version {target.version} of {store.uri} was cleaned up while it was being restored; "
-            f"the table is as it was again, by version {undone.version}"
-        ) from None
+    return commit(store, Restore(target, check), base=base or target, settings=settings).version
