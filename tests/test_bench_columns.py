@@ -8,8 +8,8 @@ from bench import column_manifests
 def test_manifests_are_coded_both_ways_by_both():
     found = column_manifests.measure(print, repeat=1, sizes=(2, 10), work=20)
     assert [(c.name, c.other_name) for c in found] == [
-        ("encode a manifest of 2 files", "fastavro"),
-        ("decode a manifest of 2 files", "fastavro"),
-        ("encode a manifest of 10 files", "fastavro"),
-        ("decode a manifest of 10 files", "fastavro"),
+        (f"{what} a manifest of {files} files", f"fastavro, {form}")
+        for files in (2, 10)
+        for what in ("encode", "decode")
+        for form in ("objects", "dicts")
     ]

@@ -214,6 +214,19 @@ def test_lists_and_maps_of_streams_may_be_cut_into_blocks(version: int):
         assert decode(raw) == manifest
 
 
+@settings(deadline=None, max_examples=25)
+@given(manifests(6), st.integers(0, 1000))
+def test_files_are_read_alike_in_one_go_and_one_by_one(manifest: Manifest, seed: int):
+    # Another field in a file's record, and the list is read by the readers of its fields.
+    changed = json.loads(schema_text(6))
+    changed["fields"][0]["type"]["items"]["fields"][1]["type"]["items"]["fields"].append(
+        {"name": "new", "type": "null"}
+    )
+    body = blocky(random.Random(seed), schema(6), record(manifest))
+    raws = [write_container(text, body, SYNC) for text in (schema_text(6), json.dumps(changed))]
+    assert decode(raws[0]) == decode(raws[1]) == manifest
+
+
 def test_the_first_record_counts_whatever_follows():
     for interval in (1, 1 << 20):  # a block each, and all in one
         raw = with_fastavro(schema(6), [record(V6), record(Manifest())], sync_interval=interval)

@@ -73,7 +73,7 @@ def array_of(read: Read[T]) -> Read[tuple[T, ...]]:
         items: list[T] = []
         append = items.append
         while True:
-            count, at = _block(raw, at)
+            count, at = read_block(raw, at)
             if not count:
                 return tuple(items), at
             for _ in range(count):
@@ -89,7 +89,7 @@ def map_of(read: Read[T]) -> Read[dict[str, T]]:
     def read_map(raw: bytes, at: int) -> tuple[dict[str, T], int]:
         entries: dict[str, T] = {}
         while True:
-            count, at = _block(raw, at)
+            count, at = read_block(raw, at)
             if not count:
                 return entries, at
             for _ in range(count):
@@ -99,7 +99,11 @@ def map_of(read: Read[T]) -> Read[dict[str, T]]:
     return read_map
 
 
-def _block(raw: bytes, at: int) -> tuple[int, int]:
+read_string_map: Final = map_of(read_string)
+
+
+def read_block(raw: bytes, at: int) -> tuple[int, int]:
+    """How many items the next block of a list or map has; none at its end."""
     count, at = read_long(raw, at)
     if count < 0:  # a block that also gives its size in bytes, for readers that skip it
         count = -count

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import orjson
 
-from indextables.columns.binary import Read, map_of, read_bytes, read_long, read_string
+from indextables.columns.binary import Read, map_of, read_bytes, read_long, read_string, read_string_map
+from indextables.columns.file_lists import read_file, read_files
 from indextables.columns.manifest import (
     ColumnGroup,
     ColumnGroupFile,
@@ -44,6 +45,7 @@ _PRIMITIVES: Final[dict[str, tuple[Read[Any], frozenset[str]]]] = {
     "long": (read_long, frozenset({"int", "long"})),
     "int": (read_long, frozenset({"int", "long"})),
 }
+_FILE_STEPS: Final = [(0, read_string), (1, read_long), (2, read_long), (4, read_string_map)]
 _LONGEST_TEXT: Final = 1 << 20
 """The newest has 2,433 characters. Readers are kept for the next file with the same text."""
 
@@ -128,10 +130,16 @@ class _Resolution:
             raise _misfit(plain, wanted, where)
         match wanted["type"], plain["type"]:
             case "array", "array":
-                return list_of(self.resolve(plain.get("items"), wanted["items"], where))
+                items = self.resolve(plain.get("items"), wanted["items"], where)
+                return (
+                    Compiled(read_files, True, items.height + 1)
+                    if items.read is read_file
+                    else list_of(items)
+                )
             case "map", "map":
                 values = self.resolve(plain.get("values"), wanted["values"], where)
-                return Compiled(map_of(values.read), True, values.height + 1)
+                read = read_string_map if values.read is read_string else map_of(values.read)
+                return Compiled(read, True, values.height + 1)
             case "record", "record":
                 return self._record(plain, wanted)
             case "record", "array" if wanted["name"] == "Statistics":
@@ -178,6 +186,8 @@ class _Resolution:
 
 def _record_reader(name: str, steps: list[tuple[int, Read[Any]]]) -> Read[Any]:
     """Reads the fields in the order in which they were written into the places that the class has for them."""
+    if name == "ColumnGroupFile" and steps == _FILE_STEPS:
+        return read_file
     make = _maker(name)
     width = len(fields(_CLASSES[name]))
     filled = {slot for slot, _ in steps}
