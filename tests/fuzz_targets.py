@@ -4,6 +4,7 @@ groups, by raw bytes and by what is inside their containers, so that checksums a
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import random
 from collections.abc import Callable, Sequence
@@ -27,18 +28,20 @@ from indextables.log import (
     decode_version,
     encode_version,
 )
+from indextables.log.as_checkpoint import checkpoint_snapshot, snapshot_of_checkpoint
 from indextables.log.boundary import Link, decode_link, encode_link
-from indextables.log.checkpoint import read_checkpoint
 from indextables.log.entries import Added, from_entries, to_entries
 from indextables.log.layout import checkpoint_key, version_key
 from indextables.log.loading import read_snapshot
-from indextables.log.snapshot import VersionActions, replay
+from indextables.log.snapshot import CARRIED
 from indextables.state import LOG_DIRECTORY, LastCheckpoint, StateManifest
 from indextables.state.blocks import decode_index
 from indextables.state.container import Block, read_blocks, read_header, write_container
 from indextables.state.entries import AVRO_SCHEMA, decode_entries, encode_entries
 from indextables.state.manifest import STATE_SCHEMA, ManifestInfo, decode_state, encode_state
 from indextables.state.pointer import decode_pointer, encode_pointer
+from indextables.stats import BloomFilter, inline_filters, inline_stats
+from indextables.stats.hashing import hash_of
 from logs import add, metadata
 
 MAX_INFLATED = 1 << 24
@@ -87,7 +90,7 @@ def checkpoint(data: bytes) -> None:
     store = MemoryStore()
     store.put(checkpoint_key(0), data)
     store.put(f"{LOG_DIRECTORY}/{PART}", encode_version(_ACTIONS))
-    replay(store.uri, None, [VersionActions(0, read_checkpoint(store, 0))])
+    snapshot_of_checkpoint(store, 0)
 
 
 def state(data: bytes) -> None:
@@ -132,6 +135,18 @@ def pointer(data: bytes) -> None:
     decode_pointer(data)
 
 
+def carried(data: bytes) -> None:
+    """What a checkpoint carries: any text, in an entry of the configuration that is as it should be."""
+    configuration = {**metadata().configuration, CARRIED: data.decode(errors="replace")}
+    table = dataclasses.replace(metadata(), configuration=configuration)
+    checkpoint_snapshot("memory://fuzz", 0, [Protocol(4, 4), table, add("a")])
+
+
+def bloom_filters(data: bytes) -> None:
+    for bloom in inline_filters(data.decode(errors="replace")).values():
+        bloom.has(hash_of(7, "long") or 0)
+
+
 def columns_manifest(data: bytes) -> None:
     found = codec.decode(data)
     _ = codec.format_of(data), repr(found), found._repr_html_()
@@ -171,6 +186,13 @@ SEEDS: dict[Target, list[bytes]] = {
     manifest_records: [bytes([2]) + block.data for block in encode_entries(_ENTRIES)],
     manifest_schema: [AVRO_SCHEMA.encode()],
     cleanup_record: [encode_link(Link(3, 4, ("a", None)))],
+    carried: [
+        (
+            b'{"txns":{"a":1},"timestamp":5,"txnId":"t","addedAtKnownFrom":-1,"added":[[1,0,5]],"addExtra":{"a":{"x":1}},'
+            b'"mergeskip":[{"path":"a","skipTimestamp":1,"reason":"r","operation":"m"}],"unknown":[{"x":1}]}'
+        )
+    ],
+    bloom_filters: [(inline_stats({"n": BloomFilter(7, b"x" * 32)}, 99) or "").encode()],
     pointer: [encode_pointer(LastCheckpoint(3, size=1))],
     columns_manifest: [
         codec.encode(FULL),

@@ -195,7 +195,18 @@ def test_what_is_carried_reads_back(rest: Rest, txns: dict[str, int]):
 
 @pytest.mark.parametrize(
     "document",
-    [{"mergeskip": [{"path": 3}]}, {"mergeskip": 3}, {"txns": 4}, {"timestamp": "x"}, {"unknown": [3]}],
+    [
+        {"mergeskip": [{"path": 3}]},
+        {"mergeskip": 3},
+        {"txns": 4},
+        {"timestamp": "x"},
+        {"unknown": [3]},
+        {"txns": {"a": "b"}},
+        {"txns": {"a": None}},
+        {"txnId": 3},
+        {"txnExtra": 3},
+        {"addedAtKnownFrom": []},
+    ],
 )
 def test_what_cannot_be_read_is_an_error_that_names_the_state(document: dict):
     with pytest.raises(CorruptTableError, match="state 7"):

@@ -152,6 +152,7 @@ def test_a_large_checkpoint_is_in_parts(store):
     assert pointer is not None
     assert (pointer.kind, pointer.parts, pointer.num_files) == ("json-multipart", 4, 33)
     assert len(strictly_read(store)["add"]) == 33
+    assert describe_state(store, chosen()).format == "json-multipart"
     assert told(store) == before
 
 
@@ -323,6 +324,22 @@ def test_a_checkpoint_reads_back_as_it_was(versions: list, part: int, compress: 
     assert after == before
     assert list(after.files.added()) == list(before.files.added())
     strictly_read(store)
+
+
+@pytest.mark.parametrize(
+    "carried",
+    [
+        *("", "[]", "3", "{}", '{"added":3}', '{"added":[[1]]}', '{"added":[]}', '{"added":[[33,"x",0]]}'),
+        *('{"added":[[-1,0,0],[34,0,0]]}', '{"added":[[33,0,0]],"addExtra":3}', '{"added":[[33,0,0]],"txns":3}'),
+    ],
+)
+def test_a_checkpoint_that_carries_nonsense_is_left_out(store, carried: str):
+    before = grow(store, 11, chosen(**{"transaction.compression.enabled": "false"}))
+    lines = [json.loads(line) for line in store.get(checkpoint_key(10)).splitlines()]
+    lines[1]["metaData"]["configuration"][CARRIED] = carried
+    store.put(checkpoint_key(10), b"\n".join(json.dumps(line).encode() for line in lines))
+    with pytest.warns(StateWarning, match="checkpoint of version 10"):
+        assert told(store) == before
 
 
 # The rest of the table's life

@@ -61,11 +61,11 @@ def _restored(uri: str, version: int, actions: list[Action], text: str) -> Snaps
         document: dict[str, Any] = orjson.loads(text)
         runs = [(int(count), int(at), int(ms)) for count, at, ms in document[_ADDED]]
         extra = {str(path): dict(fields) for path, fields in document.get(_EXTRA, {}).items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as reason:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as reason:
         raise CorruptTableError(f"{name}: what it carries for the log cannot be read ({reason!r})") from None
     carried = from_carried(document, uri, name, version=version, created_ms=0)
     adds = [action for action in actions if isinstance(action, AddFile)]
-    if sum(count for count, _, _ in runs) != len(adds):
+    if sum(count for count, _, _ in runs) != len(adds) or any(count < 1 for count, _, _ in runs):
         raise CorruptTableError(f"{name} has {len(adds)} files, and should have another number")
     others: list[Action] = [action for action in actions if not isinstance(action, AddFile | SkipFile)]
     snapshot = replay(uri, None, [VersionActions(version, others, carried.timestamp_ms)])

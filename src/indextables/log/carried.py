@@ -71,10 +71,16 @@ def from_carried(
                     edit.keep(action)
         return Carried(
             timestamp_ms=int(document.get(_TIMESTAMP, created_ms)),
-            txn_id=document.get(_TXN_ID),
-            txns=dict(document.get(_TXNS, {})),
+            txn_id=_text(document.get(_TXN_ID)),
+            txns={app: int(version) for app, version in document.get(_TXNS, {}).items()},
             exact_from=int(document.get(_EXACT_FROM, version)),
             rest=edit.done(),
         )
-    except (FieldError, ValueError, TypeError, AttributeError) as reason:
+    except (FieldError, ValueError, TypeError, AttributeError, OverflowError) as reason:
         raise CorruptTableError(f"{name}: what it carries for the log cannot be read ({reason})") from None
+
+
+def _text(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{value!r} is not text")
+    return value

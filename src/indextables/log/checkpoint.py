@@ -36,6 +36,13 @@ def read_checkpoint(store: Store, version: int) -> list[Action]:
     return _from_lists(whole, name)
 
 
+def is_in_parts(store: Store, version: int) -> bool:
+    """Whether the checkpoint of a version is in several files."""
+    key = checkpoint_key(version)
+    whole = _single_document(inflate(store.get(key), f"{store.uri}/{key}", MAX_INFLATED))
+    return whole is not None and isinstance(whole.get("parts"), list)
+
+
 def _single_document(text: bytes) -> dict[str, Any] | None:
     """The one JSON object that the file is, if it is one and not one action a line."""
     try:

@@ -7,6 +7,7 @@ from typing import Final
 
 from indextables.config import Settings
 from indextables.log import Snapshot
+from indextables.log.checkpoint import is_in_parts
 from indextables.log.listing import list_log
 from indextables.log.loading import Wanted, read_snapshot
 from indextables.state import StateManifest, StateOptions, compaction_reason
@@ -14,6 +15,7 @@ from indextables.storage import Store
 
 AVRO: Final = "avro-state"
 JSON: Final = "json"
+JSON_MULTIPART: Final = "json-multipart"
 NONE: Final = "none"
 
 
@@ -55,7 +57,8 @@ def describe_state(store: Store, settings: Settings) -> StateDescription:
     checkpoints = list_log(store).checkpoints
     if checkpoints:
         older = read_snapshot(store, Wanted(checkpoints[-1].version), settings)
-        return _of_checkpoint(older, snapshot.version)
+        form = JSON_MULTIPART if is_in_parts(store, older.version) else JSON
+        return _of_checkpoint(older, snapshot.version, form)
     status = f"no state yet; version {snapshot.version} is read from its version files"
     return StateDescription(store.uri, NONE, 0, 0, 0, 0, 0.0, 0, needs_compaction=False, status=status)
 
@@ -78,11 +81,11 @@ def _of_state(snapshot: Snapshot, state: StateManifest, options: StateOptions) -
     )
 
 
-def _of_checkpoint(checkpoint: Snapshot, current: int) -> StateDescription:
+def _of_checkpoint(checkpoint: Snapshot, current: int, form: str) -> StateDescription:
     files = list(checkpoint.files.values())
     return StateDescription(
         checkpoint.uri,
-        JSON,
+        form,
         checkpoint.version,
         len(files),
         num_manifests=0,
