@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 
 import pytest
+from bench.state_growth import grow
 
 from faults import MemoryStore
 from indextables.config import Settings
 from indextables.errors import TableNotFoundError
-from indextables.log import Append, Protocol, cache, checkpoint, commit
+from indextables.log import Append, Protocol, cache, checkpoint, commit, load_snapshot
 from indextables.log.fields import to_document
 from indextables.log.layout import checkpoint_key
 from indextables.maintenance import describe_state
+from indextables.state import read_state
 from logs import add, metadata, put_version
 
 
@@ -64,3 +66,28 @@ def test_a_json_checkpoint_has_figures_too(store: MemoryStore):
     found = describe_state(store, Settings())
     assert (found.format, found.version, found.num_files, found.total_bytes) == ("json", 1, 2, 20)
     assert (found.num_manifests, found.status) == (0, "OK; the table is at version 2")
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_every_figure_is_what_counting_finds(store: MemoryStore, seed: int):
+    settings = Settings({"spark.indextables.state.compaction.tombstoneThreshold": "0.05"})
+    for step in grow(store, 32, seed=seed, settings=Settings({"spark.indextables.checkpoint.interval": "4"})):
+        cache.forget()
+        version = step.snapshot.version
+        if version < 4 or version % 3:
+            continue
+        found = describe_state(store, settings)
+        state = read_state(store, found.version)
+        live = load_snapshot(store, found.version).files
+        assert (found.table_path, found.format, found.version) == (store.uri, "avro-state", version // 4 * 4)
+        assert found.num_files == len(live)
+        assert found.total_bytes == sum(file.size for file in live.values())
+        assert found.num_manifests == len(state.manifests)
+        assert found.num_tombstones == len(state.tombstones)
+        # A file that came and went between two states has a tombstone and no entry.
+        assert sum(info.num_entries for info in state.manifests) <= len(live) + found.num_tombstones
+        assert found.tombstone_ratio == pytest.approx(found.num_tombstones / len(live))
+        assert found.needs_compaction == (found.tombstone_ratio > 0.05)
+        behind = "" if version == found.version else f"; the table is at version {version}"
+        assert found.status.startswith(f"OK{behind}")
+        assert ("to be compacted" in found.status) == found.needs_compaction
