@@ -294,3 +294,21 @@ def test_files_that_do_not_fit_together_are_not_adopted(tmp_path):
     assert columns.adopt(dataset, [tmp_path / "a.parquet"], columns=["id", "k"]) == 1
     with pytest.raises(SchemaError, match="some columns"):
         columns.adopt(dataset, [tmp_path / "a.parquet"], columns=["id", "t"])
+
+
+def test_opening_and_projecting_leave_the_files_of_other_groups_closed(tmp_path):
+    columns.write(tmp_path, ROWS, policy=SchemaBased(("t",)))
+    texts, _ = columns.open(tmp_path).manifest.column_groups
+    Path(texts.files[0].path).write_bytes(b"no Parquet")
+    dataset = columns.open(tmp_path)
+    assert dataset.schema.equals(ROWS.schema)
+    assert dataset.to_arrow(["id"], where="k = 1").equals(ROWS.slice(100, 100).select(["id"]))
+    with pytest.raises(CorruptTableError, match="cannot be read"):
+        dataset.to_arrow(["t"])
+
+
+def test_wide_groups_get_larger_row_groups(tmp_path):
+    wide = pa.table({f"c{i}": [float(i)] * 3000 for i in range(100)})
+    columns.write(tmp_path, wide)
+    [group] = columns.open(tmp_path).manifest.column_groups
+    assert pq.read_metadata(group.files[0].path).num_row_groups == 1

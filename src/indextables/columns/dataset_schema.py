@@ -1,25 +1,34 @@
 """The columns of a dataset and their types, which a manifest does not tell: the files do.
 
 Rows that are written through `columns.write` leave their schema beside them, as the one file of the statistic
-`indextables.schema`. It gives the order of the columns, and the types of those that have no file yet.
+`indextables.schema`. It gives the order of the columns, and saves opening a file of each group for the types: for
+groups without a file, and for those that begin with a file that was there when the schema was noted.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 
 from indextables.columns.formats import open_rows
 from indextables.columns.layout import STATS_DIR
-from indextables.columns.manifest import ColumnGroup, Manifest
+from indextables.columns.manifest import ColumnGroup, ColumnGroupFile, Manifest
 from indextables.columns.stored_files import Files
 from indextables.errors import SchemaError
 from indextables.storage import Store
 
 SCHEMA_STAT: Final = "indextables.schema"
+_FIRST_FILES: Final = "first_files"
+
+
+@dataclass(frozen=True)
+class _Noted:
+    fields: Mapping[str, pa.Field]
+    first_files: frozenset[str]
 
 
 def store_schema(store: Store, schema: pa.Schema) -> str:
@@ -29,18 +38,25 @@ def store_schema(store: Store, schema: pa.Schema) -> str:
     return f"{store.uri}/{key}"
 
 
+def first_files(groups: Iterable[ColumnGroup]) -> dict[str, str]:
+    """The metadata of the statistic: the names of the files that the groups begin with."""
+    return {_FIRST_FILES: ",".join(_name(group.files[0]) for group in groups if group.files)}
+
+
 def dataset_schema(manifest: Manifest, files: Files) -> pa.Schema:
-    """The schema of a version, whose paths are addresses. Files tell a column's type; all but that is a hint."""
+    """The schema of a version, whose paths are addresses."""
     noted = _noted(manifest, files)
     found: dict[str, pa.Field] = {}
     for group in manifest.column_groups:
         found |= _of_group(group, files, noted)
-    ordered = [name for name in noted if name in found] + [name for name in found if name not in noted]
+    known = [name for name in noted.fields if name in found]
+    ordered = known + [name for name in found if name not in noted.fields]
     return pa.schema([found[name] for name in ordered])
 
 
-def _of_group(group: ColumnGroup, files: Files, noted: Mapping[str, pa.Field]) -> dict[str, pa.Field]:
-    if group.files:
+def _of_group(group: ColumnGroup, files: Files, noted: _Noted) -> dict[str, pa.Field]:
+    unknown = [name for name in group.columns if name not in noted.fields]
+    if group.files and (unknown or _name(group.files[0]) not in noted.first_files):
         first = group.files[0]
         stored = open_rows(group.format, files.open(first.path, first.properties)).schema
         missing = [name for name in group.columns if name not in stored.names]
@@ -48,21 +64,25 @@ def _of_group(group: ColumnGroup, files: Files, noted: Mapping[str, pa.Field]) -
             raise SchemaError(f"{first.path} has no column {missing[0]!r}, and the manifest says it has")
         # Other files of the group may have nulls where the first has none.
         return {name: pa.field(name, stored.field(name).type) for name in group.columns}
-    unknown = [name for name in group.columns if name not in noted]
     if unknown:
         raise SchemaError(
             f"no file tells the type of column {unknown[0]!r}; open the dataset with schema=..."
         )
-    return {name: noted[name] for name in group.columns}
+    return {name: noted.fields[name] for name in group.columns}
 
 
-def _noted(manifest: Manifest, files: Files) -> dict[str, pa.Field]:
+def _noted(manifest: Manifest, files: Files) -> _Noted:
     statistics = manifest.stats.get(SCHEMA_STAT)
     if statistics is None or not statistics.paths:
-        return {}
+        return _Noted({}, frozenset())
     file = files.open(statistics.paths[0])
     try:
         schema = pa.ipc.read_schema(pa.py_buffer(file.range(0, file.size)))
     except (pa.ArrowException, OSError, ValueError) as reason:
         raise file.damaged(reason) from reason
-    return {field.name: pa.field(field.name, field.type) for field in schema}
+    fields = {field.name: pa.field(field.name, field.type) for field in schema}
+    return _Noted(fields, frozenset(statistics.metadata.get(_FIRST_FILES, "").split(",")))
+
+
+def _name(file: ColumnGroupFile) -> str:
+    return file.path.rpartition("/")[2]

@@ -24,7 +24,7 @@ class WriteOptions:
     compression: str
     compression_level: int | None
     dictionary: bool
-    row_group_bytes: int
+    row_group_bytes: int | None
     rolling_bytes: int
 
 

@@ -96,10 +96,11 @@ def empty_rows(count: int) -> pa.Table:
 
 def known_columns(wanted: Sequence[str], schema: pa.Schema) -> tuple[str, ...]:
     """The columns that were asked for. SchemaError for one that is not in the schema, or is asked for twice."""
+    known, seen = frozenset(schema.names), set[str]()
     for name in wanted:
-        if name not in schema.names:
+        if name not in known:
             raise SchemaError(f"no column {name!r}; there are {', '.join(schema.names)}")
-    twice = [name for name in wanted if list(wanted).count(name) > 1]
-    if twice:
-        raise SchemaError(f"column {twice[0]!r} is asked for twice")
+        if name in seen:
+            raise SchemaError(f"column {name!r} is asked for twice")
+        seen.add(name)
     return tuple(wanted)

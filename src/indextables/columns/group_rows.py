@@ -37,6 +37,7 @@ class GroupRows:
         self.columns = frozenset(group.columns)
         self._group = group
         self._schema = schema
+        self._known = frozenset(schema.names)
         self._files = files
         for file in group.files:
             if not 0 <= file.start_index <= file.end_index:
@@ -112,7 +113,7 @@ class GroupRows:
             index = rows.schema.get_field_index(name)
             if index < 0:
                 raise CorruptTableError(f"{file.path} has no column {name!r}, and the manifest says it has")
-            if name in self._schema.names:
+            if name in self._known:
                 check_type(rows.schema.field(index).type, self._schema.field(name), file.path)
         return rows
 

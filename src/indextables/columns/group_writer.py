@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 
@@ -14,6 +15,10 @@ from indextables.columns.layout import DATA_DIR
 from indextables.columns.manifest import ColumnGroup, ColumnGroupFile
 from indextables.columns.policies import GroupPlan
 from indextables.storage import Store
+
+_ROW_GROUP_BYTES: Final = 1 << 20
+_COLUMN_CHUNK_BYTES: Final = 64 << 10
+"""Below this a column chunk costs more in the footer and in page headers than it holds."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,8 @@ class GroupWriter:
         self._schema = pa.schema([target.schema.field(name) for name in plan.columns])
         if plan.format not in FORMATS:
             raise unknown_format(plan.format)
+        chosen = target.options.row_group_bytes
+        self._row_group_bytes = chosen or max(_ROW_GROUP_BYTES, _COLUMN_CHUNK_BYTES * len(plan.columns))
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0
         self._sink: FileSink | None = None
@@ -46,7 +53,7 @@ class GroupWriter:
         self._files: list[ColumnGroupFile] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
-        target = self._target.options.row_group_bytes
+        target = self._row_group_bytes
         at = 0
         while at < batch.num_rows:
             rest = batch.slice(at)

@@ -38,6 +38,9 @@ class Writer:
     >>> groups[0].columns, groups[0].num_rows
     (('id', 'text'), 2)
 
+    A row group takes about `row_group_bytes` in memory: by default 1 MiB, and more where a group has so many columns
+    that each would have less than 64 KiB of it. Files are closed at `rolling_bytes`.
+
     Memory holds about a row group for each column group, however many rows come. When a call fails, what was stored
     is deleted and the writer is of no more use; left as a context manager by an error, it does the same.
     """
@@ -52,7 +55,7 @@ class Writer:
         compression: str = "zstd",
         compression_level: int | None = 3,
         dictionary: bool = True,
-        row_group_bytes: int = 1 << 20,
+        row_group_bytes: int | None = None,
         rolling_bytes: int = 2 << 30,
         settings: Settings | Mapping[str, str] | None = None,
     ) -> None:
@@ -149,7 +152,7 @@ class Writer:
 
 
 def _checked(options: WriteOptions) -> WriteOptions:
-    if options.row_group_bytes < 1 or options.rolling_bytes < 1:
+    if (options.row_group_bytes is not None and options.row_group_bytes < 1) or options.rolling_bytes < 1:
         raise InputError("row_group_bytes and rolling_bytes are numbers of bytes, from 1 on")
     if options.compression not in _COMPRESSIONS:
         raise InputError(f"compression is {options.compression!r}; it takes {', '.join(_COMPRESSIONS)}")

@@ -1,0 +1,88 @@
+"""Reading column groups: two columns of many against one Parquet file, scattered rows against pyarrow and pylance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
+
+from bench.measure import Comparison, timed
+from indextables import columns
+from indextables.columns import SchemaBased
+
+WIDE_COLUMNS: Final = 200
+WIDE_ROWS: Final = 200_000
+ROWS: Final = 1_000_000
+TAKEN: Final = 1000
+
+
+def measure(home: Path, say: Callable[[str], None], *, repeat: int) -> list[Comparison]:
+    say(f"reading 2 of {WIDE_COLUMNS} columns")
+    found = projections(home / "projection", repeat=repeat)
+    say(f"taking {TAKEN:,} of {ROWS:,} rows")
+    return found + takes(home / "take", repeat=repeat)
+
+
+def projections(home: Path, *, repeat: int) -> list[Comparison]:
+    """Files that a process has not opened before: each run opens its own, as a task does."""
+    random = np.random.default_rng(7)
+    rows = pa.table({f"c{i:03}": random.standard_normal(WIDE_ROWS) for i in range(WIDE_COLUMNS)})
+    wanted = ["c000", "c100"]
+    home.mkdir(parents=True)
+    columns.write(home / "groups", rows, policy=SchemaBased(("c000|c100",)))
+    columns.write(home / "single", rows)
+    parquet = str(home / "one.parquet")
+    pq.write_table(rows, parquet, compression="zstd", compression_level=3)
+    small = str(home / "small.parquet")
+    pq.write_table(rows, small, compression="zstd", compression_level=3, row_group_size=WIDE_ROWS // 64)
+
+    ours = timed(lambda: columns.open(home / "groups").to_arrow(wanted), repeat=repeat)
+    others = {
+        "pyarrow, one file, 1 row group": lambda: pq.read_table(parquet, columns=wanted),
+        "pyarrow, one file, 64 row groups": lambda: pq.read_table(small, columns=wanted),
+        "this reader, one group": lambda: columns.open(home / "single").to_arrow(wanted),
+    }
+    note = f"{WIDE_ROWS:,} rows of doubles; the two are a group of their own"
+    return [
+        Comparison(f"2 of {WIDE_COLUMNS} columns", ours, name, timed(read, repeat=repeat), note)
+        for name, read in others.items()
+    ]
+
+
+def takes(home: Path, *, repeat: int) -> list[Comparison]:
+    import lance  # noqa: PLC0415 - only this part needs it
+
+    random = np.random.default_rng(7)
+    rows = pa.table(
+        {
+            "id": np.arange(ROWS),
+            "value": random.standard_normal(ROWS),
+            "name": pa.array([f"name {number}" for number in random.integers(0, ROWS, ROWS)]),
+        }
+    )
+    indices = random.choice(ROWS, TAKEN, replace=False)
+    home.mkdir(parents=True)
+    columns.write(home / "parquet", rows)
+    columns.write(home / "vortex", rows, format="vortex")
+    parquet = str(home / "one.parquet")
+    pq.write_table(rows, parquet, compression="zstd", compression_level=3)
+    lance.write_dataset(rows, str(home / "rows.lance"))
+    # All are open already: what is measured is the taking.
+    dataset = pads.dataset(parquet)
+    other = lance.dataset(str(home / "rows.lance"))
+    in_arrow = timed(lambda: dataset.take(pa.array(indices)), repeat=repeat)
+    in_lance = timed(lambda: other.take(indices), repeat=repeat)
+    found = []
+    for name in ("parquet", "vortex"):
+        ours = columns.open(home / name)
+        assert ours.take(indices).equals(rows.take(pa.array(indices)))
+        taken = timed(lambda ours=ours: ours.take(indices), repeat=repeat)  # type: ignore[misc]
+        title, note = f"take {TAKEN:,} rows, {name} files", f"of {ROWS:,}, scattered, 3 columns"
+        found.append(Comparison(title, taken, "pyarrow", in_arrow, note))
+        found.append(Comparison(title, taken, "pylance", in_lance, note))
+    return found
