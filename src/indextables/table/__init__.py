@@ -1,5 +1,6 @@
 """Tables: opening, writing, reading and searching them, here or in tasks elsewhere."""
 
+from indextables.table.changes import ChangeSet
 from indextables.table.handle import Table, open_table, write_table
 from indextables.table.nearby import answer_nearby
 from indextables.table.scan import (
@@ -26,6 +27,7 @@ from indextables.table.write import (
 
 __all__ = [
     "COUNT_COLUMN",
+    "ChangeSet",
     "ScanPlan",
     "ScanRequest",
     "ScanTask",
