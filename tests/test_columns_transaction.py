@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.servers import Server
 
 from faults import (
     Delayed,
@@ -48,6 +49,7 @@ from indextables.errors import (
     InputError,
     StorageDeniedError,
     StorageError,
+    UnsafeStoreError,
     VersionNotFoundError,
 )
 from indextables.storage import Backoff, Store, open_store
@@ -282,7 +284,9 @@ def test_it_says_what_it_is(base: str):
         (lambda tx: tx.add_delta_log("d", -1), "has -1 entries"),
         (lambda tx: tx.add_delta_log("d", 1, 7), "type 7; there are PRIMARY_KEY"),
         (lambda tx: tx.add_delta_log("../../d", 1), "outside its dataset"),
+        (lambda tx: tx.add_delta_log("", 1), "needs a path"),
         (lambda tx: tx.update_stat("", ["s"]), "needs a key"),
+        (lambda tx: tx.update_stat("bm25", ["s", ""]), "has no path"),
         (lambda tx: tx.update_stat("bm25", "s"), r"\['s'\]"),
         (lambda tx: tx.append_files([]), "no column groups to append"),
         (lambda tx: tx.append_files([group("a", ("", 1))]), "has no path"),
@@ -484,3 +488,11 @@ def test_a_newest_version_that_cannot_be_read_leaves_nothing_behind():
         tx.commit()
     assert logs(inner) == ["d1", "d2"]
     assert tx.commit() == 3, "and it can be tried again"
+
+
+@pytest.mark.servers
+def test_a_store_that_ignores_preconditions_is_refused(rclone: Server):
+    base = rclone.uri(uuid.uuid4().hex)
+    with pytest.raises(UnsafeStoreError, match="ignores conditional creates"):
+        begin(base, options=rclone.settings).add_delta_log("d", 1).commit()
+    assert versions(base, rclone.settings) == ()

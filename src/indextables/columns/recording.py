@@ -55,6 +55,8 @@ class Recording:
         type: DeltaLogType | int = DeltaLogType.PRIMARY_KEY,  # noqa: A002
     ) -> Self:
         """A file that names deleted rows."""
+        if not path:
+            raise InputError("a delta log needs a path")
         if num_entries < 0:
             raise InputError(f"delta log {path!r} has {num_entries} entries; it takes zero or more")
         try:
@@ -74,6 +76,8 @@ class Recording:
                 f"the files of statistic {key!r} are a text; a list of paths is needed: [{files!r}]"
             )
         statistic = Statistics(tuple(files), dict(metadata or {}))
+        if not all(statistic.paths):
+            raise InputError(f"a file of statistic {key!r} has no path")
         updated = self._placed(Manifest(stats={key: statistic})).stats
         return self._with(updated_stats={**self._updates.updated_stats, **updated})
 

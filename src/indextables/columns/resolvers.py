@@ -26,7 +26,14 @@ FileIdentity = tuple[str, int, int]
 
 
 class Resolver(Protocol):
-    """The contract of a resolver. The manifests name their files as they are stored."""
+    """The contract of a resolver. The manifests name their files as they are stored.
+
+    >>> def logs_only(read: Manifest, seen: Manifest, updates: Updates) -> Manifest:
+    ...     return replace(seen, delta_logs=(*seen.delta_logs, *updates.added_delta_logs))
+    >>> from indextables.columns import Transaction
+    >>> Transaction.open("memory:doc-resolver", resolver=logs_only).add_delta_log("d1", 3).commit()
+    1
+    """
 
     def __call__(self, read: Manifest, seen: Manifest, updates: Updates, /) -> Manifest: ...
 
