@@ -58,8 +58,10 @@ def bounds_by_column(
         if column.type not in _TYPES or len(found) == MAX_COLUMNS:
             continue
         lows, highs = (
-            _reduced(map_column(entries.column(side), column.name), column.type, foreign, starts, reduce)
-            for side, reduce in (("minValues", np.minimum), ("maxValues", np.maximum))
+            _extremes(
+                map_column(entries.column(side), column.name), column.type, foreign, starts, largest=largest
+            )
+            for side, largest in (("minValues", False), ("maxValues", True))
         )
         if any(text is not None for text in (*lows, *highs)):
             found[column.name] = [StatBounds(column.type, *pair) for pair in zip(lows, highs, strict=True)]
@@ -71,8 +73,8 @@ def over_all(parts: Mapping[str, Sequence[StatBounds]]) -> dict[str, StatBounds]
     found = {}
     for name, bounds in parts.items():
         kind = bounds[0].kind
-        low = _extreme([part.low for part in bounds], kind, np.minimum)
-        high = _extreme([part.high for part in bounds], kind, np.maximum)
+        low = _extreme([part.low for part in bounds], kind, largest=False)
+        high = _extreme([part.high for part in bounds], kind, largest=True)
         if low is not None or high is not None:
             found[name] = StatBounds(kind, low, high)
     return found
@@ -91,13 +93,14 @@ def ordered(texts: pa.Array, kind: str) -> pa.Array:
         return _only(texts, pattern).cast(target)
 
 
-def _extreme(texts: list[str | None], kind: str, reduce: np.ufunc) -> str | None:
+def _extreme(texts: list[str | None], kind: str, *, largest: bool) -> str | None:
     nothing: npt.NDArray[np.bool_] = np.zeros(len(texts), bool)
-    return _reduced(pa.array(texts, pa.string()), kind, nothing, np.zeros(1, np.int64), reduce)[0]
+    column = pa.array(texts, pa.string())
+    return _extremes(column, kind, nothing, np.zeros(1, np.int64), largest=largest)[0]
 
 
-def _reduced(
-    texts: pa.StringArray, kind: str, foreign: npt.NDArray[np.bool_], starts: Starts, reduce: np.ufunc
+def _extremes(
+    texts: pa.StringArray, kind: str, foreign: npt.NDArray[np.bool_], starts: Starts, *, largest: bool
 ) -> list[str | None]:
     """The smallest or largest text of each run of files, in the order of the type; None where one is missing."""
     if kind == "string":
@@ -106,22 +109,18 @@ def _reduced(
     missing = np.asarray(values.is_null()) | foreign
     if missing.all():
         return [None] * len(starts)
-    in_order: list[Any] | None = None
+    found: list[Any]
     if kind in _TEXT_TYPES:
-        encoded = values.dictionary_encode()
-        order = pc.sort_indices(encoded.dictionary)
-        in_order = encoded.dictionary.take(order).to_pylist()
-        rank: npt.NDArray[np.int64] = np.empty(len(in_order), np.int64)
-        rank[np.asarray(order)] = np.arange(len(in_order))
-        numbers = rank[np.asarray(pc.fill_null(encoded.indices, 0))]
+        extreme = pc.max if largest else pc.min
+        ends = [*starts[1:].tolist(), len(values)]
+        runs = zip(starts.tolist(), ends, strict=True)
+        found = [extreme(values.slice(start, end - start)).as_py() for start, end in runs]
     else:
         numbers = np.asarray(pc.fill_null(values, 0))
-    extremes = reduce.reduceat(numbers, starts).tolist()
+        extremes = (np.maximum if largest else np.minimum).reduceat(numbers, starts)
+        found = [_text(number) for number in extremes.tolist()]
     gaps = np.logical_or.reduceat(missing, starts).tolist()
-    return [
-        None if gap else in_order[number] if in_order is not None else _text(number)
-        for number, gap in zip(extremes, gaps, strict=True)
-    ]
+    return [None if gap else text for text, gap in zip(found, gaps, strict=True)]
 
 
 def _text(number: float) -> str | None:

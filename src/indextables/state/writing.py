@@ -26,6 +26,7 @@ from indextables.state.manifest_files import StateOptions, write_manifests
 from indextables.state.pointer import AVRO_STATE, LastCheckpoint, write_pointer
 from indextables.state.reading import KEY, TableState, read_state
 from indextables.state.statistics import Measured
+from indextables.state.unique import last_of_each
 from indextables.storage import Store
 
 
@@ -179,10 +180,7 @@ def _surviving(entries: pa.Table, delta: Delta) -> pa.Table:
     hit = pc.is_in(entries.column(KEY), value_set=gone)
     if pc.any(hit).as_py():
         entries = entries.filter(pc.invert(hit))
-    if pc.count_distinct(entries.column(KEY)).as_py() < entries.num_rows:
-        last = {key: row for row, key in enumerate(entries.column(KEY).to_pylist())}
-        entries = entries.take(sorted(last.values()))
-    return entries
+    return last_of_each(entries, KEY)
 
 
 def _publish(store: Store, state: StateManifest, options: StateOptions, *, replace: bool) -> StateManifest:
