@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -11,15 +12,17 @@ from hypothesis import strategies as st
 
 import indextables as it
 from indextables.errors import CommandError, IndexTablesError
-from indextables.spark.sql import parse_command, run_command
+from indextables.spark.sql import Job, finish_job, job_tasks, parse_command, run_command, run_job_task
 from indextables.spark.sql.rows import rows_answer
 from indextables.spark.sql.statements import (
+    Age,
     Checkpoint,
     Condition,
     DescribeLog,
     DescribeState,
     DropPartitions,
     InvalidateCache,
+    Purge,
     RepairLog,
     TableName,
     TruncateTimeTravel,
@@ -36,6 +39,13 @@ COMMANDS = {
     "INVALIDATE TANTIVY4SPARK TRANSACTION LOG CACHE FOR '/t'": InvalidateCache("/t"),
     "CHECKPOINT INDEXTABLES '/t'": Checkpoint("/t"),
     "COMPACT INDEXTABLES '/t'": Checkpoint("/t"),
+    "PURGE INDEXTABLE '/t'": Purge("/t"),
+    "PURGE INDEXTABLES '/t' DRY RUN": Purge("/t", dry_run=True),
+    "PURGE TANTIVY4SPARK '/t' OLDER THAN 7 DAYS": Purge("/t", Age(168)),
+    "PURGE INDEXTABLE '/t' OLDER THAN 1 DAY TRANSACTION LOG RETENTION 36 HOURS DRY RUN": Purge(
+        "/t", Age(24), Age(36), dry_run=True
+    ),
+    "PURGE INDEXTABLE '/t' TRANSACTION LOG RETENTION 1 HOUR": Purge("/t", None, Age(1)),
     "REPAIR INDEXFILES TRANSACTION LOG '/a/_transaction_log' AT LOCATION '/b/_transaction_log'": RepairLog(
         "/a/_transaction_log", "/b/_transaction_log"
     ),
@@ -95,7 +105,7 @@ def test_a_condition_goes_up_to_the_semicolon_at_the_end():
     [
         (
             "",
-            "expected DESCRIBE, TRUNCATE, DROP, INVALIDATE, CHECKPOINT, COMPACT or REPAIR, found the end",
+            "expected DESCRIBE, TRUNCATE, DROP, INVALIDATE, CHECKPOINT, COMPACT, PURGE or REPAIR, found the end",
             0,
         ),
         ("VACUUM INDEXTABLES '/t'", "found 'VACUUM'", 0),
@@ -125,6 +135,19 @@ def test_a_condition_goes_up_to_the_semicolon_at_the_end():
             "DROP INDEXTABLES PARTITIONS FROM t WHERE a = 1; b",
             "expected the end of the command, found 'b'",
             48,
+        ),
+        ("PURGE TABLE t", "expected INDEXTABLE, INDEXTABLES or TANTIVY4SPARK, found 'TABLE'", 6),
+        ("PURGE INDEXTABLE t OLDER 7 DAYS", "expected THAN, found '7'", 25),
+        ("PURGE INDEXTABLE t OLDER THAN DAYS", "expected a whole number of days or hours, found 'DAYS'", 30),
+        ("PURGE INDEXTABLE t OLDER THAN -1 DAYS", "expected a whole number of days or hours, found '-'", 30),
+        ("PURGE INDEXTABLE t OLDER THAN 1.5 DAYS", "expected DAYS, HOURS, DAY or HOUR, found '.'", 31),
+        ("PURGE INDEXTABLE t OLDER THAN 7 WEEKS", "expected DAYS, HOURS, DAY or HOUR, found 'WEEKS'", 32),
+        ("PURGE INDEXTABLE t OLDER THAN 9999999999 DAYS", "expected a whole number of days or hours", 30),
+        ("PURGE INDEXTABLE t TRANSACTION LOG 7 DAYS", "expected RETENTION, found '7'", 35),
+        (
+            "PURGE INDEXTABLE t DRY RUN OLDER THAN 7 DAYS",
+            "expected the end of the command, found 'OLDER'",
+            27,
         ),
         ("REPAIR INDEXFILES TRANSACTION LOG t AT LOCATION 'b'", "expected the path of a log in quotes", 34),
         ("REPAIR INDEXFILES TRANSACTION LOG 'a' LOCATION 'b'", "expected AT, found 'LOCATION'", 38),
@@ -216,3 +239,31 @@ def test_hostile_input_is_answered_quickly():
     for sql in ("CHECKPOINT INDEXTABLES '" + "\\" * 200_001, "/*" * 100_000, "`" * 100_001, "'" * 100_001):
         with pytest.raises(CommandError):
             parse_command(sql)
+
+
+def test_a_retention_below_the_minimum_is_refused_at_its_place():
+    it.write("memory://sql-purge", pa.table({"n": [1]}))
+    with pytest.raises(CommandError, match="the minimum is 24 hours") as caught:
+        run_command("PURGE INDEXTABLE 'memory://sql-purge' OLDER THAN 1 HOURS", {})
+    assert caught.value.position == 49
+
+
+def test_a_purge_that_deletes_much_leaves_it_to_those_who_can_run_jobs(tmp_path):
+    """What the JVM does, step by step, here by one process."""
+    uri = str(tmp_path / "table")
+    it.write(uri, pa.table({"n": [1]}))
+    (tmp_path / "table/splits").mkdir(exist_ok=True)
+    for number in range(2100):
+        (tmp_path / f"table/splits/orphan-{number}.split").write_bytes(b"x")
+    options = {"spark.indextables.purge.retentionCheckEnabled": "false"}
+    sql = f"PURGE INDEXTABLE '{uri}' OLDER THAN 0 HOURS"
+    assert isinstance(run_command(f"{sql} DRY RUN", options, with_jobs=True), pa.Table)
+    job = run_command(sql, options, with_jobs=True)
+    assert isinstance(job, Job)
+    results = [run_job_task(task).column("result")[0].as_py() for task in job_tasks(job.file)]
+    assert len(results) == 3
+    metrics = finish_job(job.file, results).column("metrics")[0].as_py()
+    assert (metrics["status"], metrics["orphaned_files_deleted"]) == ("SUCCESS", 2100)
+    assert not Path(job.file).exists()
+    assert len(list((tmp_path / "table/splits").iterdir())) == 1
+    assert it.open(uri).count() == 1

@@ -20,7 +20,7 @@ from simulation.faults import OPERATIONS, Fault, OneFault
 from simulation.process import Role
 from simulation.scenario import ViolationError, run_scenario
 
-SCENARIOS = 500
+SCENARIOS = 400
 SOAK_SCENARIOS = 20_000
 STRIDE = 1 if os.environ.get("INDEXTABLES_SOAK") else 5
 """Every so many calls are struck, one at a time."""

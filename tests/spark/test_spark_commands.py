@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -348,6 +350,40 @@ def settings_of_the_session_hold_for_commands(spark, world) -> None:
         spark.conf.unset("spark.indextables.state.compression")
 
 
+def what_no_version_needs_is_purged(spark, world) -> None:
+    path = new_table(spark, world, versions=2)
+    splits = Path(path, "day=0/splits")
+    for number in range(1200):  # more than the driver deletes by itself
+        (splits / f"orphan-{number}.split").write_bytes(b"x")
+    old = (time.time() - 8 * 24 * 3600,) * 2
+    for file in splits.glob("orphan-*"):
+        os.utime(file, old)
+    (splits / "young.split").write_bytes(b"x")
+    dry = spark.sql(f"PURGE INDEXTABLE {quoted(path)} OLDER THAN 7 DAYS DRY RUN")
+    assert columns(dry) == (
+        "table_path:string,metrics:struct<status:string,orphaned_files_found:bigint,orphaned_files_deleted:bigint,"
+        "size_mb_deleted:double,retention_hours:bigint,tx_log_files_deleted:bigint,expired_states_found:bigint,"
+        "expired_states_deleted:bigint,dry_run:boolean,duration_ms:bigint,message:string>"
+    )
+    told = only(dry)["metrics"].asDict()
+    assert (told["status"], told["dry_run"], told["orphaned_files_found"]) == ("DRY_RUN", True, 1201)
+    assert len(list(splits.iterdir())) == 1202
+    purged = only(spark.sql(f"PURGE INDEXTABLES {quoted(path)}"))
+    metrics = purged["metrics"].asDict()
+    assert purged["table_path"] == path
+    assert (metrics["status"], metrics["orphaned_files_deleted"], metrics["retention_hours"]) == (
+        "SUCCESS",
+        1200,
+        168,
+    )
+    assert metrics["size_mb_deleted"] == told["size_mb_deleted"] == 1200 / (1 << 20)
+    assert len(list(splits.iterdir())) == 2
+    assert versions(path) == 2
+    assert spark.read.format("indextables").load(path).count() == 20
+    with pytest.raises(AnalysisException, match=r"the minimum is 24 hours.*\(line 1, column \d+\)"):
+        spark.sql(f"PURGE INDEXTABLE {quoted(path)} OLDER THAN 23 HOURS").collect()
+
+
 CASES: dict[str, Callable[[Any, dict[str, Any]], None]] = {
     case.__name__: case
     for case in (
@@ -368,6 +404,7 @@ CASES: dict[str, Callable[[Any, dict[str, Any]], None]] = {
         what_is_sparks_own_stays_sparks,
         the_session_may_read_strings_without_escapes,
         settings_of_the_session_hold_for_commands,
+        what_no_version_needs_is_purged,
     )
 }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
-from indextables.config import Settings
+from indextables.config import Settings, keys
 from indextables.errors import StorageError
 from indextables.maintenance.needed import NeededFiles
 from indextables.state import LOG_DIRECTORY
@@ -17,8 +18,10 @@ from indextables.storage import ObjectInfo, Store, open_store
 _OURS: Final = re.compile(r"(?:[^/]+=[^/]*/)*(?:splits/)?[^/]+\.split(?:\.crc)?")
 """Where writers put splits: below partition directories and nothing else. Checksum files of Hadoop lie beside them."""
 
+_log: Final = logging.getLogger(__name__)
+
 BATCH: Final = 1000
-THREADS: Final = 16
+_THREADS: Final = 16
 
 
 @dataclass(frozen=True)
@@ -63,11 +66,12 @@ def _split(key: str) -> str:
     return f"{directory}{slash}{name.removesuffix('.crc').removeprefix('.')}"
 
 
-def delete_tasks(uri: str, options: dict[str, str], files: Sequence[ObjectInfo]) -> list[DeleteTask]:
-    """The files in batches, each a task."""
-    return [
-        DeleteTask(uri, options, tuple(files[start : start + BATCH])) for start in range(0, len(files), BATCH)
-    ]
+def delete_tasks(
+    uri: str, options: dict[str, str], files: Sequence[ObjectInfo], at_most: int | None = None
+) -> list[DeleteTask]:
+    """The files in batches, each a task; no more of those than `at_most`."""
+    size = max(BATCH, -(-len(files) // at_most)) if at_most else BATCH
+    return [DeleteTask(uri, options, tuple(batch)) for batch in _batches(files, size)]
 
 
 def run_delete_task(task: DeleteTask) -> Deleted:
@@ -75,7 +79,7 @@ def run_delete_task(task: DeleteTask) -> Deleted:
     return delete_files(open_store(task.uri, Settings(task.options)), task.files)
 
 
-def delete_files(store: Store, files: Sequence[ObjectInfo], threads: int = THREADS) -> Deleted:
+def delete_files(store: Store, files: Sequence[ObjectInfo], threads: int = _THREADS) -> Deleted:
     with ThreadPoolExecutor(threads, thread_name_prefix="indextables-purge") as pool:
         outcomes = list(pool.map(lambda info: _delete(store, info), files))
     failures = tuple(outcome for outcome in outcomes if outcome is not None)
@@ -90,8 +94,20 @@ def summed(parts: Iterable[Deleted]) -> Deleted:
     return total
 
 
-def batches(files: Sequence[ObjectInfo]) -> Iterator[Sequence[ObjectInfo]]:
-    return (files[start : start + BATCH] for start in range(0, len(files), BATCH))
+def delete_here(store: Store, files: Sequence[ObjectInfo], settings: Settings) -> Deleted:
+    """Deletes all of them, by this process alone."""
+    threads = settings.get(keys.PURGE_PARALLELISM) or _THREADS
+    total = Deleted()
+    done = 0
+    for batch in _batches(files, BATCH):
+        total = summed([total, delete_files(store, batch, threads)])
+        done += len(batch)
+        _log.info("purge of %s: %d of %d splits deleted", store.uri, done, len(files))
+    return total
+
+
+def _batches(files: Sequence[ObjectInfo], size: int) -> Iterator[Sequence[ObjectInfo]]:
+    return (files[start : start + size] for start in range(0, len(files), size))
 
 
 def _delete(store: Store, info: ObjectInfo) -> str | None:

@@ -7,8 +7,7 @@ finish_purge   (once)      deletes manifests, and adds up
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -32,11 +31,9 @@ from indextables.log.purged import Purge
 from indextables.log.state_retention import StateRetention, orphaned_manifests
 from indextables.maintenance.covering import covering_version
 from indextables.maintenance.needed import NeededFiles, named_since, needed_files
-from indextables.maintenance.orphans import THREADS, Deleted, batches, delete_files, orphaned_splits, summed
+from indextables.maintenance.orphans import Deleted, delete_here, orphaned_splits
 from indextables.maintenance.retention import delete_versions, versions_to_clean
 from indextables.storage import ObjectInfo, Store
-
-_log: Final = logging.getLogger(__name__)
 
 _HOUR_MS: Final = 3_600_000
 _MEGABYTE: Final = 1 << 20
@@ -124,8 +121,7 @@ def purge(
     deleted, if a state cannot be read.
     """
     prepared = prepare_purge(store, settings, hours=hours, log_hours=log_hours, dry_run=dry_run, clock=clock)
-    threads = settings.get(keys.PURGE_PARALLELISM) or THREADS
-    deleted = Deleted() if prepared.dry_run else summed(_deleted(store, prepared.splits, threads))
+    deleted = Deleted() if prepared.dry_run else delete_here(store, prepared.splits, settings)
     return finish_purge(store, prepared, deleted, clock=clock)
 
 
@@ -268,14 +264,6 @@ def _without(versions: Sequence[int], bases: Sequence[int]) -> Callable[[LogList
 
 def _as_it_is(listing: LogListing) -> LogListing:
     return listing
-
-
-def _deleted(store: Store, splits: Sequence[ObjectInfo], threads: int) -> Iterator[Deleted]:
-    done = 0
-    for batch in batches(splits):
-        yield delete_files(store, batch, threads)
-        done += len(batch)
-        _log.info("purge of %s: %d of %d splits deleted", store.uri, done, len(splits))
 
 
 def _message(prepared: Prepared, deleted: Deleted, manifests: int, failures: Iterable[str]) -> str:

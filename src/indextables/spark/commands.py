@@ -15,7 +15,7 @@ from indextables.predicates.spark import ALL_COLUMN
 from indextables.schema import TableSchema
 from indextables.spark.request import Request, carried
 from indextables.spark.settling import settle
-from indextables.spark.sql import TableName, run_command
+from indextables.spark.sql import Job, TableName, finish_job, run_command
 from indextables.spark.sql.rows import rows_answer
 from indextables.storage import open_store, table_uri
 from indextables.table import (
@@ -147,9 +147,14 @@ def _create_table(request: Request) -> Answer:
 
 
 def _sql(request: Request) -> Answer:
-    """A command's rows; or first the name of a table that the JVM is to look up in its catalog."""
-    found = run_command(request.arguments["sql"], request.options, request.arguments.get("located"))
-    return {"locate": list(found.parts)} if isinstance(found, TableName) else rows_answer(found)
+    """A command's rows; or first the name of a table that the JVM is to look up, or a job that it is to run."""
+    wanted = request.arguments
+    if "job" in wanted:
+        return rows_answer(finish_job(wanted["job"], wanted["results"]))
+    found = run_command(wanted["sql"], request.options, wanted.get("located"), with_jobs=True)
+    if isinstance(found, TableName):
+        return {"locate": list(found.parts)}
+    return {"job": found.file} if isinstance(found, Job) else rows_answer(found)
 
 
 def _as_stream(rows: pa.Table) -> str:

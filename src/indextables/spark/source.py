@@ -14,8 +14,10 @@ from indextables.schema import TableSchema
 from indextables.spark.columns import columns_answer, is_of_columns
 from indextables.spark.columns_source import columns_reader, columns_writer
 from indextables.spark.commands import answer, requested_scan, requested_write
+from indextables.spark.jobs import JobReader
 from indextables.spark.reader import ScanReader
 from indextables.spark.request import OPTION, Request, uncarried
+from indextables.spark.sql import job_tasks
 from indextables.spark.writer import TableWriter
 from indextables.storage import table_uri
 from indextables.table import ScanRequest, Table, WritePlan, open_table, plan_scan, plan_write
@@ -48,6 +50,8 @@ class IndexTablesDataSource(DataSource):
             return self._plain_reader(schema)
         if is_of_columns(request):
             return columns_reader(request)
+        if request.command == "job":
+            return JobReader(job_tasks(request.arguments["job"]))
         plan = request.arguments.get("plan")
         return ScanReader(uncarried(plan) if plan is not None else requested_scan(request).tasks)
 

@@ -1,7 +1,17 @@
 """The SQL commands: their grammar, what each does, and how their rows reach Spark."""
 
 from indextables.spark.sql.grammar import parse_command
+from indextables.spark.sql.purging import Job, finish_job, job_tasks, run_job_task
 from indextables.spark.sql.running import run_command
 from indextables.spark.sql.statements import Statement, TableName
 
-__all__ = ["Statement", "TableName", "parse_command", "run_command"]
+__all__ = [
+    "Job",
+    "Statement",
+    "TableName",
+    "finish_job",
+    "job_tasks",
+    "parse_command",
+    "run_command",
+    "run_job_task",
+]

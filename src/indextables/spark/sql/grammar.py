@@ -8,12 +8,14 @@ from __future__ import annotations
 from typing import Final
 
 from indextables.spark.sql.statements import (
+    Age,
     Checkpoint,
     Condition,
     DescribeLog,
     DescribeState,
     DropPartitions,
     InvalidateCache,
+    Purge,
     RepairLog,
     Statement,
     TableName,
@@ -23,6 +25,10 @@ from indextables.spark.sql.statements import (
 from indextables.spark.sql.tokens import Token, misplaced, tokenize
 
 _PRODUCT: Final = ("INDEXTABLES", "TANTIVY4SPARK")
+_HOURS: Final = {"HOUR": 1, "HOURS": 1, "DAY": 24, "DAYS": 24}
+_LONGEST_AGE: Final = 9
+"""How many digits a number of days may have."""
+
 _CATALOG: Final = "indextables"
 
 
@@ -61,6 +67,7 @@ class _Parser:
             "INVALIDATE": self._invalidate,
             "CHECKPOINT": self._checkpoint,
             "COMPACT": self._checkpoint,
+            "PURGE": self._purge,
             "REPAIR": self._repair,
         }
         verb = self._accept(*verbs)
@@ -101,6 +108,21 @@ class _Parser:
     def _checkpoint(self) -> Statement:
         self._expect(*_PRODUCT)
         return Checkpoint(self._table())
+
+    def _purge(self) -> Statement:
+        self._expect("INDEXTABLE", *_PRODUCT)
+        table = self._table()
+        older_than = self._age() if self._phrase("OLDER", "THAN") else None
+        log_retention = self._age() if self._phrase("TRANSACTION", "LOG", "RETENTION") else None
+        return Purge(table, older_than, log_retention, dry_run=self._phrase("DRY", "RUN"))
+
+    def _age(self) -> Age:
+        token = self._next
+        if token.kind != "word" or not token.value.isdecimal() or len(token.value) > _LONGEST_AGE:
+            raise self._expected("a whole number of days or hours")
+        self._at += 1
+        unit = self._expect("DAYS", "HOURS", "DAY", "HOUR")
+        return Age(int(token.value) * _HOURS[unit.value.upper()], token.start)
 
     def _repair(self) -> Statement:
         self._expect("INDEXFILES")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import orjson
@@ -27,17 +27,26 @@ _TYPES: Final = {
 def rows_answer(table: pa.Table) -> dict[str, Any]:
     r"""The schema, and the rows as JSON arrays, one a line; timestamps are microseconds since 1970.
 
-    >>> rows_answer(pa.table({"a": [1], "b": ["x"]}))["rows"]
-    '[1,"x"]\n'
+    >>> rows_answer(pa.table({"a": [1], "b": [{"c": "x"}]}))["rows"]
+    '[1,["x"]]\n'
     """
-    schema = {
+    schema = _struct(table.schema)
+    return {"schema": orjson.dumps(schema).decode(), **_carried(_lines(table))}
+
+
+def _struct(fields: Iterable[pa.Field]) -> dict[str, Any]:
+    return {
         "type": "struct",
         "fields": [
-            {"name": field.name, "type": _TYPES[field.type], "nullable": True, "metadata": {}}
-            for field in table.schema
+            {
+                "name": field.name,
+                "type": _struct(field.type) if pa.types.is_struct(field.type) else _TYPES[field.type],
+                "nullable": True,
+                "metadata": {},
+            }
+            for field in fields
         ],
     }
-    return {"schema": orjson.dumps(schema).decode(), **_carried(_lines(table))}
 
 
 def _carried(lines: Iterator[bytes]) -> dict[str, str]:
@@ -67,7 +76,8 @@ def _written(first: list[bytes], rest: Iterator[bytes]) -> str:
 def _lines(table: pa.Table) -> Iterator[bytes]:
     for batch in _micros(table).to_batches(max_chunksize=_BATCH_ROWS):
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            yield orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+            values = [list(value.values()) if isinstance(value, dict) else value for value in row]
+            yield orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def _micros(table: pa.Table) -> pa.Table:

@@ -17,14 +17,16 @@ from indextables.log import cache
 from indextables.maintenance import drop_partitions, repair, upgrade_and_checkpoint
 from indextables.predicates import parse_where
 from indextables.spark.sql.grammar import parse_command
+from indextables.spark.sql.purging import Job, run_purge
 from indextables.spark.sql.statements import (
     Checkpoint,
     DescribeLog,
     DescribeState,
     DropPartitions,
     InvalidateCache,
+    Other,
+    Purge,
     RepairLog,
-    Statement,
     TableName,
     TruncateTimeTravel,
 )
@@ -105,10 +107,12 @@ REPAIR_COLUMNS: Final = pa.schema(
 )
 
 
-def run_command(sql: str, options: Mapping[str, str], located: str | None = None) -> pa.Table | TableName:
+def run_command(
+    sql: str, options: Mapping[str, str], located: str | None = None, *, with_jobs: bool = False
+) -> pa.Table | TableName | Job:
     """Runs a command; its rows. A name that only Spark can look up comes back instead, and nothing has run.
 
-    `located` is then where that table is, in a second call.
+    `located` is then where that table is, in a second call. Who can run jobs may get one back (see `purging`).
 
     >>> import indextables as it
     >>> it.write("memory://doc-sql", pa.table({"n": [1]}))
@@ -124,10 +128,14 @@ def run_command(sql: str, options: Mapping[str, str], located: str | None = None
         if located is None:
             return table
         table = located
+    if isinstance(statement, Purge):
+        assert table is not None
+        opened = open_table(table, settings=options)
+        return run_purge(statement, opened.uri, opened.settings, sql, with_jobs=with_jobs)
     return _run(statement, table, options, sql)
 
 
-def _run(statement: Statement, table: str | None, options: Mapping[str, str], sql: str) -> pa.Table:
+def _run(statement: Other, table: str | None, options: Mapping[str, str], sql: str) -> pa.Table:
     match statement:
         case RepairLog():
             done = repair(statement.source, statement.target, Settings(options))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 
@@ -49,6 +49,24 @@ class DropPartitions:
 
 
 @dataclass(frozen=True)
+class Age:
+    """A number of hours, and where in the command it stands."""
+
+    hours: int
+    position: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Purge:
+    """How old splits must be, and how old the files of the log; without a word the settings decide."""
+
+    table: TableRef
+    older_than: Age | None = None
+    log_retention: Age | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
 class InvalidateCache:
     """Of one table, or of all."""
 
@@ -68,7 +86,7 @@ class RepairLog:
     target: str
 
 
-Statement: TypeAlias = (
+Other: TypeAlias = (
     DescribeLog
     | DescribeState
     | TruncateTimeTravel
@@ -77,3 +95,6 @@ Statement: TypeAlias = (
     | Checkpoint
     | RepairLog
 )
+"""Those that the driver runs by itself."""
+
+Statement: TypeAlias = Other | Purge

@@ -16,7 +16,7 @@ import org.apache.spark.sql.catalyst.parser.UpperCaseCharStream;
 final class Commands {
   private static final Set<String> PRODUCT = Set.of("INDEXTABLES", "INDEXTABLE", "INDEXFILES", "TANTIVY4SPARK");
   private static final Set<String> VERBS =
-      Set.of("TRUNCATE", "DROP", "REPAIR", "INVALIDATE", "CHECKPOINT", "COMPACT");
+      Set.of("TRUNCATE", "DROP", "REPAIR", "INVALIDATE", "CHECKPOINT", "COMPACT", "PURGE");
   private static final Set<String> DESCRIBE = Set.of("DESCRIBE", "DESC");
   private static final Set<String> EXPLAIN_MODES = Set.of("LOGICAL", "FORMATTED", "EXTENDED", "CODEGEN", "COST");
   /** What may follow {@code DESCRIBE table column}, or stand in the column's place, in Spark's own SQL. */

@@ -51,6 +51,9 @@ final class RunProcedure implements UnboundProcedure, BoundProcedure {
       String path = NamedTable.location(Json.strings(answer.get("locate")));
       answer = PythonDoor.ask(command.with("located", path)).get();
     }
+    if (answer.has("job")) {
+      answer = TaskJob.finished(command, answer.get("job").asText());
+    }
     return List.<Scan>of(CommandRows.of(answer)).iterator();
   }
 }

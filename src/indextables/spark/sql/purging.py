@@ -1,0 +1,140 @@
+"""PURGE: in one go, or with the deletions left to Spark's executors.
+
+The driver's Python has no session, so it cannot start a job itself. It prepares the purge, leaves what it knows in a
+file on the driver's disk, and asks the JVM to run the tasks; with their results the purge is finished.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import pyarrow as pa
+
+from indextables.config import Settings, keys
+from indextables.errors import CommandError, InputError
+from indextables.maintenance.orphans import (
+    BATCH,
+    Deleted,
+    DeleteTask,
+    delete_here,
+    delete_tasks,
+    run_delete_task,
+    summed,
+)
+from indextables.maintenance.purge import Prepared, Purged, finish_purge, prepare_purge, retention_hours
+from indextables.spark.sql.statements import Purge
+from indextables.spark.sql.tokens import misplaced
+from indextables.storage import open_store, options_for_tasks
+
+METRICS: Final = pa.struct(
+    {
+        "status": pa.string(),
+        "orphaned_files_found": pa.int64(),
+        "orphaned_files_deleted": pa.int64(),
+        "size_mb_deleted": pa.float64(),
+        "retention_hours": pa.int64(),
+        "tx_log_files_deleted": pa.int64(),
+        "expired_states_found": pa.int64(),
+        "expired_states_deleted": pa.int64(),
+        "dry_run": pa.bool_(),
+        "duration_ms": pa.int64(),
+        "message": pa.string(),
+    }
+)
+PURGE_COLUMNS: Final = pa.schema({"table_path": pa.string(), "metrics": METRICS})
+
+RESULT: Final = pa.schema({"result": pa.string()})
+"""The rows of a job: one a task, as JSON."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A purge that waits for its tasks. `file` holds it until it is finished."""
+
+    file: str
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    uri: str
+    options: Mapping[str, str]
+    prepared: Prepared
+    tasks: tuple[DeleteTask, ...]
+
+
+def run_purge(
+    statement: Purge, uri: str, settings: Settings, sql: str, *, with_jobs: bool = False
+) -> pa.Table | Job:
+    """The row of the purge; or, where there is much to delete and the caller can run jobs, the job that does it."""
+    hours = _checked(statement, settings, sql)
+    store = open_store(uri, settings)
+    prepared = prepare_purge(
+        store,
+        settings,
+        hours=hours,
+        log_hours=None if statement.log_retention is None else statement.log_retention.hours,
+        dry_run=statement.dry_run or None,
+    )
+    if with_jobs and not prepared.dry_run and len(prepared.splits) > BATCH:
+        options = options_for_tasks(uri, settings)
+        tasks = delete_tasks(uri, options, prepared.splits, settings.get(keys.PURGE_PARALLELISM))
+        return Job(_kept(_Waiting(uri, dict(settings), prepared, tuple(tasks))))
+    deleted = Deleted() if prepared.dry_run else delete_here(store, prepared.splits, settings)
+    return _row(finish_purge(store, prepared, deleted))
+
+
+def job_tasks(file: str) -> tuple[DeleteTask, ...]:
+    """The tasks of a job that waits."""
+    return _read(file).tasks
+
+
+def run_job_task(task: DeleteTask) -> pa.RecordBatch:
+    """One task, anywhere; its result is a row of the job."""
+    done = run_delete_task(task)
+    result = orjson.dumps([done.files, done.bytes, done.failures]).decode()
+    return pa.RecordBatch.from_pylist([{"result": result}], schema=RESULT)
+
+
+def finish_job(file: str, results: Sequence[str]) -> pa.Table:
+    """The row of a purge whose tasks have run."""
+    waiting = _read(file)
+    Path(file).unlink()
+    store = open_store(waiting.uri, Settings(waiting.options))
+    parts = [Deleted(files, size, tuple(failures)) for files, size, failures in map(orjson.loads, results)]
+    return _row(finish_purge(store, waiting.prepared, summed(parts)))
+
+
+def _checked(statement: Purge, settings: Settings, sql: str) -> int:
+    age = statement.older_than
+    try:
+        return retention_hours(settings, None if age is None else age.hours)
+    except InputError as reason:
+        raise (
+            CommandError(str(reason)) if age is None else misplaced(str(reason), sql, age.position)
+        ) from None
+
+
+def _row(done: Purged) -> pa.Table:
+    metrics: dict[str, Any] = {field.name: getattr(done, field.name) for field in METRICS}
+    return pa.Table.from_pylist([{"table_path": done.table_path, "metrics": metrics}], schema=PURGE_COLUMNS)
+
+
+def _kept(waiting: _Waiting) -> str:
+    handle, path = tempfile.mkstemp(prefix="indextables-", suffix=".job")
+    with os.fdopen(handle, "wb") as file:
+        pickle.dump(waiting, file)
+    return path
+
+
+def _read(file: str) -> _Waiting:
+    """Only ever what this driver itself has left there, in a file that nobody else may write."""
+    with Path(file).open("rb") as source:
+        found: _Waiting = pickle.load(source)  # noqa: S301
+    return found
