@@ -18,7 +18,7 @@ from indextables.columns.layout import manifest_path, resolved
 from indextables.columns.manifest import Manifest
 from indextables.columns.recording import Recording
 from indextables.columns.resolvers import RESOLVERS, Resolver, fail, overwrite
-from indextables.columns.version_files import LATEST, Dataset, find, load, newest_after, store_at
+from indextables.columns.version_files import LATEST, DatasetPlace, find, load, newest_after, store_at
 from indextables.config import Settings, keys
 from indextables.errors import CommitConflictError, CommitUnknownError, IndexTablesError, InputError
 from indextables.storage import Backoff, Claim, Store, claim
@@ -68,7 +68,7 @@ class Transaction(Recording):
     @classmethod
     def open(
         cls,
-        dataset: Dataset,
+        dataset: DatasetPlace,
         version: int = LATEST,
         resolver: Named | Resolver = "fail",
         retry_limit: int | None = None,

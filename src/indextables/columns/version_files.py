@@ -15,19 +15,19 @@ from indextables.storage import Store, open_store
 LATEST: Final = -1
 """In place of a version: the newest that there is."""
 
-Dataset = str | os.PathLike[str] | Store
+DatasetPlace = str | os.PathLike[str] | Store
 """Where a dataset is: its address, or a store whose root it is."""
 
 _SHOWN_RANGES: Final = 5
 
 
-def store_at(place: Dataset, options: Mapping[str, str] | Settings | None = None) -> Store:
+def store_at(place: DatasetPlace, options: Mapping[str, str] | Settings | None = None) -> Store:
     if isinstance(place, str | os.PathLike):
         return open_store(place, options if isinstance(options, Settings) else Settings(options))
     return place
 
 
-def versions(place: Dataset, options: Mapping[str, str] | None = None) -> tuple[int, ...]:
+def versions(place: DatasetPlace, options: Mapping[str, str] | None = None) -> tuple[int, ...]:
     """The versions that can be read, oldest first.
 
     >>> versions("memory:no-such-dataset")
@@ -36,7 +36,7 @@ def versions(place: Dataset, options: Mapping[str, str] | None = None) -> tuple[
     return _listed(store_at(place, options))
 
 
-def latest_version(place: Dataset, options: Mapping[str, str] | None = None) -> int:
+def latest_version(place: DatasetPlace, options: Mapping[str, str] | None = None) -> int:
     """The newest version, 0 where there is none.
 
     >>> latest_version("memory:no-such-dataset")
@@ -46,7 +46,7 @@ def latest_version(place: Dataset, options: Mapping[str, str] | None = None) -> 
 
 
 def read_manifest(
-    place: Dataset, version: int = LATEST, options: Mapping[str, str] | None = None
+    place: DatasetPlace, version: int = LATEST, options: Mapping[str, str] | None = None
 ) -> Manifest:
     """What a version says, every path in it as the place of the file. Of version 0, and of no dataset: nothing.
 
