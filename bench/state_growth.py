@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from rich.console import Console
+from rich.table import Table
+
 from indextables.config import Settings
-from indextables.log import Action, AddFile, Metadata, Protocol, RemoveFile, Snapshot, commit
+from indextables.log import Action, AddFile, Metadata, Protocol, RemoveFile, Snapshot, checkpoint, commit
 from indextables.schema import REGISTRY_PREFIX, Field, FieldMapping, TableSchema, mapping_hash
 from indextables.storage import ObjectInfo, Store, open_store
 
@@ -109,16 +112,53 @@ def grow(store: Store, commits: int, *, seed: int = 1, settings: Settings | None
         yield Grown(snapshot, dict(live), meter.state_bytes, meter.log_bytes)
 
 
-def measure(say: Callable[[str], None], commits: int = COMMITS) -> list[tuple[int, int, int]]:
-    """Bytes written for states, and for version files, after each tenth of the commits."""
+@dataclass(frozen=True)
+class Growth:
+    """Bytes written up to a number of commits: for states, for version files, and by states written anew each time."""
+
+    commits: int
+    state_bytes: int
+    log_bytes: int
+    anew_bytes: int
+
+
+def measure(say: Callable[[str], None], commits: int = COMMITS) -> list[Growth]:
+    """What was written after each tenth of the commits."""
     say(f"{commits:,} commits of {FILES} files, with removes among them")
-    step = max(1, commits // 10)
     store = open_store("memory://bench-state-growth")
-    return [
-        (number, grown.state_bytes, grown.log_bytes)
-        for number, grown in enumerate(grow(store, commits), 1)
-        if number % step == 0
-    ]
+    steps = list(grow(store, commits))
+    before = steps[-1].state_bytes
+    meter = Meter(store)
+    checkpoint(meter, Settings())
+    entry_bytes = meter.state_bytes / len(steps[-1].live)
+    found, anew = [], 0.0
+    for number, step in enumerate(steps, 1):
+        if number > 1 and step.state_bytes > steps[number - 2].state_bytes:
+            anew += entry_bytes * len(step.live)
+        if number % max(1, commits // 10) == 0:
+            found.append(Growth(number, step.state_bytes, step.log_bytes, round(anew)))
+    assert found[-1].state_bytes == before
+    return found
+
+
+def show(console: Console, found: Sequence[Growth]) -> None:
+    table = Table(title="what states cost a table that grows", title_justify="left", header_style="bold")
+    for name in ("commits", "states, KB", "a commit, B", "version files, KB", "states written anew, KB"):
+        table.add_column(name, justify="right")
+    for one in found:
+        table.add_row(
+            f"{one.commits:,}",
+            f"{one.state_bytes / 1e3:,.0f}",
+            f"{one.state_bytes / one.commits:,.0f}",
+            f"{one.log_bytes / 1e3:,.0f}",
+            f"{one.anew_bytes / 1e3:,.0f}",
+        )
+    console.print(table)
+    half, whole = found[len(found) // 2 - 1].state_bytes, found[-1].state_bytes
+    console.print(
+        f"[dim]bytes written in all; the second half of the commits took {whole / half - 1:.2f} times as much as "
+        "the first: 1 is a line, 3 a square"
+    )
 
 
 def _file(rng: random.Random, number: int) -> AddFile:
