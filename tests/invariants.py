@@ -27,8 +27,9 @@ from indextables.log import (
     split_key,
     version_key,
 )
+from indextables.log.as_checkpoint import snapshot_of_checkpoint
 from indextables.log.as_state import snapshot_of_state
-from indextables.log.layout import version_of
+from indextables.log.layout import checkpoint_of, version_of
 from indextables.log.listing import LogListing
 from indextables.log.loading import Wanted, read_snapshot
 from indextables.state import state_of
@@ -155,9 +156,12 @@ def check_snapshot(snapshot: Snapshot, versions: Sequence[Replayed]) -> None:
 
 
 def check_states(store: Store, versions: Sequence[Replayed]) -> None:
-    """Every state, by itself, says what the versions up to it say."""
-    for version in _states(info.key for info in store.list_from(LOG_DIRECTORY)):
+    """Every state and every checkpoint, by itself, says what the versions up to it say."""
+    names = [info.key for info in store.list_from(LOG_DIRECTORY)]
+    for version in sorted({found for name in names if (found := state_of(name)) is not None}):
         check_snapshot(snapshot_of_state(store, version, LogListing((), (), ()), parallelism=1), versions)
+    for version in sorted({found for name in names if (found := checkpoint_of(name)) is not None}):
+        check_snapshot(snapshot_of_checkpoint(store, version), versions)
 
 
 def check_readable_versions(
@@ -211,13 +215,14 @@ def check_split_deletion(key: str, names: Collection[str], versions: Mapping[int
 
 
 def is_derivable(version: int, names: Collection[str]) -> bool:
-    """Whether there is a state, or the beginning, and every version file from there on."""
-    starts = {-1, *(found for found in _states(names) if found <= version)}
+    """Whether there is a state, a checkpoint or the beginning, and every version file from there on."""
+    starts = {-1, *(found for found in _starts(names) if found <= version)}
     return all(version_key(number) in names for number in range(max(starts) + 1, version + 1))
 
 
-def _states(names: Iterable[str]) -> list[int]:
-    return sorted({found for name in names if (found := state_of(name)) is not None})
+def _starts(names: Iterable[str]) -> set[int]:
+    found = {read(name) for name in names for read in (state_of, checkpoint_of)}
+    return {version for version in found if version is not None}
 
 
 # With what writers meant and were told

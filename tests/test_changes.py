@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import indextables as it
 from faults import MemoryStore
+from foreign import FIXTURES, TABLES
 from indextables.config import Settings, keys
 from indextables.errors import InputError, VersionNotFoundError
 from indextables.log import (
@@ -48,6 +49,14 @@ from logs import add, metadata, put_table, put_version
 NO_STATES = {keys.CHECKPOINT_ENABLED.key: "false"}
 QUIET = Settings(NO_STATES)
 LATER = 10**15
+FIXTURE_CHANGES = {
+    "02_five_appends": [(10, 0), (8, 0), (6, 0), (4, 0), (2, 0), (0, 0)],
+    "03_with_removes": [(1, 0), (1, 2), (1, 4), (1, 6), (0, 0)],
+    "12_partition_drop": [(2, 0), (0, 2), (0, 0)],
+    "14_after_merge": [(1, 0), (1, 2), (1, 4), (1, 6), (1, 8), (0, 0)],
+}
+"""Files that came and files that went, since each version."""
+
 PLACES = itertools.count()
 
 
@@ -323,6 +332,17 @@ def test_a_table_whose_states_are_its_versions_is_told_by_them(store):
     assert between(store, 1) == (["c"], ["a"])
     assert state_key(1) in store.objects
     assert LAST_CHECKPOINT in store.objects
+
+
+@pytest.mark.skipif(not TABLES, reason="the fixtures are not beside this checkout")
+@pytest.mark.parametrize("name", [name for name in TABLES if name in FIXTURE_CHANGES])
+def test_tables_of_another_writer_are_told_by_their_states(name: str):
+    """It left no version files but the first, and did not note when files came."""
+    table = it.open(FIXTURES / name)
+    told_since = [table.changes(since) for since in range(table.version + 1)]
+    assert [(len(c.adds), len(c.removes)) for c in told_since] == FIXTURE_CHANGES[name]
+    with pytest.raises(VersionNotFoundError, match=f"since version {table.version} to {table.version}"):
+        table.changes(since=0, adds_only=True)
 
 
 # The face

@@ -22,6 +22,7 @@ from simulation.scenario import ViolationError, run_scenario
 
 SCENARIOS = 400
 SOAK_SCENARIOS = 20_000
+JSON_SCENARIOS = 2_000 if os.environ.get("INDEXTABLES_SOAK") else 40
 STRIDE = 1 if os.environ.get("INDEXTABLES_SOAK") else 5
 """Every so many calls are struck, one at a time."""
 
@@ -71,6 +72,12 @@ def test_nothing_breaks_the_log_in_the_long_run():
     first = int(os.environ.get("INDEXTABLES_SEED", random.SystemRandom().randrange(1 << 40)))
     print(f"seeds from {first} on (INDEXTABLES_SEED={first} to see them again)")
     check_reach(*play(range(first, first + SOAK_SCENARIOS)))
+
+
+@pytest.mark.parametrize("formats", [("json",), ("avro", "json")], ids="-and-".join)
+def test_nothing_breaks_the_log_with_json_checkpoints(formats: tuple[str, ...]):
+    for seed in range(JSON_SCENARIOS):
+        run_scenario(seed, formats=formats)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import uuid
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from indextables.config import Settings, keys
@@ -55,12 +57,18 @@ class Report:
     versions: int
 
 
-def run_scenario(seed: int, *, plan: FaultPlan | None = None, roles: list[Role] | None = None) -> Report:
+def run_scenario(
+    seed: int,
+    *,
+    plan: FaultPlan | None = None,
+    roles: list[Role] | None = None,
+    formats: Sequence[str] = ("avro",),
+) -> Report:
     """Play the scenario of a seed to its end. ViolationError if an invariant did not hold.
 
-    Faults and cast are the seed's own choice, unless they are given.
+    Faults and cast are the seed's own choice, unless they are given. Processes write states in these formats in turn.
     """
-    scenario = _Scenario(seed, plan, roles)
+    scenario = _Scenario(seed, plan, roles, formats)
     try:
         return scenario.play()
     except Exception as reason:
@@ -68,8 +76,15 @@ def run_scenario(seed: int, *, plan: FaultPlan | None = None, roles: list[Role] 
 
 
 class _Scenario:
-    def __init__(self, seed: int, plan: FaultPlan | None = None, roles: list[Role] | None = None) -> None:
+    def __init__(
+        self,
+        seed: int,
+        plan: FaultPlan | None = None,
+        roles: list[Role] | None = None,
+        formats: Sequence[str] = ("avro",),
+    ) -> None:
         self.seed = seed
+        self.formats = itertools.cycle(formats)
         self.cast = roles
         self.rng = random.Random(seed)
         self.scheduler = Scheduler(self.rng)
@@ -141,7 +156,8 @@ class _Scenario:
 
         def body(actor: Actor) -> None:
             store = ActorStore(actor, self.store, self.scheduler, plan, self.network)
-            process = Process(role, actor, store, self.ledger, self.settings, lambda: len(self.versions) - 1)
+            settings = Settings(dict(self.settings) | {keys.STATE_FORMAT.key: next(self.formats)})
+            process = Process(role, actor, store, self.ledger, settings, lambda: len(self.versions) - 1)
             self.processes.append(process)
             process.work()
 
