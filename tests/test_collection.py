@@ -6,6 +6,7 @@ Each test of section 13 of the state's test plan says so by its plan name.
 from __future__ import annotations
 
 import dataclasses
+import os
 import threading
 import uuid
 from collections.abc import Callable, Sequence
@@ -24,7 +25,13 @@ from indextables.log.checkpointing import now_ms
 from indextables.log.collection import Collected, collect, collect_if_due
 from indextables.log.layout import checkpoint_key
 from indextables.log.loading import Wanted, read_snapshot
-from indextables.log.state_retention import Base, StateRetention, expired_bases, is_manifest
+from indextables.log.state_retention import (
+    Base,
+    StateRetention,
+    expired_bases,
+    is_manifest,
+    orphaned_manifests,
+)
 from indextables.maintenance import clean_versions, purge
 from indextables.state import (
     LOG_DIRECTORY,
@@ -38,7 +45,7 @@ from indextables.state import (
     state_of,
     write_pointer,
 )
-from indextables.storage import Store, open_store
+from indextables.storage import ObjectInfo, Store, open_store
 from logs import add, live, metadata
 from states import damaged
 
@@ -183,12 +190,36 @@ def test_manifests_that_no_state_names_go_after_the_window(store: Store):
     """testCleanupOrphanedManifests"""
     grown(store, 3)
     (kept,) = read_state(store, 2).manifests
-    first = collect(store, StateRetention(1, 0), later(0.9))
+    first = collect(store, StateRetention(1, 0), later(99))
     assert (first.states, first.manifests) == ((0, 1), ())
-    second = collect(store, StateRetention(1, 0), later(1.1))
+    second = collect(store, StateRetention(1, 0, manifest_age_ms=0), later(99))
     assert (second.states, second.manifests_deleted) == ((), 2)
     assert manifests(store) == {manifest_key(kept.path, 2)}
     assert live(read_snapshot(store)) == ["splits/split2.split"]
+
+
+def test_manifests_are_as_old_as_the_store_says():
+    """The newest file of the log is of now, whatever the clock of the collector shows."""
+    infos = [
+        ObjectInfo(f"{LOG_DIRECTORY}/manifests/manifest-{name}.avro", 1, modified)
+        for name, modified in (("a", 0), ("b", HOUR), ("c", HOUR + 1), ("d", 2 * HOUR))
+    ]
+    found = orphaned_manifests(infos, {}, min_age_ms=HOUR)
+    assert [key.rpartition("-")[2] for key in found] == ["a.avro", "b.avro"]
+    assert orphaned_manifests([], {}, min_age_ms=0) == []
+
+
+def test_manifests_on_disk_go_when_they_are_old(tmp_path: Path):
+    store = open_store(tmp_path)
+    grown(store, 3)
+    kept = {manifest_key(info.path, 2) for info in read_state(store, 2).manifests}
+    (first,) = read_state(store, 0).manifests
+    moment = now_ms() / 1000 - 3700
+    os.utime(tmp_path / manifest_key(first.path, 0), (moment, moment))
+    purge(store, QUIET, log_hours=0)
+    assert states(store) == [1, 2]
+    kept |= {manifest_key(info.path, 1) for info in read_state(store, 1).manifests}
+    assert manifests(store) == kept
 
 
 def test_a_manifest_that_two_states_share_goes_with_the_last(store: Store):
@@ -389,7 +420,7 @@ def test_a_collection_that_fails_does_not_harm_the_commit(store: Store):
 def test_purge_collects_states_and_manifests(store: Store):
     """testCleanupWithPurgeIntegration"""
     grown(store, 4)
-    settings = Settings({keys.LOG_RETENTION_HOURS.key: "0"})
+    settings = Settings({keys.LOG_RETENTION_HOURS.key: "0", keys.MANIFEST_MIN_AGE_HOURS.key: "0"})
     done = purge(store, settings, clock=lambda: later(200))
     assert (done.expired_states_found, done.expired_states_deleted, done.manifests_deleted) == (2, 2, 2)
     assert states(store) == [2, 3]

@@ -53,6 +53,8 @@ def simulated_machine(
         # Whoever calls it, such as a restore, and says nothing of clocks.
         stack.enter_context(mock.patch.dict(commit.__kwdefaults__, clock=clock, sleep=sleep))
         stack.enter_context(mock.patch.object(commit_module, "uuid", SimpleNamespace(uuid4=transaction_id)))
+        for name in ("indextables.log.state_retention", "indextables.maintenance.purge"):
+            stack.enter_context(mock.patch.object(importlib.import_module(name), "_HOUR_MS", 1000))
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore", StateWarning)
         warnings.simplefilter("ignore", VersionGapWarning)

@@ -149,7 +149,7 @@ def collect(store: Store, retention: StateRetention, now_ms: int) -> Collected:
     left = files.without((), states)
     check_states(store, left)
     deleted, failures = delete_states(store, files, states)
-    found, gone, more = collect_manifests(store, left, retention, now_ms)
+    found, gone, more = collect_manifests(store, left, retention)
     return Collected(tuple(states), deleted, found, gone, (*failures, *more))
 
 
@@ -183,7 +183,7 @@ def delete_states(store: Store, files: LogFiles, versions: Sequence[int]) -> tup
 
 
 def collect_manifests(
-    store: Store, left: LogFiles, retention: StateRetention, now_ms: int
+    store: Store, left: LogFiles, retention: StateRetention
 ) -> tuple[tuple[str, ...], int, tuple[str, ...]]:
     """Delete manifests that no state names: those found, how many went, what went wrong.
 
@@ -191,9 +191,7 @@ def collect_manifests(
     that came meanwhile may name what none did before, and one that a listing has yet to show is not forgotten.
     """
     now = read_log_files(store)
-    found = orphaned_manifests(
-        now.infos, {**left.states, **now.states}, min_age_ms=retention.manifest_age_ms, now_ms=now_ms
-    )
+    found = orphaned_manifests(now.infos, {**left.states, **now.states}, min_age_ms=retention.manifest_age_ms)
     failures: list[str] = []
     for key in found:
         try:

@@ -8,7 +8,7 @@ in the making may name it yet.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -80,12 +80,17 @@ def expired_bases(
 
 
 def orphaned_manifests(
-    infos: Iterable[ObjectInfo], states: Mapping[int, StateManifest], *, min_age_ms: int, now_ms: int
+    infos: Sequence[ObjectInfo], states: Mapping[int, StateManifest], *, min_age_ms: int
 ) -> list[str]:
-    """The keys of the manifests that no state names and that are old enough."""
+    """The keys of the manifests in a listing of the log that no state names and that are old enough.
+
+    They are as old as the store says: now is the moment of its newest file. The caller's clock may be wrong, and with
+    it a manifest would go whose state is just being written.
+    """
     named = {
         manifest_key(info.path, version) for version, state in states.items() for info in state.manifests
     }
+    now_ms = max((info.modified_ms for info in infos), default=0)
     return [
         info.key
         for info in infos

@@ -197,9 +197,9 @@ def finish_purge(
     gone, more = 0, prepared.failures[:0]
     if prepared.dry_run:
         left = prepared.left
-        manifests = tuple(orphaned_manifests(left.infos, left.states, min_age_ms=window, now_ms=started))
+        manifests = tuple(orphaned_manifests(left.infos, left.states, min_age_ms=window))
     else:
-        manifests, gone, more = collect_manifests(store, prepared.left, prepared.retention, started)
+        manifests, gone, more = collect_manifests(store, prepared.left, prepared.retention)
     failures = (*prepared.failures, *deleted.failures, *more)
     size = sum(info.size for info in prepared.splits) if prepared.dry_run else deleted.bytes
     status = "DRY_RUN" if prepared.dry_run else "PARTIAL_SUCCESS" if failures else "SUCCESS"
