@@ -40,8 +40,8 @@ format: setup ## Format the code and mend what the linter can mend
 	@$(PYTHON) -m ruff format .
 	@$(PYTHON) -m ruff check --fix .
 
-bench: setup ## Measure against Parquet and deltalake (ROWS=n; PARTS="tables commits", all by default)
-	@$(WITH_JAVA) $(PYTHON) -m bench $(PARTS) $(if $(ROWS),--rows $(ROWS))
+bench: setup ## Measure against Parquet, deltalake and others (ROWS=n; FILES=n,m; PARTS="tables commits", all by default)
+	@$(WITH_JAVA) $(PYTHON) -m bench $(PARTS) $(if $(ROWS),--rows $(ROWS)) $(if $(FILES),--files $(FILES))
 
 soak: setup $(AZURITE) ## The long checks, then killed and racing writers over and over (ROUNDS=n; 10 by default)
 	@INDEXTABLES_SOAK=1 $(PYTHON) -m pytest -m soak $(ARGS)

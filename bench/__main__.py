@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import sys
@@ -67,7 +68,31 @@ def columns_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compar
     return "column groups", columns.measure(HOME, say, repeat=chosen.repeat)
 
 
-PARTS: Final[dict[str, Part]] = {"tables": tables_part, "commits": commits_part, "columns": columns_part}
+def states_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
+    """Planning on tables of up to a million files, against deltalake, pyiceberg and Parquet; what states cost."""
+    from bench import state_growth, states  # noqa: PLC0415
+
+    results = states.measure(HOME, say, repeat=chosen.repeat, sizes=chosen.files)
+    goals = states.goals(results)
+    growth = state_growth.measure(say)
+    console = _console()
+    states.show(console, f"planning, {os.cpu_count()} cores", results)
+    states.show_goals(console, goals)
+    state_growth.show(console, growth)
+    (HOME / "states.json").write_text(json.dumps(states.as_document(results, goals), indent=2) + "\n")
+    return "planning", states.comparisons(results)
+
+
+PARTS: Final[dict[str, Part]] = {
+    "tables": tables_part,
+    "commits": commits_part,
+    "columns": columns_part,
+    "states": states_part,
+}
+
+
+def _console() -> Console:
+    return Console(width=None if sys.stdout.isatty() else 140, highlight=False)
 
 
 def main() -> None:
@@ -77,12 +102,18 @@ def main() -> None:
     arguments.add_argument("--rows", type=int, default=FULL_SIZE, help="size of the data set (5000000)")
     arguments.add_argument("--repeat", type=int, default=5, help="runs of each search, scan and opening (5)")
     arguments.add_argument("--write-repeat", type=int, default=2, help="runs of each write (2)")
+    arguments.add_argument(
+        "--files",
+        type=lambda text: [int(size) for size in text.split(",")],
+        default=[70_000, 100_000, 1_000_000],
+        help="sizes of the tables that are planned on (70000,100000,1000000)",
+    )
     chosen = arguments.parse_args()
     unknown = [name for name in chosen.parts if name not in PARTS]
     if unknown:
         arguments.error(f"no part is named {unknown[0]!r}; there are {', '.join(PARTS)}")
 
-    console = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
+    console = _console()
     facts = machine()
     for name, value in facts.items():
         console.print(f"[dim]{name:12} {value}")

@@ -1,0 +1,126 @@
+"""One measurement of the planning bench, in a process that does nothing else.
+
+`python -m bench.state_worker HOME build FILES [SIDE]` or `... ask FILES SIDE REPEAT QUESTION ...`; prints JSON.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench.state_entries import draw
+from bench.states import LIMIT, LIMIT_SECONDS, OURS, SIDES, SMALL
+
+Prepare = Callable[[Path, int], Callable[[], int]]
+"""Makes what is not measured ready for the run of that number, and returns the run."""
+
+ENOUGH_SECONDS = 4.0
+MODULES = {
+    OURS: "bench.state_ours",
+    "deltalake": "bench.state_delta",
+    "pyiceberg": "bench.state_iceberg",
+}
+
+
+class OutOfTimeError(BaseException):
+    """Not an Exception, so that nobody between the signal and the measurement takes it for one of theirs."""
+
+
+def side_of(name: str) -> Any:
+    if name in MODULES:
+        return importlib.import_module(MODULES[name])
+    limits = importlib.import_module("bench.state_limits")
+    return limits.limit if name == LIMIT else limits.parquet
+
+
+def place(home: Path, files: int, side: str) -> Path:
+    return home / f"states-{files}-{OURS if side == LIMIT else side}"
+
+
+def build(home: Path, files: int, sides: list[str]) -> None:
+    drawn = draw(files)
+    for side in sides:
+        shutil.rmtree(place(home, files, side), ignore_errors=True)
+        side_of(side).build(drawn, place(home, files, side))
+
+
+def ask(home: Path, files: int, name: str, repeat: int, questions: list[str]) -> dict[str, Any]:
+    side = side_of(name)
+    small, large = place(home, SMALL, name), place(home, files, name)
+    return {
+        question: _asked(getattr(side, question), small, large, files, repeat, is_first=number == 0)
+        for number, question in enumerate(questions)
+        if hasattr(side, question)
+    }
+
+
+def _asked(
+    prepare: Prepare, small: Path, large: Path, files: int, repeat: int, *, is_first: bool
+) -> dict[str, Any]:
+    for run in range(2):
+        prepare(small, files // 100 + run)()
+    found: dict[str, Any] = {"runs": [], "cpu": [], "peak_mb": None, "answer": None}
+    signal.signal(signal.SIGALRM, _out_of_time)
+    try:
+        for run in range(repeat):
+            signal.alarm(LIMIT_SECONDS * 2)  # preparing is not measured, but must end too
+            action = prepare(large, files // 100 + run)
+            gc.collect()
+            before = _memory("VmRSS") if run == 0 and is_first and _forget_peak() else None
+            signal.alarm(LIMIT_SECONDS)
+            cpu, started = time.process_time(), time.perf_counter()
+            answer = action()
+            found["runs"].append(time.perf_counter() - started)
+            found["cpu"].append(time.process_time() - cpu)
+            signal.alarm(0)
+            found["answer"] = answer
+            if before is not None:
+                found["peak_mb"] = (_memory("VmHWM") - before) / 1024
+            if sum(found["runs"]) > ENOUGH_SECONDS:
+                break
+    except OutOfTimeError:
+        pass
+    return found
+
+
+def _out_of_time(*_: object) -> None:
+    raise OutOfTimeError
+
+
+def _forget_peak() -> bool:
+    """Whether the system begins to look for the highest memory use anew, as Linux can."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return False
+    return True
+
+
+def _memory(name: str) -> int:
+    """In KB."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1])
+    raise LookupError(name)
+
+
+def main() -> None:
+    home, what, files, *more = sys.argv[1:]
+    if what == "build":
+        build(Path(home), int(files), more or [side for side in SIDES if side != LIMIT])
+        print("{}")
+    else:
+        side, repeat, *questions = more
+        print(json.dumps(ask(Path(home), int(files), side, int(repeat), questions)))
+
+
+if __name__ == "__main__":
+    main()

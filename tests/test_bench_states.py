@@ -1,0 +1,86 @@
+"""The planning bench runs at a small size and all sides find the same files; what it times is no test's business."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from bench import state_worker, states
+from bench.state_entries import CHOSEN_DAY, DAYS, chosen_range, draw
+from bench.states import AnswersDifferError, Goal, Measured, Results
+from rich.console import Console
+
+FILES = 2_000
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("states")
+    for files in (states.SMALL, FILES):
+        state_worker.build(home, files, [side for side in states.SIDES if side != states.LIMIT])
+    return home
+
+
+@pytest.mark.parametrize("side", states.SIDES)
+def test_every_side_finds_the_files_that_were_drawn(home: Path, side: str):
+    found = state_worker.ask(home, FILES, side, 1, list(states.QUESTIONS))
+    answers = {question: found[question]["answer"] for question in states.PLANS if question in found}
+    drawn = draw(FILES)
+    low, high = chosen_range("timestamp")
+    in_hour = sum((drawn.timestamp[0] <= high) & (drawn.timestamp[1] >= low))
+    first, last = chosen_range("event_id")
+    in_events = sum((drawn.event_id[0] <= last) & (drawn.event_id[1] >= first))
+    expected = {
+        "read_all": FILES,
+        "plan_partition": int(sum(drawn.day == CHOSEN_DAY)),
+        "plan_following": int(in_hour),
+        "plan_across": int(in_events),
+    }
+    assert answers == {question: expected[question] for question in answers}
+    assert expected["plan_partition"] == FILES // DAYS
+    assert all(len(one["runs"]) == 1 for one in found.values())
+
+
+def results(**ours: Measured) -> Results:
+    found = Results()
+    for question, measured in ours.items():
+        found.put(70_000, states.OURS, question, measured)
+        for rival in (*states.RIVALS, states.LIMIT):
+            found.put(70_000, rival, question, Measured((0.2,), peak_mb=100.0, answer=1))
+    return found
+
+
+def test_goals_are_judged_by_the_best_run():
+    goals = {goal.name: goal for goal in states.goals(results(read_all=Measured((0.7, 0.3), peak_mb=50.0)))}
+    assert goals["read 70,000 files"].met
+    assert goals["read 70,000 files, beside the limit"].met
+    assert goals["memory to read 70,000 files, beside deltalake"] == Goal(
+        "memory to read 70,000 files, beside deltalake", 0.5, 1, "times"
+    )
+    slow = {goal.name: goal for goal in states.goals(results(read_all=Measured((0.7,), peak_mb=500.0)))}
+    assert not any(goal.met for goal in slow.values())
+
+
+def test_a_rival_that_was_given_up_on_took_at_least_that_long():
+    found = results(compact=Measured((1.5,)))
+    found.put(70_000, "pyiceberg", "compact", Measured(()))
+    (delta, iceberg) = states.comparisons(found)
+    assert (delta.met, iceberg.met) == (False, True)
+    assert "given up" in iceberg.note
+
+
+def test_sides_that_disagree_are_no_measurement():
+    found = results(read_all=Measured((1.0,), answer=2))
+    with pytest.raises(AnswersDifferError, match="read_all"):
+        states._check_answers(found, 70_000)
+
+
+def test_what_a_side_cannot_do_is_left_open_in_the_table():
+    out = io.StringIO()
+    states.show(
+        Console(file=out, width=200), "planning", results(read_all=Measured((0.7, 0.3), peak_mb=50.0))
+    )
+    (row,) = [line for line in out.getvalue().splitlines() if states.OURS in line]
+    assert row.split("│")[3].strip() == "300.0"
+    assert row.split("│")[4].strip() == "-"
