@@ -107,9 +107,10 @@ class BloomCollector:
                 ]  # what is kept grows with the distinct values only
 
     def filters(self) -> dict[str, BloomFilter]:
-        return {
-            name: BloomFilter.of(
-                np.unique(np.concatenate(seen)) if seen else np.empty(0, np.uint64), self._fpp
-            )
-            for name, seen in self._seen.items()
-        }
+        return {name: BloomFilter.of(_distinct(seen), self._fpp) for name, seen in self._seen.items()}
+
+
+def _distinct(parts: list[Hashes]) -> Hashes:
+    """All of them once. Sorting is several times as fast as numpy's own `unique`, which hashes them again."""
+    found: Hashes = np.sort(np.concatenate([np.empty(0, np.uint64), *parts]))
+    return found[np.concatenate([[True], found[1:] != found[:-1]])] if len(found) else found
