@@ -406,6 +406,14 @@ def test_lost_races_are_tried_again_as_often_as_the_limit_says():
     assert begin(someone_faster(store, 99), "merge").add_delta_log("e", 1).commit()
 
 
+def test_several_appends_to_an_empty_dataset_are_not_doubled_by_a_retry():
+    store = MemoryStore()
+    tx = begin(someone_faster(store, 2), "merge")
+    tx.append_files([group("a", ("f1", 1))]).append_files([group("a", ("f2", 1))])
+    assert tx.commit() == 3
+    assert stored(store).column_groups == (group("a", ("f1", 1), ("f2", 1)),)
+
+
 def test_fail_does_not_try_again():
     store = MemoryStore()
     faster = someone_faster(store, 1)
@@ -444,6 +452,26 @@ def test_a_commit_in_doubt_is_asked_about_again_and_made_once():
     log(inner, "theirs")
     assert tx.commit() == 1
     assert logs(inner) == ["d", "theirs"]
+
+
+def test_a_commit_stays_in_doubt_until_the_store_has_said_how_it_ended():
+    inner = MemoryStore()
+    log(inner, "d1")
+    begun = FaultyStore(inner)
+    tx = begin(begun, "merge").add_delta_log("mine", 1)
+    log(inner, "d2")
+    # Version 2 is another's. Version 3 is written, and the answer is lost, as are all further ones for a while.
+    begun.faults = [
+        Fault("create", loses_the_answer, "manifest-3"),
+        Fault("get", fails, "manifest-3", times=5),
+        Fault("get", fails, "manifest-2", spare=2),
+    ]
+    with pytest.raises(CommitUnknownError, match="cannot be read back"):
+        tx.commit()
+    with pytest.raises(CommitUnknownError, match=r"unknown still; call commit\(\) again: .* refused"):
+        tx.commit()
+    assert tx.commit() == 3
+    assert logs(inner) == ["d1", "d2", "mine"]
 
 
 def test_a_request_that_lands_late_is_the_same_commit():

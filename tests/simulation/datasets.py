@@ -134,7 +134,8 @@ class DatasetProcess:
             attempt.meant, attempt.read_version = mean(tx.get_manifest()), tx.read_version
             self.ledger.attempts.append(attempt)
             tell(tx, attempt.meant)
-            if resolver == "merge":
+            if resolver == "merge" and attempt.meant.kind != "index":
+                # An index that is repeated after others appended would not cover their rows: it has to be built anew.
                 self.role.unsettled = attempt.meant
             if self.rng.random() < 0.3:
                 self.actor.yield_turn()  # it thinks, and what it has read grows old

@@ -118,6 +118,34 @@ class Transaction(Recording):
         self._check_usable()
         if self._updates.is_empty:
             raise InputError(f"there is nothing to commit to {self._store.uri}: no updates were recorded")
+        try:
+            return self._commit()
+        except CommitUnknownError:
+            raise
+        except IndexTablesError as reason:
+            if not self._in_doubt:
+                raise
+            raise CommitUnknownError(
+                f"the outcome of this commit to {self._store.uri} is unknown still; call commit() again: {reason}"
+            ) from reason
+
+    def close(self) -> None:
+        """The end of its use. What was not committed is forgotten."""
+        self.is_closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, reason: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self.is_closed else "committed" if self.is_committed else "open"
+        return f"Transaction({self._store.uri!r}, read_version={self.read_version}, {state})"
+
+    def _commit(self) -> int:
         if self._latest is None:
             self._latest = max(find(self._store, LATEST), self.read_version)
         for attempt in range(self._retry_limit + 1):
@@ -136,22 +164,6 @@ class Transaction(Recording):
                 f"try again, or raise retry_limit"
             )
         raise self._conflict(self._latest, "another writer was faster")
-
-    def close(self) -> None:
-        """The end of its use. What was not committed is forgotten."""
-        self.is_closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, reason: BaseException | None, where: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        state = "closed" if self.is_closed else "committed" if self.is_committed else "open"
-        return f"Transaction({self._store.uri!r}, read_version={self.read_version}, {state})"
 
     def _next_manifest(self, latest: int) -> Manifest:
         seen = self._read
