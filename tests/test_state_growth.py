@@ -53,9 +53,9 @@ def test_a_table_of_many_commits_has_a_state_at_every_tenth_and_reads_the_same_a
 
 def test_what_states_cost_grows_with_the_commits_and_not_with_their_square():
     store = MemoryStore()
-    models, written = grown(store, 240, interval="1", most="6")
-    assert len(list_log(store).states) == 239
-    assert written[239] - written[119] < 1.7 * written[119], "a square would make this 3, a line 1"
+    models, written = grown(store, 150, interval="1", most="5")
+    assert len(list_log(store).states) == 149
+    assert written[149] - written[74] < 1.7 * written[74], "a square would make this 3, a line 1"
     check_versions(store, models, step=13)
 
 
@@ -68,6 +68,7 @@ def test_a_thousand_commits_have_a_hundred_states_that_cost_as_they_should():
     check_versions(store, models)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 49_999), min_size=20, max_size=20), st.integers(0, 50_000))
 def test_a_merge_leaves_few_manifests_and_takes_only_what_is_small_beside_the_rest(
     sizes: list[int], added: int
@@ -80,7 +81,7 @@ def test_a_merge_leaves_few_manifests_and_takes_only_what_is_small_beside_the_re
     assert all(size > added + sum(sizes[place] for place in chosen) for size in kept)
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.integers(1, 500), min_size=100, max_size=400))
 def test_an_entry_is_rewritten_a_few_times_at_most(added: list[int]):
     rules, sizes, written = CompactionRules(), [], 0
