@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from indextables.columns import ColumnGroup, DeltaLog, Index, LobFile, Manifest, Statistics
+from indextables.columns import ColumnGroup, DeltaLog, DeltaLogType, Index, LobFile, Manifest, Statistics
 from indextables.columns.resolvers import fail, merge, overwrite
 from indextables.columns.updates import Updates, apply
 from indextables.errors import CommitConflictError, InputError, SchemaError
@@ -89,6 +89,24 @@ def test_an_append_ends_an_index_that_another_built_meanwhile_without_it():
 def test_others_may_append_while_a_log_or_a_statistic_is_added():
     seen = apply(READ, THEIRS)
     assert merge(READ, seen, LOG) == apply(seen, LOG)
+
+
+POSITIONS = Updates(added_delta_logs=(DeltaLog("p", 1, DeltaLogType.POSITIONAL),))
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        THEIRS,
+        Updates(dropped_columns=("a", "b")),
+        Updates(dropped_columns=("c",), added_column_groups=(group("c", ("re-written", 10)),)),
+        LOG,
+    ],
+    ids=["append", "drop", "replace a column", "log"],
+)
+def test_rows_that_are_where_they_were_can_be_deleted_by_position(others: Updates):
+    seen = apply(READ, others)
+    assert merge(READ, seen, POSITIONS) == apply(seen, POSITIONS)
 
 
 # Merge: what is there already is not added again
@@ -201,6 +219,14 @@ def test_what_would_undo_the_work_of_another_is_a_conflict(others: Updates, mine
     apply(READ, mine)
     with pytest.raises(CommitConflictError, match=message):
         merge(READ, apply(READ, others), mine)
+
+
+def test_positions_that_now_are_those_of_other_rows_are_a_conflict():
+    others = Manifest((group("a b", ("x", 10)), group("c", ("y", 10))))
+    with pytest.raises(CommitConflictError, match="another writer has put others in their place"):
+        merge(READ, others, POSITIONS)
+    with pytest.raises(CommitConflictError, match="put others before the appended ones"):
+        merge(READ, apply(READ, THEIRS), replace(MINE, added_delta_logs=POSITIONS.added_delta_logs))
 
 
 def test_two_first_appends_of_different_shapes_are_a_conflict():

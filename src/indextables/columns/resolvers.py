@@ -14,6 +14,7 @@ from indextables.columns.manifest import (
     ColumnGroup,
     ColumnGroupFile,
     DeltaLog,
+    DeltaLogType,
     Index,
     LobFile,
     Manifest,
@@ -63,7 +64,7 @@ def merge(read: Manifest, seen: Manifest, updates: Updates, /) -> Manifest:
     try:
         left = _without_present(updates, seen)
         if read is not seen:
-            for check in (_check_dropped_columns, _check_stats, _check_indexes):
+            for check in (_check_positions, _check_dropped_columns, _check_stats, _check_indexes):
                 check(read, seen, left)
         return apply(seen, left)
     except InputError as reason:
@@ -76,6 +77,20 @@ def merge(read: Manifest, seen: Manifest, updates: Updates, /) -> Manifest:
 
 
 RESOLVERS: Final[dict[str, Resolver]] = {"fail": fail, "merge": merge, "overwrite": overwrite}
+
+
+def _check_positions(read: Manifest, seen: Manifest, updates: Updates) -> None:
+    """A delta log of positions deletes the rows that its maker counted: they must be where they were."""
+    if all(log.type != DeltaLogType.POSITIONAL for log in updates.added_delta_logs):
+        return
+    if not _begins_with_rows_of(read, seen):
+        raise CommitConflictError(
+            "rows are to be deleted by their position, and another writer has put others in their place"
+        )
+    if updates.appended_files and _rows(read) != _rows(seen):
+        raise CommitConflictError(
+            "rows are to be deleted by their position, and another writer has put others before the appended ones"
+        )
 
 
 def _check_dropped_columns(read: Manifest, seen: Manifest, updates: Updates) -> None:
@@ -120,6 +135,24 @@ def _files(manifest: Manifest, column: str) -> list[FileIdentity] | None:
         if column in group.columns:
             return [_identity(file) for file in group.files]
     return None
+
+
+def _begins_with_rows_of(read: Manifest, seen: Manifest) -> bool:
+    """Whether a column that both have begins with the same files: then every column begins with the same rows."""
+    if not _rows(read):
+        return True
+    shared = (
+        name for group in read.column_groups for name in group.columns if _files(seen, name) is not None
+    )
+    for name in shared:
+        before, after = _files(read, name) or [], _files(seen, name) or []
+        if after[: len(before)] == before:
+            return True
+    return False
+
+
+def _rows(manifest: Manifest) -> int:
+    return manifest.column_groups[0].num_rows if manifest.column_groups else 0
 
 
 def _same(new: Index, indexes: Sequence[Index]) -> list[Index]:
