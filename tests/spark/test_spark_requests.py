@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gc
 import json
 import os
 from typing import Any
@@ -12,6 +14,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import indextables as it
 from indextables.spark import _configure, request
+from indextables.spark.settling import settle
 from indextables.spark.source import ANSWER, IndexTablesDataSource
 
 SCHEMA = StructType([StructField("id", LongType()), StructField("message", StringType())])
@@ -84,6 +87,25 @@ def test_a_plan_too_large_to_carry_is_made_again(path, monkeypatch):
     assert ask("plan", path, **asked)["plan"] is None
     again = source("scan", path, **asked, plan=None).reader(SCHEMA)
     assert ids(carried) == ids(again) == [16, 17, 18, 19]
+
+
+def test_a_small_search_is_answered_instead_of_planned(path):
+    search = {"udf": "textsearch", "args": [{"col": ["message"]}, {"lit": "12 OR 3", "type": "string"}]}
+    plan = ask("plan", path, **scan(path, filters=[search]))
+    assert (plan["rows"], "plan" in plan) == (2, False)
+    rows = pa.ipc.open_stream(base64.b64decode(plan["answer"])).read_all()
+    assert rows.schema == pa.schema({"id": pa.int64()})
+    assert sorted(rows.column("id").to_pylist()) == [3, 12]
+    off = {"spark.indextables.read.answerOnDriver.maxRows": "0"}
+    assert "plan" in ask("plan", path, **scan(path, filters=[search]), options=off)
+
+
+def test_a_worker_that_has_answered_collects_nothing_that_was_loaded_before(path):
+    gc.unfreeze()
+    settle.cache_clear()
+    ask("describe", path)
+    assert gc.get_freeze_count() > 10_000
+    gc.unfreeze()
 
 
 def test_a_count_of_nothing_is_one_row_of_zero(path):
