@@ -20,6 +20,7 @@ from indextables.columns import (
     SchemaBased,
     Transaction,
     Writer,
+    committing,
     write_delta,
 )
 from indextables.columns.parquet_files import ParquetRows
@@ -312,3 +313,33 @@ def test_wide_groups_get_larger_row_groups(tmp_path):
     columns.write(tmp_path, wide)
     [group] = columns.open(tmp_path).manifest.column_groups
     assert pq.read_metadata(group.files[0].path).num_row_groups == 1
+
+
+def test_two_writers_that_both_make_a_dataset_both_get_their_rows_in(tmp_path, monkeypatch):
+    original = committing.store_schema
+    rivals = iter([ROWS.slice(0, 3)])
+
+    def store_schema(store, schema):
+        for rows in rivals:
+            columns.write(tmp_path, rows)
+        return original(store, schema)
+
+    monkeypatch.setattr(committing, "store_schema", store_schema)
+    assert columns.write(tmp_path, ROWS.slice(3, 3)) == 2
+    assert columns.open(tmp_path).to_arrow().equals(ROWS.slice(0, 6))
+
+
+def test_a_write_that_loses_to_a_rival_leaves_no_files(tmp_path, monkeypatch):
+    original = committing.store_schema
+    rivals = iter([pa.table({"other": [1]})])
+
+    def store_schema(store, schema):
+        for rows in rivals:
+            columns.write(tmp_path, rows)
+        return original(store, schema)
+
+    monkeypatch.setattr(committing, "store_schema", store_schema)
+    with pytest.raises(TableExistsError, match="meanwhile"):
+        columns.write(tmp_path, ROWS, mode="error")
+    [group] = columns.open(tmp_path).manifest.column_groups
+    assert [str(path) for path in (tmp_path / "_data").iterdir()] == [group.files[0].path]
