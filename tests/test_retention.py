@@ -73,6 +73,13 @@ def test_what_an_earlier_clean_up_left_goes_whatever_its_age():
     assert expired(files(6), passed=2, now_ms=0, retention_ms=HOUR) == [0, 1, 2]
 
 
+def test_a_hole_keeps_all_after_it():
+    found = [file for file in files(8) if file.version not in (3, 4)]
+    assert expired(found) == [0, 1, 2]
+    assert expired(found[2:]) == [2]
+    assert expired(found, passed=3) == [0, 1, 2, 5, 6], "what an earlier clean-up left has holes"
+
+
 @given(
     st.lists(st.integers(0, 20), max_size=12),
     st.integers(-1, 12),

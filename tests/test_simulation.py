@@ -59,6 +59,8 @@ def check_reach(faults: Counter[str], outcomes: Counter[str]) -> None:
         for outcome in ("acknowledged", "crashed", "unknown"):
             assert outcomes[f"{kind} {outcome}"], f"no {kind} was {outcome}"
     assert outcomes["append skipped"], "no batch was tried again after it was there"
+    assert outcomes["purge acknowledged"], "no purge came to its end"
+    assert outcomes["splits purged"] > outcomes["versions"] / 10
     assert outcomes["deletions in the log"] > outcomes["versions"] / 10
 
 
@@ -162,4 +164,9 @@ def test_a_commit_without_boundary_check_is_noticed(monkeypatch: pytest.MonkeyPa
 
 def test_a_commit_without_conflict_rules_is_noticed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(commit_module, "_actions", computes_only_once())
+    print(first_violation())
+
+
+def test_a_commit_that_does_not_look_for_purges_is_noticed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(commit_module, "check_not_purged", lambda *asked: None)
     print(first_violation())
