@@ -84,6 +84,9 @@ def check_nothing_undone(what: str, before: State, read: State, meant: Meant) ->
     if meant.kind == "drop":
         known = (None, read.columns.get(meant.column))
         assert before.columns.get(meant.column) in known, f"{what}: files went that it never saw"
+    if meant.kind == "positions" and meant.rows:
+        kept = (before.columns.get(name, ())[: len(files)] == files for name, files in read.columns.items())
+        assert any(kept), f"{what}: other rows are at those positions"
     if meant.kind == "stat":
         known_stats = (read.stats.get(SHARED), meant.name)
         assert before.stats.get(SHARED) in known_stats, f"{what}: a statistic went that it never saw"
@@ -112,6 +115,8 @@ def modelled(base: State, meant: Meant) -> State:
             columns = {column: files for column, files in base.columns.items() if column != meant.column}
             indexes = {column: index for column, index in base.indexes.items() if column != meant.column}
             return replace(base, columns=columns, indexes=indexes)
+        case "positions":
+            return replace(base, logs=base.logs if name in base.logs else (*base.logs, name))
         case "stat":
             return replace(base, stats={**base.stats, SHARED: name})
         case "index":

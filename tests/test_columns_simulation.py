@@ -21,7 +21,7 @@ from simulation.datasets import KINDS, DatasetRole, read, write
 from simulation.faults import Fault, OneFault
 from simulation.scenario import ViolationError
 
-SCENARIOS = 150
+SCENARIOS = 200
 SOAK_SCENARIOS = 20_000
 BOUND = 150
 """How many scenarios a mutant may survive."""
@@ -49,7 +49,7 @@ def play(seeds: Iterable[int]) -> None:
     for kind in KINDS:
         for ending in ("merge acknowledged", "merge crashed", "fail refused CommitConflictError"):
             assert outcomes[f"{kind} {ending}"], f"no {kind} {ending}"
-    for kind in ("rows", "drop", "stat", "index"):
+    for kind in ("rows", "drop", "stat", "index", "positions"):
         assert outcomes[f"{kind} merge refused CommitConflictError"], f"no conflict of {kind}"
     assert outcomes["rows merge unknown"]
     assert outcomes["rows overwrite acknowledged"]
@@ -132,7 +132,9 @@ def test_a_merge_that_is_none_is_noticed(monkeypatch: pytest.MonkeyPatch, broken
     print(first_violation())
 
 
-@pytest.mark.parametrize("rule", ["_check_dropped_columns", "_check_stats", "_check_indexes"])
+@pytest.mark.parametrize(
+    "rule", ["_check_positions", "_check_dropped_columns", "_check_stats", "_check_indexes"]
+)
 def test_a_merge_without_one_of_its_rules_is_noticed(monkeypatch: pytest.MonkeyPatch, rule: str):
     monkeypatch.setattr(resolvers_module, rule, lambda *asked: None)
     print(first_violation())

@@ -14,6 +14,7 @@ from typing import Literal
 from indextables.columns import (
     ColumnGroup,
     ColumnGroupFile,
+    DeltaLogType,
     Index,
     LobFile,
     Manifest,
@@ -26,8 +27,8 @@ from simulation.ledger import Outcome
 from simulation.scheduler import Actor, Crash
 from simulation.store import ActorStore
 
-Kind = Literal["log", "rows", "column", "drop", "stat", "index"]
-KINDS: tuple[Kind, ...] = ("log", "rows", "column", "drop", "stat", "index")
+Kind = Literal["log", "rows", "column", "drop", "stat", "index", "positions"]
+KINDS: tuple[Kind, ...] = ("log", "rows", "column", "drop", "stat", "index", "positions")
 SHARED = "bm25"
 """A statistic that every writer updates."""
 
@@ -134,8 +135,8 @@ class DatasetProcess:
             attempt.meant, attempt.read_version = mean(tx.get_manifest()), tx.read_version
             self.ledger.attempts.append(attempt)
             tell(tx, attempt.meant)
-            if resolver == "merge" and attempt.meant.kind != "index":
-                # An index that is repeated after others appended would not cover their rows: it has to be built anew.
+            if resolver == "merge" and attempt.meant.kind not in ("index", "positions"):
+                # Those are of the rows that were read: after others have come they have to be made anew.
                 self.role.unsettled = attempt.meant
             if self.rng.random() < 0.3:
                 self.actor.yield_turn()  # it thinks, and what it has read grows old
@@ -175,6 +176,8 @@ def tell(tx: Transaction, meant: Meant) -> None:
             tx.drop_column(meant.column)
         case "stat":
             tx.update_stat(SHARED, [name])
+        case "positions":
+            tx.add_delta_log(name, 1, DeltaLogType.POSITIONAL)
         case "index":
             tx.add_index(Index(meant.column, "hnsw", name, num_rows=meant.rows))
 
@@ -190,8 +193,8 @@ def write(process: DatasetProcess) -> None:
         process.try_to("merge", lambda _: unsettled, repeated=True)
         return
     process.role.unsettled = None
-    resolver = rng.choices(("merge", "fail", "overwrite"), (8, 3, 1))[0]
-    kind = rng.choices(KINDS, (4, 5, 1, 1, 2, 2))[0]
+    resolver = rng.choices(("merge", "fail", "overwrite"), (8, 3, 2))[0]
+    kind = rng.choices(KINDS, (3, 5, 2, 1, 2, 2, 2))[0]
     process.try_to(resolver, lambda read: meant_for(process, kind, read))
 
 
