@@ -258,6 +258,17 @@ def test_manifests_beside_their_state_stay_while_another_state_names_them(store:
         collect(store, AT_ONCE, later(2))
 
 
+def test_a_state_whose_metadata_a_later_one_borrows_stays(store: Store):
+    """As older writers leave it out of ordinary states."""
+    grown(store, 5)
+    for version in (2, 3, 4):
+        bare = dataclasses.replace(read_state(store, version), metadata=None, carried={})
+        store.put(state_key(version), encode_state(bare))
+    assert collect(store, AT_ONCE, later(2)).states == (0, 2, 3)
+    assert states(store) == [1, 4]
+    assert live(read_snapshot(store)) == ["splits/split4.split"]
+
+
 def test_files_in_the_log_that_are_not_ours_stay(store: Store):
     grown(store, 2)
     names = [f"{LOG_DIRECTORY}/manifests/notes.txt", f"{LOG_DIRECTORY}/{state_directory(0)}/notes.txt"]

@@ -128,15 +128,22 @@ def _unreadable(store: Store, version: int, reason: Exception) -> CorruptTableEr
 
 
 def expired_states(store: Store, files: LogFiles, retention: StateRetention, now_ms: int) -> list[int]:
-    """The versions whose states and checkpoints retention no longer keeps."""
+    """The versions whose states and checkpoints retention no longer keeps, and no state that stays builds upon."""
     pointer = read_pointer(store)
-    return expired_bases(
+    expired = expired_bases(
         files.bases,
         files.versions,
         named=None if pointer is None else pointer.version,
         retention=retention,
         now_ms=now_ms,
     )
+    gone = set(expired)
+    described = sorted(version for version, state in files.states.items() if state.metadata is not None)
+    for version, state in files.states.items():
+        if version not in gone and state.metadata is None:
+            # As some writers leave it: the metadata is that of the newest state before it which has any.
+            gone.difference_update([found for found in described if found < version][-1:])
+    return [version for version in expired if version in gone]
 
 
 def collect(store: Store, retention: StateRetention, now_ms: int) -> Collected:
