@@ -43,9 +43,10 @@ def chosen(form: str = "avro") -> Settings:
 
 
 @pytest.fixture
-def store() -> MemoryStore:
+def store(request) -> MemoryStore:
+    """At a place of its own: what this process knows of another test's table must not be taken for this one's."""
     cache.forget()
-    return MemoryStore()
+    return MemoryStore(f"memory://{request.node.name}")
 
 
 def told(store: Any) -> Snapshot:

@@ -61,9 +61,10 @@ PLACES = itertools.count()
 
 
 @pytest.fixture
-def store() -> MemoryStore:
+def store(request) -> MemoryStore:
+    """At a place of its own: what this process knows of another test's table must not be taken for this one's."""
     cache.forget()
-    return MemoryStore()
+    return MemoryStore(f"memory://{request.node.name}")
 
 
 @pytest.fixture(params=["memory", "local"])

@@ -77,9 +77,10 @@ def asked_only(form: str = "json") -> Settings:
 
 
 @pytest.fixture
-def store() -> MemoryStore:
+def store(request) -> MemoryStore:
+    """At a place of its own: what this process knows of another test's table must not be taken for this one's."""
     cache.forget()
-    return MemoryStore()
+    return MemoryStore(f"memory://{request.node.name}")
 
 
 def told(store: Any, version: int | None = None) -> Snapshot:
@@ -330,7 +331,11 @@ def test_a_checkpoint_reads_back_as_it_was(versions: list, part: int, compress: 
     "carried",
     [
         *("", "[]", "3", "{}", '{"added":3}', '{"added":[[1]]}', '{"added":[]}', '{"added":[[33,"x",0]]}'),
-        *('{"added":[[-1,0,0],[34,0,0]]}', '{"added":[[33,0,0]],"addExtra":3}', '{"added":[[33,0,0]],"txns":3}'),
+        *(
+            '{"added":[[-1,0,0],[34,0,0]]}',
+            '{"added":[[33,0,0]],"addExtra":3}',
+            '{"added":[[33,0,0]],"txns":3}',
+        ),
     ],
 )
 def test_a_checkpoint_that_carries_nonsense_is_left_out(store, carried: str):
@@ -347,7 +352,7 @@ def test_a_checkpoint_that_carries_nonsense_is_left_out(store, carried: str):
 
 @pytest.mark.parametrize("local", [False, True])
 def test_versions_that_a_json_checkpoint_covers_are_cleaned_up(local: bool, tmp_path):
-    store: Any = open_store(str(tmp_path / "t")) if local else MemoryStore()
+    store: Any = open_store(str(tmp_path / "t")) if local else MemoryStore("memory://cleaned-json")
     before = grow(store, 12, chosen())
     commit(store, DropPartitions(Compare("=", "day", "d1")), base=before, settings=chosen())
     done = clean_versions(store, chosen(), hours=0, clock=lambda: 10**15)
