@@ -14,9 +14,17 @@ from rich.console import Console
 from faults import MemoryStore
 from indextables.config import Settings
 from indextables.log import AddFile, cache, load_snapshot
+from indextables.log.checkpointing import now_ms
 from indextables.log.listing import list_log
 from indextables.state import CompactionRules, read_state
 from indextables.state.compaction import to_merge
+
+
+def new_store() -> MemoryStore:
+    """One whose files are of today, so that no clean-up looks for old ones among them."""
+    store = MemoryStore()
+    store.writes = now_ms()
+    return store
 
 
 def grown(store: MemoryStore, commits: int, **options: str) -> tuple[list[Mapping[str, AddFile]], list[int]]:
@@ -42,7 +50,7 @@ def check_versions(store: MemoryStore, models: list[Mapping[str, AddFile]], step
 
 
 def test_a_table_of_many_commits_has_a_state_at_every_tenth_and_reads_the_same_at_each():
-    store = MemoryStore()
+    store = new_store()
     models, written = grown(store, 150)
     assert list(list_log(store).states) == list(range(10, 150, 10))
     check_versions(store, models)
@@ -52,7 +60,7 @@ def test_a_table_of_many_commits_has_a_state_at_every_tenth_and_reads_the_same_a
 
 
 def test_what_states_cost_grows_with_the_commits_and_not_with_their_square():
-    store = MemoryStore()
+    store = new_store()
     models, written = grown(store, 150, interval="1", most="5")
     assert len(list_log(store).states) == 149
     assert written[149] - written[74] < 1.7 * written[74], "a square would make this 3, a line 1"
@@ -61,7 +69,7 @@ def test_what_states_cost_grows_with_the_commits_and_not_with_their_square():
 
 @pytest.mark.soak
 def test_a_thousand_commits_have_a_hundred_states_that_cost_as_they_should():
-    store = MemoryStore()
+    store = new_store()
     models, written = grown(store, 1000)
     assert list(list_log(store).states) == list(range(10, 1000, 10))
     assert written[999] - written[499] < 1.7 * written[499]
