@@ -64,7 +64,7 @@ SPEC: Final = PartitionSpec(
 MERGE_ALL: Final = {
     "commit.manifest-merge.enabled": "true",
     "commit.manifest.min-count-to-merge": "2",
-    "commit.manifest.target-size-bytes": "8388608",
+    "commit.manifest.target-size-bytes": str(1 << 30),
 }
 
 

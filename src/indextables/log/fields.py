@@ -132,6 +132,9 @@ _SHAPES: Final[dict[str, _Shape]] = {
     "txn": _shape(Txn),
 }
 _SHAPES_READ: Final = _SHAPES | {"skip": _SHAPES["mergeskip"]}
+_PLAIN: Final = frozenset({str, int, bool, float, dict})
+"""What JSON takes as it is: to ask each value whether it is a mapping is what a large commit would cost most."""
+
 _NAMES: Final = {shape.kind: name for name, shape in _SHAPES.items()}
 
 
@@ -145,10 +148,11 @@ def to_document(action: Action) -> dict[str, Any]:
         value = getattr(action, attribute)
         if value is None:
             continue
-        if isinstance(value, frozenset):
-            value = sorted(value)
-        elif isinstance(value, Mapping) and type(value) is not dict:
-            value = dict(value)
+        if type(value) not in _PLAIN:
+            if isinstance(value, frozenset):
+                value = sorted(value)
+            elif isinstance(value, Mapping):
+                value = dict(value)
         body[json_name] = value
     return {name: body}
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +26,9 @@ from indextables.state.manifest import ManifestInfo, ManifestPlace, StatBounds
 from indextables.state.statistics import Measured, bounds_by_column, over_all
 from indextables.storage import Store
 
+Encoded: TypeAlias = tuple[bytes, ManifestInfo]
+
+_AHEAD: Final = 3
 _CODECS: Final = {"zstd": "zstandard", "snappy": "snappy", "none": "null"}
 
 
@@ -53,17 +58,44 @@ def write_manifests(
     options: StateOptions,
     measured: Measured = Measured(),  # noqa: B008 - it never changes
 ) -> Iterator[ManifestInfo]:
-    """The entries in manifests of even size, near ones together, one manifest in memory at a time."""
+    """The entries in manifests of even size, near ones together, a few manifests in memory at a time."""
     entries = entries.select(ENTRY_SCHEMA.names)
     order = locality_order([ranked(entries, column) for column in columns], entries.num_rows)
-    for start in range(0, entries.num_rows, options.entries_per_manifest):
+
+    def encoded(start: int) -> Encoded:
         chunk = entries.take(pa.array(order[start : start + options.entries_per_manifest]))
-        yield _write_manifest(store, chunk, columns, options, measured)
+        return _encoded(chunk, columns, options, measured)
+
+    for data, info in _ahead(encoded, range(0, entries.num_rows, options.entries_per_manifest)):
+        key = f"{LOG_DIRECTORY}/{info.path}"
+        try:
+            store.create(key, data)
+        except StorageError:
+            # The same content, by its name, if it is there at all: a store may speak of a conflict where nothing is,
+            # or fail for a moment. So it can be put, which clients repeat.
+            store.put(key, data)
+        yield info
 
 
-def _write_manifest(
-    store: Store, entries: pa.Table, columns: Sequence[Field], options: StateOptions, measured: Measured
-) -> ManifestInfo:
+def _ahead(encoded: Callable[[int], Encoded], starts: Sequence[int]) -> Iterator[Encoded]:
+    """The manifests in order. While one is being stored, the next ones are encoded, which is work for all cores."""
+    if len(starts) < 2:
+        yield from map(encoded, starts)
+        return
+    with ThreadPoolExecutor(_AHEAD, thread_name_prefix="indextables-manifest") as pool:
+        waiting: deque[Future[Encoded]] = deque()
+        for start in starts:
+            waiting.append(pool.submit(encoded, start))
+            if len(waiting) == _AHEAD:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _encoded(
+    entries: pa.Table, columns: Sequence[Field], options: StateOptions, measured: Measured
+) -> Encoded:
+    """The bytes of one manifest, and what its state says of it."""
     orders = {column.name: ranked(entries, column) for column in columns}
     statistics: dict[str, list[StatBounds]] = {}
 
@@ -79,15 +111,9 @@ def _write_manifest(
         metadata=index,
     )
     path = manifest_path(data)
-    try:
-        store.create(f"{LOG_DIRECTORY}/{path}", data)
-    except StorageError:
-        # The same content, by its name, if it is there at all: a store may speak of a conflict where nothing is, or
-        # fail for a moment. So it can be put, which clients repeat.
-        store.put(f"{LOG_DIRECTORY}/{path}", data)
     versions = pc.min_max(entries.column("addedAtVersion"))
     header_size = read_header(data, path).size
-    return ManifestInfo(
+    info = ManifestInfo(
         path,
         entries.num_rows,
         versions["min"].as_py(),
@@ -97,6 +123,7 @@ def _write_manifest(
         place=ManifestPlace(header_size, zlib.crc32(memoryview(data)[:header_size])),
         statistics=over_all(statistics),
     )
+    return data, info
 
 
 def _block_bounds(places: Iterable[BlockPlace], orders: Mapping[str, Ranked]) -> Iterator[dict[str, Any]]:

@@ -72,6 +72,9 @@ def over_all(parts: Mapping[str, Sequence[StatBounds]]) -> dict[str, StatBounds]
     """The bounds of all entries together from those of their parts."""
     found = {}
     for name, bounds in parts.items():
+        if len(bounds) == 1:
+            found[name] = bounds[0]
+            continue
         kind = bounds[0].kind
         low = _extreme([part.low for part in bounds], kind, largest=False)
         high = _extreme([part.high for part in bounds], kind, largest=True)
@@ -111,10 +114,9 @@ def _extremes(
         return [None] * len(starts)
     found: list[Any]
     if kind in _TEXT_TYPES:
-        extreme = pc.max if largest else pc.min
-        ends = [*starts[1:].tolist(), len(values)]
-        runs = zip(starts.tolist(), ends, strict=True)
-        found = [extreme(values.slice(start, end - start)).as_py() for start, end in runs]
+        runs: npt.NDArray[np.int64] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(values)))
+        grouped = pa.table({"run": runs, "text": values}).group_by("run", use_threads=False)  # in their order
+        found = grouped.aggregate([("text", "max" if largest else "min")]).column(1).to_pylist()
     else:
         numbers = np.asarray(pc.fill_null(values, 0))
         extremes = (np.maximum if largest else np.minimum).reduceat(numbers, starts)
