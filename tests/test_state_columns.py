@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indextables.state import map_column
@@ -16,6 +16,7 @@ alike = st.lists(KEYS, max_size=3, unique=True).flatmap(
 )
 
 
+@settings(deadline=None)  # the first call loads all of pyarrow.compute
 @given(anything | alike, st.integers(0, 3), st.integers(1, 4), KEYS)
 def test_each_map_gives_its_own_value(maps: list[dict[str, str] | None], start: int, cut: int, key: str):
     whole = pa.array([None if one is None else list(one.items()) for one in maps], TEXTS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indextables.state import last_of_each
@@ -17,6 +17,7 @@ same_tails = st.sampled_from(["a", "b", "ü"]).map(lambda head: head + "x" * 40)
 names = long_names | same_tails | st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 
 
+@settings(deadline=None)  # the first call loads all of pyarrow.compute
 @given(st.lists(st.lists(names, max_size=8), max_size=4), st.integers(0, 3))
 def test_the_last_entry_of_each_name_is_left_in_its_place(chunks: list[list[str]], skipped: int):
     every = [name for chunk in chunks for name in chunk]
