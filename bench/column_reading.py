@@ -73,7 +73,7 @@ def takes(home: Path, *, repeat: int) -> list[Comparison]:
     parquet = str(home / "one.parquet")
     pq.write_table(rows, parquet, compression="zstd", compression_level=3)
     lance.write_dataset(rows, str(home / "rows.lance"))
-    # All are open and warm, as a service holds them (Vortex keeps segments in memory, the others lie in the page cache);
+    # All are open and warm, as a service holds them: Vortex has segments in memory, the others in the page cache;
     # every run takes other rows.
     dataset = pads.dataset(parquet)
     other = lance.dataset(str(home / "rows.lance"))
