@@ -50,7 +50,7 @@ from indextables.log.boundary import (
     read_link,
     transaction_of,
 )
-from indextables.log.loading import Wanted, read_snapshot
+from indextables.log.loading import Wanted, read_snapshot, refresh
 from indextables.maintenance import clean_versions, truncate_time_travel
 from indextables.schema import TableSchema
 from indextables.table import commit_write, plan_write, run_write_task
@@ -355,6 +355,20 @@ def test_a_version_that_vanishes_while_it_is_read_is_gone_and_not_damaged(store:
         pytest.raises(VersionNotFoundError, match="history up to version 4 has been cleaned up"),
     ):
         read_snapshot(overtaken, Wanted(3))
+
+
+def test_a_snapshot_is_brought_up_to_date_though_a_listed_version_vanishes(
+    store: MemoryStore, base: Snapshot
+):
+    grow(store, *(f"c{n}" for n in range(12)))
+    checkpoint(store, SETTINGS)
+
+    def is_gone(call: Callable[[], Any]) -> Any:
+        raise ObjectNotFoundError("deleted since it was listed")
+
+    overtaken = FaultyStore(store, Fault("get", is_gone, key=version_key(12)))
+    assert refresh(overtaken, base).version == 13
+    assert overtaken.faults[0].struck == 1
 
 
 def test_the_boundary_never_moves_back(store: MemoryStore):

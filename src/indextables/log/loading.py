@@ -92,7 +92,12 @@ def refresh(store: Store, snapshot: Snapshot) -> Snapshot:
     while (found := read_next(store, snapshot.version + 1 + len(fresh))) is not None:
         fresh.append(found)
         if len(fresh) == _PROBES:
-            fresh += read_versions(store, listed_after(store, snapshot.version + len(fresh)))
+            try:
+                fresh += read_versions(store, listed_after(store, snapshot.version + len(fresh)))
+            except CorruptTableError:
+                return read_snapshot(
+                    store
+                )  # a clean-up may have taken what was listed; from a state it is no loss
     return (replay(store.uri, snapshot, fresh) if fresh else None) or snapshot
 
 
