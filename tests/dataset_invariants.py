@@ -88,10 +88,10 @@ def check_nothing_undone(what: str, before: State, read: State, meant: Meant) ->
         kept = (before.columns.get(name, ())[: len(files)] == files for name, files in read.columns.items())
         assert any(kept), f"{what}: other rows are at those positions"
     if meant.kind == "stat":
-        known_stats = (read.stats.get(SHARED), meant.name)
+        known_stats = (None, read.stats.get(SHARED), meant.name)
         assert before.stats.get(SHARED) in known_stats, f"{what}: a statistic went that it never saw"
     if meant.kind == "index":
-        known_indexes = (read.indexes.get(meant.column), (meant.name, meant.rows))
+        known_indexes = (None, read.indexes.get(meant.column), (meant.name, meant.rows))
         assert before.indexes.get(meant.column) in known_indexes, f"{what}: an index went that it never saw"
 
 

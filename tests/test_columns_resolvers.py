@@ -91,6 +91,21 @@ def test_others_may_append_while_a_log_or_a_statistic_is_added():
     assert merge(READ, seen, LOG) == apply(seen, LOG)
 
 
+def test_what_another_took_away_can_be_put_back():
+    mine = Updates(
+        updated_stats={"bm25": Statistics(("mine",))},
+        added_indexes=(Index("a", "hnsw", "mine", index_id=1),),
+    )
+    read = apply(
+        READ,
+        Updates(
+            updated_stats={"bm25": Statistics(("old",))},
+            added_indexes=(Index("a", "hnsw", "old", index_id=1),),
+        ),
+    )
+    assert merge(read, READ, mine) == apply(READ, mine)
+
+
 POSITIONS = Updates(added_delta_logs=(DeltaLog("p", 1, DeltaLogType.POSITIONAL),))
 
 

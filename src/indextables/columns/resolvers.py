@@ -105,7 +105,7 @@ def _check_dropped_columns(read: Manifest, seen: Manifest, updates: Updates) -> 
 def _check_stats(read: Manifest, seen: Manifest, updates: Updates) -> None:
     """A statistic replaces the one that was read, never one that nobody looked at."""
     for key, mine in updates.updated_stats.items():
-        if seen.stats.get(key) not in (read.stats.get(key), mine):
+        if seen.stats.get(key) not in (None, read.stats.get(key), mine):
             raise CommitConflictError(f"another writer has updated statistic {key!r} since")
 
 
@@ -118,7 +118,7 @@ def _check_indexes(read: Manifest, seen: Manifest, updates: Updates) -> None:
             raise CommitConflictError(
                 f"the files of column {new.column_name!r} have changed since its {new.index_type} index was built"
             )
-        if _same(new, seen.indexes) != _same(new, read.indexes):
+        if _same(new, seen.indexes) not in ([], _same(new, read.indexes)):
             raise CommitConflictError(
                 f"another writer has built the {new.index_type} index of column {new.column_name!r} since"
             )
