@@ -41,6 +41,16 @@ def scores_order(spark, world) -> None:
     assert all(row["_score"] > 0 for row in best)
 
 
+def small_queries_are_answered_while_planning(spark, world) -> None:
+    explained = "EXPLAIN SELECT id, host FROM {} WHERE message TEXTSEARCH 'disk'"
+    assert "LocalTableScan" in spark.sql(explained.format("logs")).head()[0]
+    by_tasks = spark.read.format("indextables").option("spark.indextables.read.answerOnDriver.maxRows", 0)
+    by_tasks.load(world["path"]).createOrReplaceTempView("far")
+    assert "BatchScan" in spark.sql(explained.format("far")).head()[0]
+    query = "SELECT id, message, host, _score FROM {} WHERE message TEXTSEARCH 'disk' ORDER BY id"
+    assert spark.sql(query.format("logs")).collect() == spark.sql(query.format("far")).collect()
+
+
 def the_four_modes(spark, world) -> None:
     path, rows = world["path"] + "-modes", world["rows"]
     rows.write.format("indextables").save(path)
@@ -81,6 +91,7 @@ CASES = {
         operators_search,
         parameters_are_queries_too,
         scores_order,
+        small_queries_are_answered_while_planning,
         the_four_modes,
         the_catalog_creates_inserts_and_travels,
         errors_are_plain_and_placed,

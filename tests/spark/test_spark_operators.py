@@ -24,11 +24,15 @@ def views(spark, tmp_path_factory):
     frame = spark.createDataFrame(rows, "id long, message string, host string, title string")
     text = {f"spark.indextables.indexing.typemap.{column}": "text" for column in ("message", "title")}
     frame.coalesce(1).write.format("indextables").options(**text).save(path)
-    spark.read.format("indextables").load(path).createOrReplaceTempView("logs")
     spark.createDataFrame(
         [("host-0", "ops"), ("host-1", "dev")], "host string, team string"
     ).createOrReplaceTempView("teams")
     return path
+
+
+@pytest.fixture(autouse=True)
+def logs(spark, views, way):
+    spark.read.format("indextables").options(**way).load(views).createOrReplaceTempView("logs")
 
 
 def ids(spark, where: str, **options) -> list[int]:
@@ -117,7 +121,9 @@ def test_a_view_of_a_search_can_be_queried(spark):
     assert spark.sql("SELECT * FROM disks WHERE host = 'host-0'").count() == 2
 
 
-def test_an_accepted_search_leaves_no_filter_in_the_plan(spark):
+def test_an_accepted_search_leaves_no_filter_in_the_plan(spark, views):
+    by_tasks = spark.read.option("spark.indextables.read.answerOnDriver.maxRows", 0)
+    by_tasks.format("indextables").load(views).createOrReplaceTempView("logs")
     plan = (
         spark.sql("SELECT id FROM logs WHERE message TEXTSEARCH 'disk' AND id > 1")
         ._jdf.queryExecution()

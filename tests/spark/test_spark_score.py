@@ -44,13 +44,17 @@ def tantivy_alone(messages):
     return scores
 
 
-@pytest.fixture(scope="module", autouse=True)
-def logs(spark, messages, tmp_path_factory):
+@pytest.fixture(scope="module")
+def path(spark, messages, tmp_path_factory):
     path = str(tmp_path_factory.mktemp("score") / "logs")
     frame = spark.createDataFrame(list(enumerate(messages)), "id long, message string").coalesce(1)
     frame.write.format("indextables").option("spark.indextables.indexing.typemap.message", "text").save(path)
-    spark.read.format("indextables").load(path).createOrReplaceTempView("scored")
     return path
+
+
+@pytest.fixture(autouse=True)
+def logs(spark, path, way):
+    spark.read.format("indextables").options(**way).load(path).createOrReplaceTempView("scored")
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -71,7 +75,9 @@ def test_all_matches_are_tantivys_with_their_scores(spark, tantivy_alone, query)
     assert {row["id"]: row["_score"] for row in found} == pytest.approx(tantivy_alone(query), rel=1e-6)
 
 
-def test_the_best_are_found_by_the_index_and_not_by_sorting_all(spark):
+def test_the_best_are_found_by_the_index_and_not_by_sorting_all(spark, path):
+    by_tasks = spark.read.option("spark.indextables.read.answerOnDriver.maxRows", 0)
+    by_tasks.format("indextables").load(path).createOrReplaceTempView("scored")
     ranked = spark.sql("SELECT id FROM scored WHERE message TEXTSEARCH 'disk' ORDER BY _score DESC LIMIT 3")
     assert "best 3 by _score" in ranked._jdf.queryExecution().toString()
     assert ranked.count() == 3

@@ -96,7 +96,8 @@ def test_executors_that_compact_at_once_leave_one_sound_state(spark, path: str):
 def test_the_parts_of_a_scan_survive_the_serializers_of_spark(spark, path: str):
     """What Spark sends to executors holds the files of the state; it may use Java's serializer or Kryo."""
     java = spark.sparkContext._jvm
-    plan = spark.read.format("indextables").load(path).filter("day < 3")._jdf.queryExecution().sparkPlan()
+    reader = spark.read.format("indextables").option("spark.indextables.read.answerOnDriver.maxRows", 0)
+    plan = reader.load(path).filter("day < 3")._jdf.queryExecution().sparkPlan()
     scan = plan
     while scan.children().nonEmpty():
         scan = scan.children().head()

@@ -53,7 +53,8 @@ final class IndexTablesScan implements SupportsReportStatistics {
 
   @Override
   public CustomMetric[] supportedCustomMetrics() {
-    return Stream.concat(Arrays.stream(python().supportedCustomMetrics()), Stream.of(SplitMetric.all()))
+    Scan unplanned = scan.python(Json.none()); // the names of its metrics do not depend on a plan
+    return Stream.concat(Arrays.stream(unplanned.supportedCustomMetrics()), Stream.of(SplitMetric.all()))
         .toArray(CustomMetric[]::new);
   }
 
