@@ -13,9 +13,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import lance
-from lance.fragment import DataFile, FragmentMetadata
-
 from bench.commits import RETRIES, SCHEMA, Access, race, write_delta
 from bench.measure import Comparison, timed
 from indextables.columns import ColumnGroup, ColumnGroupFile, Transaction, latest_version
@@ -69,6 +66,9 @@ def write_columns(uri: str, _access: Access, first: int | None) -> Any:
 
 def write_lance(uri: str, _access: Access, first: int | None) -> Any:
     """The same of a Lance dataset."""
+    import lance  # noqa: PLC0415 - warns of every fork from then on, in whatever process it is imported
+    from lance.fragment import DataFile, FragmentMetadata  # noqa: PLC0415
+
     if first is None:
         if not any(Path(uri).iterdir()):
             lance.LanceDataset.commit(uri, lance.LanceOperation.Overwrite(SCHEMA, []))

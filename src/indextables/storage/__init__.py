@@ -3,7 +3,6 @@
 from indextables.storage.access import options_for_tasks
 from indextables.storage.claiming import READ_BACKS, Backoff, Claim, claim
 from indextables.storage.opening import open_store
-from indextables.storage.ranged import RangedFile
 from indextables.storage.store import ObjectInfo, Store
 from indextables.storage.uri import is_on_this_machine, table_uri
 
