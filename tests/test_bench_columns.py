@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bench import column_manifests
+from pathlib import Path
+
+from bench import column_manifests, split_groups
 
 
 def test_manifests_are_coded_both_ways_by_both():
@@ -13,3 +15,9 @@ def test_manifests_are_coded_both_ways_by_both():
         for what in ("encode", "decode")
         for form in ("objects", "dicts")
     ]
+
+
+def test_a_wide_column_apart_is_not_fetched_with_narrow_ones(tmp_path: Path):
+    (found,) = split_groups.measure(tmp_path, print, repeat=1, rows=2000)
+    apart, together = (float(part.split()[0]) for part in found.note.split(" against "))
+    assert apart < together
