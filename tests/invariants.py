@@ -29,6 +29,7 @@ from indextables.log import (
 )
 from indextables.log.as_checkpoint import snapshot_of_checkpoint
 from indextables.log.as_state import snapshot_of_state
+from indextables.log.boundary import DIRECTORY, NONE, decode_link
 from indextables.log.layout import checkpoint_of, version_of
 from indextables.log.listing import LogListing
 from indextables.log.loading import Wanted, read_snapshot
@@ -218,6 +219,15 @@ def is_derivable(version: int, names: Collection[str]) -> bool:
     """Whether there is a state, a checkpoint or the beginning, and every version file from there on."""
     starts = {-1, *(found for found in _starts(names) if found <= version)}
     return all(version_key(number) in names for number in range(max(starts) + 1, version + 1))
+
+
+def is_late(key: str, objects: Mapping[str, tuple[bytes, int]]) -> bool:
+    """Whether this is the state of a version that clean-up has passed: nobody has promised that it can be read."""
+    (version,) = _starts([key]) or {NONE}
+    links = [
+        decode_link(data, name) for name, (data, _) in objects.items() if name.startswith(f"{DIRECTORY}/")
+    ]
+    return NONE < version <= max((link.last for link in links), default=NONE)
 
 
 def _starts(names: Iterable[str]) -> set[int]:

@@ -22,6 +22,7 @@ from invariants import (
     check_split_deletion,
     check_states,
     check_transactions,
+    is_late,
     replayed,
 )
 from simulation.actors import PURGE_HOURS, append, cast
@@ -97,6 +98,7 @@ class _Scenario:
         self.processes: list[Process] = []
         self.roles: dict[str, Role] = {}
         self.wrong: AssertionError | None = None
+        self.late: set[str] = set()
         self.settings = Settings(
             {
                 keys.CHECKPOINT_INTERVAL.key: str(self.rng.randint(3, 7)),
@@ -185,8 +187,10 @@ class _Scenario:
                 assert number == len(self.versions), f"version {number} was made before {len(self.versions)}"
                 self.versions.append(decode_version(change.after[0], change.key))
                 self.files.append(check_added(self.versions[-1], self.files, self.store.objects.keys()))
+            if change.after is not None and is_late(change.key, self.store.objects):
+                self.late.add(change.key)
             if change.after is None and change.key.endswith(".split"):
-                check_split_deletion(change.key, self.store.objects.keys(), self._needing())
+                check_split_deletion(change.key, self.store.objects.keys() - self.late, self._needing())
             if change.after is None and change.key.startswith(LOG_DIRECTORY):
                 check_deletion(change.key, self.store.objects.keys(), len(self.versions) - 1)
         except AssertionError as reason:

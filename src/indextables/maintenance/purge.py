@@ -162,7 +162,9 @@ def prepare_purge(
         gone, failures = delete_versions(store, versions, settings)
         states_gone, more = delete_states(store, files, states)
         failures = (*failures, *more)
-        if failures:  # what stays can be read
+        if versions or states:
+            # What could not be deleted can be read; and so can what came while the clean-up had not been announced,
+            # such as the state of an old version by a writer that was slow.
             newest, needed = _survey(store, settings, _as_it_is)
     orphans = orphaned_splits(store.list_from(""), needed)
     cutoff = started - hours * _HOUR_MS
