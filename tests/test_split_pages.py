@@ -75,7 +75,11 @@ def test_rows_by_page_are_the_rows_of_a_plain_read(tmp_path_factory: Any, seed: 
     rng = random.Random(seed)
     groups = rng.choice(["", "c0", "c0;c3,c9", "c1,c2;c0;c7"])
     home, path = written(
-        tmp_path_factory.mktemp("split"), rows, write_rowGroupRows=str(group), columns_groups=groups
+        tmp_path_factory.mktemp("split"),
+        rows,
+        write_rowGroupRows=str(group),
+        columns_groups=groups,
+        write_compression=rng.choice(["lz4", "zstd", "snappy", "none"]),
     )
     with open_split(open_store(home, Settings()), path.name) as split:
         store = split._contents.rows

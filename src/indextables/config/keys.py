@@ -39,6 +39,13 @@ ROW_GROUP_ROWS: Final = Setting(
     65536,
     "Rows in one Parquet row group of a split. A search fetches single pages of it, a filter skips whole ones.",
 )
+ROW_COMPRESSION: Final = Setting(
+    "spark.indextables.write.compression",
+    one_of("lz4", "zstd", "snappy", "none"),
+    "lz4",
+    "How the rows in a split are compressed: `lz4` (as large as Parquet by Spark, fastest to read), `zstd` (a third "
+    "smaller, twice the time), `snappy` or `none`.",
+)
 COLUMN_GROUPS: Final = Setting(
     "spark.indextables.columns.groups",
     text,

@@ -9,17 +9,16 @@ from __future__ import annotations
 import mmap
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
 
-@dataclass(frozen=True)
-class Chunk:
-    """One column of one row group: where it lies in the Parquet file, and what its bytes must sum to."""
+class Chunk(NamedTuple):
+    """A stretch of a Parquet file, as one column of one row group: where it lies, and what its bytes must sum to."""
 
     start: int
     length: int

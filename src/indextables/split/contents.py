@@ -16,8 +16,9 @@ from indextables.schema import Field, FieldMapping, TableSchema
 from indextables.split.blooms import SplitBlooms
 from indextables.split.bundle import Bundle
 from indextables.split.cache import entry_name, is_cached, open_index
+from indextables.split.footer import RowIds
 from indextables.split.members import MANIFEST, MAPPING
-from indextables.split.part import ParquetPart, RowIds
+from indextables.split.part import ParquetPart
 from indextables.split.plan import Plan, plan
 from indextables.split.rows import RowStore, Window
 from indextables.split.search import IndexSearch

@@ -18,7 +18,7 @@ from indextables.predicates import Predicate
 from indextables.split.bundle import Bundle
 from indextables.split.cache import OpenIndex
 from indextables.split.docfields import DocumentFields
-from indextables.split.part import RowIds
+from indextables.split.footer import RowIds
 from indextables.split.rows import Window, empty_batch
 
 Document: TypeAlias = dict[str, list[Any]]

@@ -18,7 +18,7 @@ from indextables.split.thrift import number, read_field, skip, struct_list, vari
 
 _MAGIC: Final = b"PAR1"
 _TYPES: Final = {"BOOLEAN": 0, "INT32": 1, "INT64": 2, "FLOAT": 4, "DOUBLE": 5, "BYTE_ARRAY": 6}
-_CODECS: Final = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "ZSTD": 6}
+_CODECS: Final = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "ZSTD": 6, "LZ4": 7}  # of LZ4, the raw blocks
 
 
 @dataclass(frozen=True)

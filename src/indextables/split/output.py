@@ -11,7 +11,7 @@ import pyarrow as pa
 from indextables.predicates import TRUE, Predicate, TextQuery, columns_of, evaluate
 from indextables.schema import TableSchema
 from indextables.split.contents import Contents
-from indextables.split.part import RowIds
+from indextables.split.footer import RowIds
 from indextables.split.plan import Plan
 from indextables.split.rows import Window, empty_batch
 from indextables.split.search import Scores

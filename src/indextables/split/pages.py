@@ -132,15 +132,24 @@ class PageDirectory:
 
     def chunks(self, group: int, column: int, pages: Sequence[int]) -> tuple[Chunk | None, list[Chunk]]:
         """The dictionary of a column chunk, if it has one, and these of its pages."""
-        lengths, sums = self._numbers
-        first = int(self._starts[group]) + column * int(self._entries[group])
-        own = lengths[first : first + int(self._entries[group])]
+        places = self._places.get((group, column))
+        if places is None:
+            places = self._places[group, column] = self._placed(group, column)
+        starts, lengths, sums = places
+        head = Chunk(starts[0], lengths[0], sums[0]) if lengths[0] else None
+        return head, [Chunk(starts[page + 1], lengths[page + 1], sums[page + 1]) for page in pages]
+
+    @cached_property
+    def _places(self) -> dict[tuple[int, int], tuple[list[int], list[int], list[int]]]:
+        """What has been looked up before: start, length and checksum of each entry of a column chunk."""
+        return {}
+
+    def _placed(self, group: int, column: int) -> tuple[list[int], list[int], list[int]]:
+        count = int(self._entries[group])
+        first = int(self._starts[group]) + column * count
+        lengths, sums = (numbers[first : first + count] for numbers in self._numbers)
         start, length = chunk_span(self.metadata, group, column)
-        if int(own.sum()) != length:
+        if int(lengths.sum()) != length:
             raise ValueError("its page directory has other lengths than its footer")
-        ends = np.cumsum(own) + start
-        found = [
-            Chunk(int(ends[page + 1] - own[page + 1]), int(own[page + 1]), int(sums[first + page + 1]))
-            for page in pages
-        ]
-        return (Chunk(start, int(own[0]), int(sums[first])) if own[0] else None), found
+        starts = np.cumsum(lengths) - lengths + start
+        return starts.tolist(), lengths.tolist(), sums.tolist()

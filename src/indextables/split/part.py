@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -19,39 +16,13 @@ from indextables.split.bundle import Bundle
 from indextables.split.cache import entry_name
 from indextables.split.chunks import chunks_of
 from indextables.split.excerpt import ColumnPages, GroupPages, parquet_of
+from indextables.split.footer import FOOTERS, Footer, RowIds
 from indextables.split.members import CHUNK_CHECKSUMS, PAGE_DIRECTORY
 from indextables.split.pages import PageDirectory
 from indextables.split.ranges import MemberSource, open_member
 
-RowIds: TypeAlias = npt.NDArray[np.int64]
-
 _WORTH_PICKING: Final = 0.5
 """Up to this share of the pages of its row groups are picked one by one; above, whole row groups are read."""
-
-
-class _Footers:
-    """The last footers read, with the page directory: parsing them again costs more than a search does."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._known: OrderedDict[str, tuple[pq.FileMetaData, PageDirectory | None]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, name: str) -> tuple[pq.FileMetaData, PageDirectory | None] | None:
-        with self._lock:
-            found = self._known.get(name)
-            if found is not None:
-                self._known.move_to_end(name)
-            return found
-
-    def put(self, name: str, footer: pq.FileMetaData, pages: PageDirectory | None) -> None:
-        with self._lock:
-            self._known[name] = footer, pages
-            while len(self._known) > self._most:
-                self._known.popitem(last=False)
-
-
-_footers: Final = _Footers(64)
 
 
 class ParquetPart:
@@ -72,48 +43,45 @@ class ParquetPart:
         return self._bundle.read(name) if name in self._bundle.members else None
 
     @cached_property
-    def _opened(self) -> tuple[pq.ParquetFile, PageDirectory | None]:
-        name = f"{entry_name(self._bundle)}/{self._member.name}"
-        known = _footers.get(name)
-        footer = self._bundle.parquet_footers.get(self._member.name)
-        if known is None and footer is not None:
-            self._bundle.checked(footer, self._bundle.range(footer.offset, footer.length))
+    def _footer(self) -> Footer:
+        return FOOTERS.get(f"{entry_name(self._bundle)}/{self._member.name}", self._read_footer)
+
+    def _read_footer(self) -> Footer:
+        known = self._bundle.parquet_footers.get(self._member.name)
+        if known is not None:
+            self._bundle.checked(known, self._bundle.range(known.offset, known.length))
         with _damage(self._bundle):
-            file = pq.ParquetFile(
+            metadata = pq.read_metadata(self._source.arrow_file())
+        name = self._member.name + PAGE_DIRECTORY
+        is_there = name in self._bundle.members
+        return Footer(metadata, PageDirectory(self._bundle.read(name), metadata) if is_there else None)
+
+    @cached_property
+    def _file(self) -> pq.ParquetFile:
+        with _damage(self._bundle):
+            return pq.ParquetFile(
                 self._source.arrow_file(),
-                metadata=None if known is None else known[0],
+                metadata=self._footer.metadata,
                 pre_buffer=False,  # `load` has fetched what is read
                 page_checksum_verification=self._checksums is None,
             )
-        pages = known[1] if known is not None else self._page_directory(file.metadata)
-        _footers.put(name, file.metadata, pages)
-        return file, pages
-
-    def _page_directory(self, footer: pq.FileMetaData) -> PageDirectory | None:
-        name = self._member.name + PAGE_DIRECTORY
-        return PageDirectory(self._bundle.read(name), footer) if name in self._bundle.members else None
 
     @property
-    def _file(self) -> pq.ParquetFile:
-        return self._opened[0]
-
-    @cached_property
     def starts(self) -> RowIds:
         """The first row of each group, and one past the last row of all."""
-        meta = self._file.metadata
-        counts = [meta.row_group(group).num_rows for group in range(meta.num_row_groups)]
-        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return self._footer.starts
 
-    def group_bytes(self, group: int) -> int:
-        return int(self._file.metadata.row_group(group).total_byte_size)
+    @property
+    def group_bytes(self) -> list[int]:
+        return self._footer.group_bytes
 
     def bounds(self, group: int) -> dict[str, Bounds]:
         """What the statistics of a row group say of its columns."""
-        return _group_bounds(self._file.metadata.row_group(group), self._schema)
+        return _group_bounds(self._footer.metadata.row_group(group), self._schema)
 
     def rows_decoded_for(self, rows: RowIds) -> int:
         """How many rows fetching these decodes, about."""
-        _, pages = self._opened
+        pages = self._footer.pages
         if pages is None:
             groups = self.groups_of(rows)
             return int(sum(self.starts[group + 1] - self.starts[group] for group in groups))
@@ -129,8 +97,8 @@ class ParquetPart:
 
     def read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.RecordBatch:
         with _damage(self._bundle):
-            indices = self._indices(columns)
-            self._source.load(chunks_of(self._file.metadata, self._checksums, groups, indices))
+            indices = self._footer.indices(columns)
+            self._source.load(chunks_of(self._footer.metadata, self._checksums, groups, indices))
             found = self._file.read_row_groups(list(groups), columns=list(columns))
             table = found.select(list(columns))
             self._source.release()
@@ -139,7 +107,7 @@ class ParquetPart:
     def fetch(self, rows: RowIds, columns: Sequence[str]) -> pa.RecordBatch:
         """Just these rows, ascending."""
         groups = self.groups_of(rows)
-        _, pages = self._opened
+        pages = self._footer.pages
         if pages is not None:
             with _damage(self._bundle):
                 picked = self._picked(rows, groups, pages)
@@ -161,9 +129,9 @@ class ParquetPart:
     def _excerpt(
         self, rows: RowIds, picked: dict[int, list[int]], pages: PageDirectory, columns: Sequence[str]
     ) -> pa.RecordBatch:
-        indices = self._indices(columns)
+        kinds = [self._footer.columns[name] for name in columns]
         found = {
-            group: [pages.chunks(group, column, wanted) for column in indices]
+            group: [pages.chunks(group, kind.place, wanted) for kind in kinds]
             for group, wanted in picked.items()
         }
         self._source.load(
@@ -174,18 +142,18 @@ class ParquetPart:
                 for chunk in ([head, *data] if head is not None else data)
             ]
         )
+        loaded = self._source.loaded
         groups = []
         for group, wanted in picked.items():
-            meta = self._file.metadata.row_group(group)
             taken = [
                 ColumnPages(
                     name,
-                    meta.column(index).physical_type,
-                    meta.column(index).compression,
-                    None if head is None else self._source.loaded(head),
-                    [self._source.loaded(chunk) for chunk in data],
+                    kind.physical_type,
+                    kind.codec,
+                    None if head is None else loaded(head),
+                    [loaded(chunk) for chunk in data],
                 )
-                for name, index, (head, data) in zip(columns, indices, found[group], strict=True)
+                for name, kind, (head, data) in zip(columns, kinds, found[group], strict=True)
             ]
             groups.append(GroupPages(pages.rows_in(group, wanted), taken))
         schema = pa.schema([self._schema.arrow.field(name) for name in columns])
@@ -197,9 +165,6 @@ class ParquetPart:
             [self.starts[group] + np.array(wanted) * pages.page_rows for group, wanted in picked.items()]
         )
         return batch.take(pa.array(_places(rows, starts, self.starts, pages.page_rows)))
-
-    def _indices(self, columns: Sequence[str]) -> list[int]:
-        return [self._file.schema_arrow.get_field_index(name) for name in columns]
 
     def _one_batch(self, table: pa.Table) -> pa.RecordBatch:
         batches = table.combine_chunks().to_batches()

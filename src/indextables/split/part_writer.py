@@ -17,23 +17,27 @@ from indextables.split.members import CHUNK_CHECKSUMS, PAGE_DIRECTORY
 from indextables.split.pages import page_directory
 
 _PAGE_BYTES: Final = 64 << 10
-_MAX_PAGE_ROWS: Final = 512
+_MAX_PAGE_ROWS: Final = 256
 """A page is what one hit costs a search: this much of the widest column, but no more rows than this."""
 
 _DICTIONARY_BYTES: Final = 16 << 10
 """A dictionary is read with any page of its row group, so it stays small; beyond this, values are written plainly."""
 
+_ZSTD_LEVEL: Final = 1
 _NO_LIMIT: Final = 1 << 30
 
 
 class PartWriter:
     """Writes the columns of `schema` to a Parquet file; `texts` are those among them that are tokenised."""
 
-    def __init__(self, path: Path, schema: TableSchema, texts: Collection[str]) -> None:
+    def __init__(
+        self, path: Path, schema: TableSchema, texts: Collection[str], compression: str = "lz4"
+    ) -> None:
         self.path = path
         self.columns = tuple(schema.names)
         self._schema = schema
         self._texts = texts
+        self._compression = compression
         self._page_rows = _MAX_PAGE_ROWS
         self._writer: pq.ParquetWriter | None = None
 
@@ -67,8 +71,8 @@ class PartWriter:
 
     def _options(self) -> dict[str, Any]:
         return {
-            "compression": "zstd",
-            "compression_level": 1,
+            "compression": self._compression,
+            "compression_level": _ZSTD_LEVEL if self._compression == "zstd" else None,
             "write_page_checksum": True,
             "write_statistics": [name for name in self.columns if name not in self._texts],
             "use_dictionary": [

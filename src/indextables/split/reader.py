@@ -15,10 +15,10 @@ from indextables.predicates import TRUE, Constant, Predicate, TextQuery
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split.bundle import open_bundle
 from indextables.split.contents import Contents, SplitContents
+from indextables.split.footer import RowIds
 from indextables.split.foreign import ForeignContents, is_foreign
 from indextables.split.members import MANIFEST, MAPPING
 from indextables.split.output import SCORE, Output, RowRequest
-from indextables.split.part import RowIds
 from indextables.split.plan import Plan, positive_text_queries
 from indextables.storage import Store
 

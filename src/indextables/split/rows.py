@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from indextables.predicates import Bounds, Predicate, columns_of, may_match
-from indextables.split.part import ParquetPart, RowIds
+from indextables.split.footer import RowIds
+from indextables.split.part import ParquetPart
 
 WINDOW_ROWS: Final = 65536
 """How many rows are read and handed out together, about."""
@@ -80,13 +81,18 @@ class RowStore:
 
     def _together(self, groups: Iterable[int], wanted: RowIds | None) -> Iterator[list[int]]:
         """Row groups in runs that, with what is wanted of them, fit in memory comfortably."""
-        run: list[int] = []
+        if wanted is not None and self._is_little(wanted):
+            run = list(groups)
+            if run:
+                yield run
+            return
+        run = []
         rows = size = 0
         for group in groups:
             more = all_rows = int(self._first.starts[group + 1] - self._first.starts[group])
             if wanted is not None:
                 more = min(all_rows, self._first.rows_decoded_for(self._within([group], wanted)))
-            bytes_of_all = sum(part.group_bytes(group) for part in self._members)
+            bytes_of_all = sum(part.group_bytes[group] for part in self._members)
             more_bytes = bytes_of_all * more // max(1, all_rows)
             if run and (rows + more > WINDOW_ROWS or size + more_bytes > _WINDOW_BYTES):
                 yield run
@@ -96,6 +102,14 @@ class RowStore:
             size += more_bytes
         if run:
             yield run
+
+    def _is_little(self, wanted: RowIds) -> bool:
+        """Whether the wanted rows fit in memory whichever groups they are in."""
+        rows = self._first.rows_decoded_for(wanted)
+        if rows > WINDOW_ROWS:
+            return False
+        every = int(self._first.starts[-1])
+        return rows * sum(sum(part.group_bytes) for part in self._members) <= _WINDOW_BYTES * max(1, every)
 
     def _within(self, groups: Sequence[int], wanted: RowIds) -> RowIds:
         """The wanted rows of a run of groups, of which those between are not wanted."""

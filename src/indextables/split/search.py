@@ -19,8 +19,8 @@ from indextables.split.bundle import Bundle
 from indextables.split.cache import OpenIndex
 from indextables.split.compile import Compiler, boolean, unscored
 from indextables.split.fields import ROW, IndexFields
+from indextables.split.footer import RowIds
 from indextables.split.literals import index_number
-from indextables.split.part import RowIds
 from indextables.split.query import Occur
 
 Bitmap: TypeAlias = npt.NDArray[np.bool_]

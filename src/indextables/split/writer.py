@@ -58,8 +58,11 @@ class SplitWriter:
         self._work.mkdir(parents=True)
         groups = column_groups(schema.names, settings.get(keys.COLUMN_GROUPS))
         texts = {field.name for field in mapping.of_kind("text")}
+        compression = settings.get(keys.ROW_COMPRESSION)
         self._parts = [
-            PartWriter(self._work / rows_member(i), TableSchema(tuple(map(schema.field, names))), texts)
+            PartWriter(
+                self._work / rows_member(i), TableSchema(tuple(map(schema.field, names))), texts, compression
+            )
             for i, names in enumerate(groups)
         ]
         self._index = IndexBuilder(IndexFields(mapping), self._work / "index", settings.get(keys.HEAP_SIZE))
