@@ -7,6 +7,7 @@ was (`replayed`), from a store that forgets nothing, and where it says so a ledg
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -224,9 +225,8 @@ def is_derivable(version: int, names: Collection[str]) -> bool:
 def is_late(key: str, objects: Mapping[str, tuple[bytes, int]]) -> bool:
     """Whether this is the state of a version that clean-up has passed: nobody has promised that it can be read."""
     (version,) = _starts([key]) or {NONE}
-    links = [
-        decode_link(data, name) for name, (data, _) in objects.items() if name.startswith(f"{DIRECTORY}/")
-    ]
+    names = [name for name in objects if re.fullmatch(rf"{DIRECTORY}/\d{{20}}\.json", name)]
+    links = [decode_link(objects[name][0], name) for name in names]
     return NONE < version <= max((link.last for link in links), default=NONE)
 
 
