@@ -53,8 +53,8 @@ def measure(home: Path, say: Callable[[str], None], *, repeat: int, rows: int = 
         paths[name] = str(home / f"split-{name}")
         it.write(paths[name], table, settings={"spark.indextables.columns.groups": groups})
     apart, together = (timed(partial(_read, path), repeat=repeat) for path in paths.values())
-    fetched = {name: _fetched(path) / 1e6 for name, path in paths.items()}
-    note = f"{fetched['apart']:.2f} MB fetched from a far store against {fetched['together']:.2f} MB"
+    fetched = {name: fetched_bytes(path) / 1e3 for name, path in paths.items()}
+    note = f"{fetched['apart']:.1f} kB fetched from a far store against {fetched['together']:.1f} kB"
     return [
         Comparison("2 narrow columns of a split, wide one apart", apart, "all in one group", together, note)
     ]
@@ -64,7 +64,7 @@ def _read(path: str) -> pa.Table:
     return it.open(path).to_arrow(columns=WANTED)
 
 
-def _fetched(path: str) -> int:
+def fetched_bytes(path: str) -> int:
     """The bytes that reading the wanted columns of every row fetches."""
     snapshot = it.open(path).snapshot
     store = FarStore(open_store(path, Settings()).uri)
