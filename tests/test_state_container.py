@@ -18,12 +18,12 @@ from indextables.state.container import (
     check_sync,
     decode_long,
     encode_long,
-    parse_schema,
     read_block,
     read_blocks,
     read_header,
     write_container,
 )
+from indextables.state.record_schema import parse_schema
 from states import damaged
 
 SCHEMA = '{"type":"record","name":"R","fields":[{"name":"n","type":"long"}]}'

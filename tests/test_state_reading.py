@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pytest
 
 from faults import FaultyStore, MemoryStore
+from indextables.errors import CorruptTableError
 from indextables.predicates import parse_where
 from indextables.schema import Field, TableSchema
 from indextables.state import (
@@ -34,12 +35,13 @@ from indextables.state import (
     decode_entries,
     encode_entries,
     encode_state,
+    loading,
     read_state,
     state_key,
     write_state,
 )
 from indextables.state import entries as codec
-from indextables.state.container import read_blocks, read_header, write_container
+from indextables.state.container import find_blocks, read_blocks, read_header, write_container
 from logs import add
 from states import grown
 
@@ -103,6 +105,32 @@ def test_a_manifest_without_entries_is_a_manifest():
     state = StateManifest(1, 0, 0, 0, (ManifestInfo("manifests/manifest-ab.avro", 0, 0, 0),))
     store.put(state_key(1), encode_state(state))
     assert opened(store, 1).entries().num_rows == 0
+
+
+def test_a_manifest_decoded_in_pieces_is_whole_and_in_order(monkeypatch: pytest.MonkeyPatch):
+    store = MemoryStore()
+    write(store, 1, many(5_000, partitions=1))
+    whole = opened(store, 1).entries()
+    monkeypatch.setattr(loading, "_PIECE_BYTES", 1)
+    pieces = opened(store, 1).entries()
+    assert pieces.column("path").num_chunks > whole.column("path").num_chunks == 1
+    assert pieces.equals(whole)
+
+
+def test_damage_in_any_piece_of_a_manifest_is_an_error(monkeypatch: pytest.MonkeyPatch):
+    store = MemoryStore()
+    table = many(5_000).select(ENTRY_SCHEMA.names)
+    data = write_container(AVRO_SCHEMA, encode_entries(table), codec="zstandard")
+    monkeypatch.setattr(loading, "_PIECE_BYTES", 1)
+    found = list(find_blocks(data, read_header(data, "m"), "m"))
+    assert len(found) > 2
+    for block in found:
+        store.put(
+            "_transaction_log/manifests/mine.avro", data[: block.start] + b"?" + data[block.start + 1 :]
+        )
+        state = StateManifest(1, 0, 5_000, 0, (ManifestInfo("manifests/mine.avro", 5_000, 0, 50),))
+        with pytest.raises(CorruptTableError, match=r"mine\.avro"):
+            TableState(store, state, str).entries()
 
 
 class Gate:

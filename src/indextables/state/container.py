@@ -10,9 +10,7 @@ import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
-
-import orjson
+from typing import Final
 
 from indextables.errors import CorruptTableError
 from indextables.state.codecs import MAX_BLOCK, compress, inflate
@@ -44,6 +42,16 @@ class Block:
 
     count: int
     data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PackedBlock:
+    """`count` records that lie deflated from `start` to `end` of a file; `at` is where the block itself begins."""
+
+    count: int
+    at: int
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,20 +125,36 @@ def read_header(data: bytes, name: str) -> Header:
 
 def read_blocks(data: bytes, header: Header, name: str) -> Iterator[Block]:
     """The blocks of a whole file, inflated one at a time."""
+    return (unpacked(data, block, header, name) for block in find_blocks(data, header, name))
+
+
+def find_blocks(data: bytes, header: Header, name: str) -> Iterator[PackedBlock]:
+    """Where the blocks of a whole file are; none is inflated."""
     at = header.size
     while at < len(data):
-        block, at = _read_block(data, at, header, name)
+        block = _find_block(data, at, header, name)
         yield block
+        at = block.end + SYNC_SIZE
+
+
+def unpacked(data: bytes, block: PackedBlock, header: Header, name: str) -> Block:
+    """A block of a file, inflated."""
+    payload = inflate(data[block.start : block.end], header.codec, name, MAX_BLOCK)
+    if block.count > len(payload):
+        raise CorruptTableError(
+            f"{name}: the block at byte {block.at} claims {block.count} records in {len(payload)} bytes"
+        )
+    return Block(block.count, payload)
 
 
 def read_block(data: bytes, place: BlockPlace, header: Header, name: str) -> Block:
     """One block, from the bytes at its place, checked against the checksum that the place has."""
     if zlib.crc32(memoryview(data)[:-SYNC_SIZE]) != place.crc:
         raise CorruptTableError(f"{name}: the block at {place.offset} does not have its checksum")
-    block, end = _read_block(data, 0, header, name)
-    if end != len(data) or block.count != place.count:
+    block = _find_block(data, 0, header, name)
+    if block.end + SYNC_SIZE != len(data) or block.count != place.count:
         raise CorruptTableError(f"{name}: the block at {place.offset} is not as large as the index says")
-    return block
+    return unpacked(data, block, header, name)
 
 
 def check_sync(data: bytes, header: Header, name: str) -> None:
@@ -149,43 +173,6 @@ def check_sync(data: bytes, header: Header, name: str) -> None:
         at = end + SYNC_SIZE
     if at != len(data) or digest.digest()[:SYNC_SIZE] != header.sync:
         raise CorruptTableError(f"{name}: the bytes are not those that were written")
-
-
-def parse_schema(schema: str) -> dict[str, Any]:
-    """A record's schema as JSON. ValueError for what is none.
-
-    Refused too: lists of what takes no bytes, with which a few bytes could stand for endless values.
-    """
-    document = orjson.loads(schema)
-    try:
-        fits = (
-            isinstance(document, dict) and document.get("type") == "record" and not _lists_nothing(document)
-        )
-    except RecursionError:
-        fits = False  # no honest schema is that deep
-    if not fits:
-        raise ValueError("the Avro schema is not that of a table's state")
-    return dict(document)
-
-
-def _lists_nothing(node: object) -> bool:
-    if isinstance(node, list):
-        return any(_lists_nothing(item) for item in node)
-    if not isinstance(node, dict):
-        return False
-    if node.get("type") == "array" and _is_empty(node.get("items")):
-        return True
-    return any(_lists_nothing(value) for value in node.values())
-
-
-def _is_empty(node: object) -> bool:
-    """Whether a value of this type may take no bytes at all."""
-    if not isinstance(node, dict):
-        return node == "null"
-    kind, fields = node.get("type"), node.get("fields")
-    if kind == "record" and isinstance(fields, list):
-        return all(isinstance(field, dict) and _is_empty(field.get("type")) for field in fields)
-    return kind == "null" or (kind == "fixed" and node.get("size") == 0)
 
 
 def encode_long(value: int) -> bytes:
@@ -215,7 +202,7 @@ def decode_long(data: bytes, at: int, name: str) -> tuple[int, int]:
     raise CorruptTableError(f"{name}: cut off, or no number at byte {at}")
 
 
-def _read_block(data: bytes, at: int, header: Header, name: str) -> tuple[Block, int]:
+def _find_block(data: bytes, at: int, header: Header, name: str) -> PackedBlock:
     count, start = decode_long(data, at, name)
     size, start = decode_long(data, start, name)
     end = start + size
@@ -223,12 +210,7 @@ def _read_block(data: bytes, at: int, header: Header, name: str) -> tuple[Block,
         raise CorruptTableError(f"{name}: the block at byte {at} is cut off")
     if data[end : end + SYNC_SIZE] != header.sync:
         raise CorruptTableError(f"{name}: the block at byte {at} does not end in the sync marker")
-    payload = inflate(data[start:end], header.codec, name, MAX_BLOCK)
-    if count > len(payload):
-        raise CorruptTableError(
-            f"{name}: the block at byte {at} claims {count} records in {len(payload)} bytes"
-        )
-    return Block(count, payload), end + SYNC_SIZE
+    return PackedBlock(count, at, start, end)
 
 
 def _encode_header(entries: Mapping[str, str]) -> bytes:

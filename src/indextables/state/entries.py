@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 
 from indextables.errors import CorruptTableError
 from indextables.state import fallback
-from indextables.state.container import Block, encode_long, parse_schema
+from indextables.state.container import Block, encode_long
 from indextables.state.entry_fields import AVRO_SCHEMA, ENTRY_SCHEMA, FIELDS
+from indextables.state.record_schema import parse_schema
 from indextables.state.resolution import is_plain, physical, resolved, source_of
 from indextables.state.texts import check_texts
 

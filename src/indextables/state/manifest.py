@@ -21,11 +21,11 @@ from indextables.schema import Field
 from indextables.state.container import (
     Block,
     check_sync,
-    parse_schema,
     read_blocks,
     read_header,
     write_container,
 )
+from indextables.state.record_schema import parse_schema
 from indextables.stats import bounds_of
 
 FORMAT_VERSION: Final = 1

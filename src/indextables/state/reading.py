@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-import zlib
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import cached_property
 from typing import Final
 
@@ -14,19 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageError
-from indextables.predicates import columns_of
+from indextables.errors import CorruptTableError, ObjectNotFoundError
 from indextables.state import metrics
-from indextables.state.blocks import IndexedBlock, decode_index
-from indextables.state.container import (
-    Block,
-    Header,
-    read_block,
-    read_blocks,
-    read_header,
-)
-from indextables.state.entries import ENTRY_SCHEMA, decode_entries
-from indextables.state.layout import is_content_named, manifest_key, manifest_path, state_key
+from indextables.state.entries import ENTRY_SCHEMA
+from indextables.state.layout import state_key
+from indextables.state.loading import load_manifest
 from indextables.state.manifest import ManifestInfo, StateManifest, decode_state
 from indextables.state.pruning import Filter
 from indextables.storage import Store
@@ -36,9 +27,6 @@ LIVE_SCHEMA: Final = ENTRY_SCHEMA.append(pa.field(KEY, pa.string()))
 """An entry and, last, the key in the table's store that its path means."""
 
 KeyOf = Callable[[str], str]
-
-_FULL_READ_SHARE: Final = 0.5
-_GAP: Final = 64 << 10
 
 
 def read_state(store: Store, version: int) -> StateManifest:
@@ -143,13 +131,14 @@ class TableState:
         if not infos:
             return []
         started = time.perf_counter()
-        if len(infos) == 1:
-            found = [self._live(info, chosen) for info in infos]
-        else:
-            with ThreadPoolExecutor(
-                min(self._parallelism, len(infos)), thread_name_prefix="indextables-state"
-            ) as pool:
-                found = list(pool.map(lambda info: self._live(info, chosen), infos))
+        # Fetching waits for the store, so there may be many at it. Decoding is work: more threads than cores would only
+        # take the caches from each other.
+        with (
+            ThreadPoolExecutor(min(self._parallelism, pa.cpu_count()), "indextables-decode") as decoders,
+            ThreadPoolExecutor(min(self._parallelism, len(infos)), "indextables-state") as fetchers,
+        ):
+            run = map if len(infos) == 1 else fetchers.map
+            found = list(run(lambda info: self._live(info, chosen, decoders), infos))
         metrics.entries_were_read(
             self._store.uri,
             seconds=time.perf_counter() - started,
@@ -158,79 +147,14 @@ class TableState:
         )
         return found
 
-    def _live(self, info: ManifestInfo, chosen: Filter | None) -> pa.Table:
-        table = self._load(info, chosen)
+    def _live(self, info: ManifestInfo, chosen: Filter | None, decoders: Executor) -> pa.Table:
+        table = load_manifest(self._store, self.version, info, chosen, decoders)
         table = table.append_column(LIVE_SCHEMA.field(KEY), _keys(table.column("path"), self._key_of))
         if self.dead:
             dead = pc.is_in(table.column(KEY), value_set=pa.array(self.dead, pa.string()))
             if pc.any(dead).as_py():
                 table = table.filter(pc.invert(dead))
         return table if chosen is None else chosen.entries(table)
-
-    def _load(self, info: ManifestInfo, chosen: Filter | None) -> pa.Table:
-        key = manifest_key(info.path, self.version)
-        name = f"{self._store.uri}/{key}"
-        try:
-            if chosen is not None and info.place is not None and chosen.prunes_blocks(info):
-                try:
-                    return self._load_blocks(info, key, name, chosen)
-                except ObjectNotFoundError:
-                    raise
-                except StorageError:
-                    pass  # too short, perhaps: a look at the whole file says what is wrong with it
-            return self._load_all(info, key, name)
-        except ObjectNotFoundError as reason:
-            raise CorruptTableError(
-                f"{name}, a manifest of the state at version {self.version}, is missing; "
-                f"write a new state with a checkpoint, or repair the table"
-            ) from reason
-
-    def _load_all(self, info: ManifestInfo, key: str, name: str) -> pa.Table:
-        data = self._store.get(key)
-        if is_content_named(info.path) and manifest_path(data) != info.path:
-            raise CorruptTableError(f"{name}: the content is not what its name says; the file is damaged")
-        header = read_header(data, name)
-        table = decode_entries(header.schema, read_blocks(data, header, name), name)
-        if table.num_rows != info.num_entries:
-            raise CorruptTableError(f"{name} has {table.num_rows} entries, its state says {info.num_entries}")
-        return table
-
-    def _load_blocks(self, info: ManifestInfo, key: str, name: str, chosen: Filter) -> pa.Table:
-        """Only the blocks that can match, each verified; everything, when that is most of it."""
-        assert info.place is not None
-        head = self._store.get_range(key, 0, info.place.header_size)
-        if zlib.crc32(head) != info.place.header_crc:
-            raise CorruptTableError(f"{name}: the header does not have its checksum; the file is damaged")
-        header = read_header(head, name)
-        index = decode_index(header, name, columns_of(chosen.predicate))
-        if index is None:
-            return self._load_all(info, key, name)
-        wanted = [block for block in index if chosen.within(block.bounds, block.statistics)]
-        if sum(b.place.size for b in wanted) > _FULL_READ_SHARE * sum(b.place.size for b in index):
-            return self._load_all(info, key, name)
-        blocks = [block for run in _runs(wanted) for block in self._read_run(key, name, header, run)]
-        return decode_entries(header.schema, blocks, name)
-
-    def _read_run(self, key: str, name: str, header: Header, run: list[IndexedBlock]) -> Iterator[Block]:
-        start, end = run[0].place.offset, run[-1].place.offset + run[-1].place.size
-        data = self._store.get_range(key, header.size + start, end - start)
-        if len(data) != end - start:
-            raise CorruptTableError(f"{name} is cut off")
-        for block in run:
-            at = block.place.offset - start
-            yield read_block(data[at : at + block.place.size], block.place, header, name)
-
-
-def _runs(blocks: list[IndexedBlock]) -> Iterator[list[IndexedBlock]]:
-    """Blocks that lie close enough to be fetched together."""
-    run: list[IndexedBlock] = []
-    for block in blocks:
-        if run and block.place.offset - (run[-1].place.offset + run[-1].place.size) > _GAP:
-            yield run
-            run = []
-        run.append(block)
-    if run:
-        yield run
 
 
 def _keys(paths: pa.ChunkedArray, key_of: KeyOf) -> pa.ChunkedArray:
