@@ -29,7 +29,7 @@ from indextables.storage import Store
 
 _FULL_READ_SHARE: Final = 0.5
 _GAP: Final = 64 << 10
-_PIECE_BYTES: Final = 1 << 20
+_PIECE_BYTES: Final = 3 << 19
 """So much of a file is decoded at a time: small enough for the caches, and for all cores to be done together."""
 
 

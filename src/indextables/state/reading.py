@@ -177,8 +177,8 @@ def _has_odd_paths(paths: pa.StringArray) -> bool:
     if bool((text[starts] == ord("/")).any()):
         return True
     text = text[starts[0] : ends[-1]]
-    before_slash = text[np.flatnonzero(text[1:] == ord("/"))]
-    return bool(((before_slash - np.uint8(ord(".")) <= 1) | (before_slash == ord(":"))).any())  # one of ./:
+    before, slash = text[:-1], text[1:] == ord("/")
+    return bool((slash & ((before - np.uint8(ord(".")) <= 1) | (before == ord(":")))).any())  # one of ./:
 
 
 def _joined(tables: list[pa.Table]) -> pa.Table:

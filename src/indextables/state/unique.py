@@ -45,13 +45,14 @@ def _prints(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
     if len(texts) == 0:
         return np.empty(0, np.uint64)
     _, offsets, data = texts.buffers()
-    places = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
+    places = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
     ends, sizes = places[1:], np.diff(places)
-    short = sizes < _TAIL
     if data is None or data.size < _TAIL:
         return sizes.astype(np.uint64)
     # Every byte of the data begins a word of eight: gathering those is one step for all texts.
     words = np.ndarray((data.size - 7,), np.dtype("<u8"), data, strides=(1,))
-    first = np.where(short, 0, ends - _TAIL)
+    short = sizes < _TAIL
+    has_short = bool(short.any())
+    first = np.where(short, 0, ends - _TAIL) if has_short else ends - _TAIL
     mixed = words[first] * _ODD ^ words[first + _WORDS // 2]
-    return np.where(short, sizes.astype(np.uint64), mixed)
+    return np.where(short, sizes.astype(np.uint64), mixed) if has_short else mixed
