@@ -6,6 +6,7 @@ import base64
 import gc
 import json
 import os
+import weakref
 from typing import Any
 
 import pyarrow as pa
@@ -13,8 +14,7 @@ import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import indextables as it
-from indextables.spark import _configure, request
-from indextables.spark.settling import settle
+from indextables.spark import _configure, request, settling
 from indextables.spark.source import ANSWER, IndexTablesDataSource
 
 SCHEMA = StructType([StructField("id", LongType()), StructField("message", StringType())])
@@ -100,12 +100,37 @@ def test_a_small_search_is_answered_instead_of_planned(path):
     assert "plan" in ask("plan", path, **scan(path, filters=[search]), options=off)
 
 
-def test_a_worker_that_has_answered_collects_nothing_that_was_loaded_before(path):
+def test_a_worker_that_has_answered_collects_nothing_that_stays(path, monkeypatch):
+    monkeypatch.setattr(settling, "_freezes", 0)
     gc.unfreeze()
-    settle.cache_clear()
-    ask("describe", path)
-    assert gc.get_freeze_count() > 10_000
+    try:
+        ask("describe", path)
+        assert len(gc.get_objects()) < settling.WORTH_IT < gc.get_freeze_count()
+        cached = [[i] for i in range(2 * settling.WORTH_IT)]  # as much as a module that is imported later
+        ask("describe", path)
+        assert len(gc.get_objects()) < settling.WORTH_IT
+        assert len(cached) < gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
+
+
+def test_garbage_is_never_kept_for_good(monkeypatch):
+    class Knot:
+        pass
+
+    monkeypatch.setattr(settling, "_freezes", 0)
     gc.unfreeze()
+    gc.disable()
+    try:
+        knot = Knot()
+        knot.itself = knot
+        seen = weakref.ref(knot)
+        del knot
+        settling.settle()
+        assert seen() is None
+    finally:
+        gc.enable()
+        gc.unfreeze()
 
 
 def test_a_count_of_nothing_is_one_row_of_zero(path):

@@ -7,9 +7,9 @@ their indexes are unpacked already, or soon are. Whatever is not certain to be b
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
@@ -19,8 +19,8 @@ import pyarrow as pa
 from indextables.config import Settings, keys
 from indextables.errors import IndexTablesError
 from indextables.predicates import bind
-from indextables.split import SplitReader
-from indextables.storage import is_on_this_machine
+from indextables.split import SplitReader, open_split
+from indextables.storage import is_on_this_machine, open_store
 from indextables.table.scan import (
     ScanPlan,
     ScanRequest,
@@ -28,10 +28,10 @@ from indextables.table.scan import (
     SplitRef,
     count_batch,
     known_count,
-    opened_split,
     scan_schema,
     split_rows,
 )
+from indextables.table.shelf import SHELF
 
 MAX_SPLITS: Final = 32
 """As many indexes as a process keeps open: with more, each search would open all of them again."""
@@ -109,7 +109,7 @@ def answer_nearby(plan: ScanPlan) -> pa.Table | None:
     try:
         with ExitStack() as stack:
             looked_at: list[SplitReader] = []
-            found = _looked_at(rest, stack, looked_at)
+            found = _looked_at(rest, _from_shelf(first), stack, looked_at)
             if first.request.count_only:
                 return _total(counted, found)
             taken = shares(found, first.request, max_rows)
@@ -119,16 +119,34 @@ def answer_nearby(plan: ScanPlan) -> pa.Table | None:
 
 
 def _looked_at(
-    splits: Sequence[tuple[ScanTask, SplitRef]], stack: ExitStack, readers: list[SplitReader]
+    splits: Sequence[tuple[ScanTask, SplitRef]],
+    borrow: Callable[[SplitRef], AbstractContextManager[SplitReader]],
+    stack: ExitStack,
+    readers: list[SplitReader],
 ) -> Iterator[Hits]:
     may_unpack = sum(ref.size for _, ref in splits) <= MAX_UNPACKED_BYTES
     for task, ref in splits:
         predicate = bind(task.request.predicate, ref.partition_values)
-        split = stack.enter_context(opened_split(task, ref))
+        split = stack.enter_context(borrow(ref))
         readers.append(split)
         is_near = split.is_at_hand(predicate, may_unpack=may_unpack)
         rows = split.hits(predicate, counting=task.request.count_only) if is_near else None
         yield Hits(rows, ref.size, split.num_rows)
+
+
+def _from_shelf(task: ScanTask) -> Callable[[SplitRef], AbstractContextManager[SplitReader]]:
+    """How a split of a scan comes to hand; where and with which settings is the same for all its tasks."""
+    settings = Settings(task.options)
+    store = open_store(task.uri, settings)
+    options = tuple(sorted(task.options.items()))
+
+    def borrow(ref: SplitRef) -> AbstractContextManager[SplitReader]:
+        def opened() -> SplitReader:
+            return open_split(store, ref.path, ref.size, settings=settings, mapping=task.mapping)
+
+        return SHELF.borrowed(store, ref.path, options, task.mapping, opened)
+
+    return borrow
 
 
 def _total(counted: int, found: Iterator[Hits]) -> pa.Table | None:

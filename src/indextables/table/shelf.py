@@ -1,0 +1,94 @@
+"""Splits that stay open from one answer to the next: opening one costs more than a search of it.
+
+Only those whose file lies on this machine, where it is seen whether it is still the same file. A split is on the shelf
+or in one user's hands, never both.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from indextables.schema import FieldMapping
+from indextables.split import SplitReader
+from indextables.storage import Store
+
+MOST: Final = 32
+"""A shelf keeps the end of each split in memory and its file mapped: some hundred kB each."""
+
+
+@dataclass(frozen=True)
+class FileState:
+    """A file as it was: any other content of the same name differs in one of these."""
+
+    path: str
+    inode: int
+    size: int
+    changed: int
+
+    @classmethod
+    def of(cls, store: Store, key: str) -> FileState | None:
+        path = store.local_path(key)
+        if path is None:
+            return None
+        try:
+            found = path.stat()
+        except OSError:
+            return None
+        return cls(str(path), found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+Options: TypeAlias = tuple[tuple[str, str], ...]
+
+
+class Shelf:
+    """The splits that were read last."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._splits: OrderedDict[tuple[FileState, Options], tuple[FieldMapping, SplitReader]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._splits)
+
+    @contextmanager
+    def borrowed(
+        self,
+        store: Store,
+        key: str,
+        options: Options,
+        mapping: FieldMapping,
+        open_it: Callable[[], SplitReader],
+    ) -> Iterator[SplitReader]:
+        """A split from the shelf, or opened, for this use alone. One that has failed does not come back."""
+        state = FileState.of(store, key)
+        split = None if state is None else self._taken(state, options, mapping)
+        if split is None:
+            split = open_it()
+        with split:  # what a search has remembered of the split goes; what the split itself is stays
+            yield split
+        if state is not None:
+            self._put(state, options, mapping, split)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._splits.clear()
+
+    def _taken(self, state: FileState, options: Options, mapping: FieldMapping) -> SplitReader | None:
+        with self._lock:
+            found = self._splits.pop((state, options), None)
+        return found[1] if found is not None and found[0] == mapping else None
+
+    def _put(self, state: FileState, options: Options, mapping: FieldMapping, split: SplitReader) -> None:
+        with self._lock:
+            self._splits[state, options] = mapping, split
+            while len(self._splits) > self._most:
+                self._splits.popitem(last=False)
+
+
+SHELF: Final = Shelf()
