@@ -52,9 +52,18 @@ class Comparison:
         return None if self.at_least is None else self.ratio >= self.at_least
 
 
-def timed(action: Callable[[], object], *, repeat: int, warm_up: int = 1) -> Timing:
-    for _ in range(warm_up):
+def timed(
+    action: Callable[[], object], *, repeat: int, warm_up: int = 1, warm_up_seconds: float = 0.0
+) -> Timing:
+    """`repeat` runs, after as many as `warm_up` and as long as `warm_up_seconds`.
+
+    Seconds are for what a JVM runs: both sides of a comparison then had the same time to be compiled in.
+    """
+    enough = time.perf_counter() + warm_up_seconds
+    done = 0
+    while done < warm_up or time.perf_counter() < enough:
         action()
+        done += 1
     runs = []
     for _ in range(repeat):
         started = time.perf_counter()

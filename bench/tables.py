@@ -14,6 +14,8 @@ from bench.measure import Comparison, Timing, timed
 from indextables.demo import BROAD_WORD, RARE_WORD
 
 SCANNED = ["timestamp", "service", "message"]
+WARM_UP_SECONDS = 5.0
+"""How long each query of either side runs before it is timed: one run of a short one leaves the JVM cold."""
 
 
 class AnswersDifferError(Exception):
@@ -65,8 +67,11 @@ def write(
     return [Comparison("write, all columns, message as text", mine, "Parquet", its, note)]
 
 
-def search(pair: Pair, *, repeat: int, judged: bool = True) -> list[Comparison]:
+def search(
+    pair: Pair, *, repeat: int, judged: bool = True, warm_up: float = WARM_UP_SECONDS
+) -> list[Comparison]:
     """One word in 0.01% and one in 10% of the rows: all matching rows, and how many there are."""
+    clock = partial(timed, repeat=repeat, warm_up_seconds=warm_up)
     found = []
     for share, word, at_least in (("0.01%", RARE_WORD, 10.0), ("10%", BROAD_WORD, None)):
         searching = f"SELECT {{}} FROM indextables.`{pair.ours}` WHERE message TEXTSEARCH '{word}'"
@@ -77,18 +82,19 @@ def search(pair: Pair, *, repeat: int, judged: bool = True) -> list[Comparison]:
         for other in likes.values():
             _same(pair.spark, searching, other)
         for what, columns, run in (("rows", ", ".join(SCANNED), _drain), ("count", "count(*)", _collect)):
-            mine = timed(_query(pair.spark, searching.format(columns), run), repeat=repeat)
+            mine = clock(_query(pair.spark, searching.format(columns), run))
             for name, other in likes.items():
-                its = timed(_query(pair.spark, other.format(columns), run), repeat=repeat)
+                its = clock(_query(pair.spark, other.format(columns), run))
                 goal = at_least if judged and what == "rows" else None
                 found.append(Comparison(f"search {share} of rows: {what}", mine, name, its, at_least=goal))
     return found
 
 
-def scan(pair: Pair, *, repeat: int) -> list[Comparison]:
+def scan(pair: Pair, *, repeat: int, warm_up: float = WARM_UP_SECONDS) -> list[Comparison]:
     name = f"scan of {', '.join(SCANNED)}"
-    mine = timed(lambda: _drain(pair.read_ours().select(*SCANNED)), repeat=repeat)
-    its = timed(lambda: _drain(pair.read_parquet().select(*SCANNED)), repeat=repeat)
+    clock = partial(timed, repeat=repeat, warm_up_seconds=warm_up)
+    mine = clock(lambda: _drain(pair.read_ours().select(*SCANNED)))
+    its = clock(lambda: _drain(pair.read_parquet().select(*SCANNED)))
     return [Comparison(name, mine, "Parquet", its, at_least=0.5)]
 
 
