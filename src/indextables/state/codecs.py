@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import zlib
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -23,16 +25,25 @@ _CRC_SIZE: Final = 4
 
 def compress(data: bytes, codec: str, level: int) -> bytes:
     """One block's payload, compressed: `null`, `snappy` or `zstandard` (which has levels)."""
+    return compressor(codec, level)(data)
+
+
+def compressor(codec: str, level: int) -> Callable[[bytes], bytes]:
+    """What compresses one payload after the other, in one thread; its tables are made once for all of them."""
     match codec:
         case "null":
-            return data
+            return bytes
         case "snappy":
-            squeezed: bytes = pa.compress(data, codec="snappy", asbytes=True)
-            return squeezed + zlib.crc32(data).to_bytes(_CRC_SIZE, "big")
+            return _snap
         case "zstandard":
-            return zstd.compress(data, level)
+            return partial(zstd.ZstdCompressor(level).compress, mode=zstd.ZstdCompressor.FLUSH_FRAME)
         case _:
             raise ValueError(f"no writer for Avro codec {codec!r}")
+
+
+def _snap(data: bytes) -> bytes:
+    squeezed: bytes = pa.compress(data, codec="snappy", asbytes=True)
+    return squeezed + zlib.crc32(data).to_bytes(_CRC_SIZE, "big")
 
 
 def inflate(data: bytes, codec: str, name: str, limit: int = MAX_BLOCK) -> bytes:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from indextables.errors import CorruptTableError
-from indextables.state.codecs import MAX_BLOCK, compress, inflate
+from indextables.state.codecs import MAX_BLOCK, compressor, inflate
 
 MAGIC: Final = b"Obj\x01"
 SYNC_SIZE: Final = 16
@@ -39,6 +39,14 @@ class Header:
 @dataclass(frozen=True, slots=True)
 class Block:
     """`count` records and their inflated bytes."""
+
+    count: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DeflatedBlock:
+    """`count` records and their bytes as the codec of a file leaves them."""
 
     count: int
     data: bytes
@@ -76,11 +84,27 @@ def write_container(
 
     `metadata` is asked at the end, when the places of the blocks are known.
     """
+    return join_container(schema, codec, deflated(blocks, codec, level), metadata)
+
+
+def deflated(blocks: Iterable[Block], codec: str, level: int) -> Iterator[DeflatedBlock]:
+    """The blocks as a file has them, each made when it is taken."""
+    compress = compressor(codec, level)
+    return (DeflatedBlock(block.count, compress(block.data)) for block in blocks)
+
+
+def join_container(
+    schema: str,
+    codec: str,
+    blocks: Iterable[DeflatedBlock],
+    metadata: Callable[[list[BlockPlace]], Mapping[str, str]] = lambda _: {},
+) -> bytes:
+    """A whole file of blocks that are compressed already."""
     framed: list[tuple[bytes, bytes]] = []
     places: list[BlockPlace] = []
     offset = 0
     for block in blocks:
-        data = compress(block.data, codec, level)
+        data = block.data
         frame = encode_long(block.count) + encode_long(len(data))
         size = len(frame) + len(data) + SYNC_SIZE
         places.append(BlockPlace(offset, size, block.count, zlib.crc32(data, zlib.crc32(frame))))

@@ -28,17 +28,20 @@ try:
 except ImportError:  # pragma: no cover - no wheel for this machine
     pyruhvro = None
 
-__all__ = ["AVRO_SCHEMA", "BLOCK_BYTES", "ENTRY_SCHEMA", "decode_entries", "encode_entries"]
+__all__ = ["AVRO_SCHEMA", "BATCH_ROWS", "BLOCK_BYTES", "ENTRY_SCHEMA", "decode_entries", "encode_entries"]
 
 BLOCK_BYTES: Final = 64_000
 """Blocks of about this size: smaller ones cost bytes and time, larger ones make a ranged read coarse."""
+
+BATCH_ROWS: Final = 8192
+"""So many entries are encoded at once; a block never holds entries of two batches."""
 
 _DECODE_BYTES: Final = 64 << 20
 
 
 def encode_entries(entries: pa.Table) -> Iterator[Block]:
     """The entries as blocks, in order, with the bytes of one batch in memory at a time."""
-    for batch in entries.to_batches(max_chunksize=8192):
+    for batch in entries.to_batches(max_chunksize=BATCH_ROWS):
         if batch.num_rows:
             datums = _encode(batch)
             ends = np.cumsum(np.asarray(pc.binary_length(datums)))

@@ -25,6 +25,7 @@ from indextables.state.entries import decode_entries
 from indextables.state.layout import is_content_named, manifest_key, manifest_path
 from indextables.state.manifest import ManifestInfo
 from indextables.state.pruning import Filter
+from indextables.state.sharing import shared_out
 from indextables.storage import Store
 
 _FULL_READ_SHARE: Final = 0.5
@@ -65,7 +66,7 @@ def _load_all(store: Store, info: ManifestInfo, key: str, name: str, decoders: E
         return decode_entries(header.schema, (unpacked(data, block, header, name) for block in piece), name)
 
     pieces = list(_pieces(find_blocks(data, header, name)))
-    tables = list(map(decoded, pieces) if len(pieces) < 2 else decoders.map(decoded, pieces))
+    tables = list(shared_out(decoders, decoded, pieces))
     table = pa.concat_tables(tables) if tables else decode_entries(header.schema, [], name)
     if table.num_rows != info.num_entries:
         raise CorruptTableError(f"{name} has {table.num_rows} entries, its state says {info.num_entries}")

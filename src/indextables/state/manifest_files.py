@@ -6,7 +6,7 @@ import itertools
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -19,10 +19,12 @@ from indextables.schema import Field
 from indextables.state.blocks import encode_index
 from indextables.state.columns import Ranked, locality_order, ranked
 from indextables.state.compaction import CompactionRules
-from indextables.state.container import BlockPlace, read_header, write_container
-from indextables.state.entries import AVRO_SCHEMA, ENTRY_SCHEMA, encode_entries
+from indextables.state.container import BlockPlace, DeflatedBlock, deflated, join_container, read_header
+from indextables.state.entries import AVRO_SCHEMA, BATCH_ROWS, ENTRY_SCHEMA, encode_entries
+from indextables.state.gathering import Gatherer
 from indextables.state.layout import LOG_DIRECTORY, manifest_path
 from indextables.state.manifest import ManifestInfo, ManifestPlace, StatBounds
+from indextables.state.sharing import shared_out
 from indextables.state.statistics import Measured, bounds_by_column, over_all
 from indextables.storage import Store
 
@@ -62,19 +64,22 @@ def write_manifests(
     entries = entries.select(ENTRY_SCHEMA.names)
     order = locality_order([ranked(entries, column) for column in columns], entries.num_rows)
 
-    def encoded(start: int) -> Encoded:
-        chunk = entries.take(pa.array(order[start : start + options.entries_per_manifest]))
-        return _encoded(chunk, columns, options, measured)
+    gatherer = Gatherer(entries)
 
-    for data, info in _ahead(encoded, range(0, entries.num_rows, options.entries_per_manifest)):
-        key = f"{LOG_DIRECTORY}/{info.path}"
-        try:
-            store.create(key, data)
-        except StorageError:
-            # The same content, by its name, if it is there at all: a store may speak of a conflict where nothing is,
-            # or fail for a moment. So it can be put, which clients repeat.
-            store.put(key, data)
-        yield info
+    def encoded(start: int) -> Encoded:
+        chunk = gatherer.rows(order[start : start + options.entries_per_manifest])
+        return _encoded(chunk, columns, options, measured, workers)
+
+    with ThreadPoolExecutor(pa.cpu_count(), thread_name_prefix="indextables-encode") as workers:
+        for data, info in _ahead(encoded, range(0, entries.num_rows, options.entries_per_manifest)):
+            key = f"{LOG_DIRECTORY}/{info.path}"
+            try:
+                store.create(key, data)
+            except StorageError:
+                # The same content, by its name, if it is there at all: a store may speak of a conflict where nothing
+                # is, or fail for a moment. So it can be put, which clients repeat.
+                store.put(key, data)
+            yield info
 
 
 def _ahead(encoded: Callable[[int], Encoded], starts: Sequence[int]) -> Iterator[Encoded]:
@@ -93,23 +98,30 @@ def _ahead(encoded: Callable[[int], Encoded], starts: Sequence[int]) -> Iterator
 
 
 def _encoded(
-    entries: pa.Table, columns: Sequence[Field], options: StateOptions, measured: Measured
+    entries: pa.Table,
+    columns: Sequence[Field],
+    options: StateOptions,
+    measured: Measured,
+    workers: Executor,
 ) -> Encoded:
     """The bytes of one manifest, and what its state says of it."""
     orders = {column.name: ranked(entries, column) for column in columns}
     statistics: dict[str, list[StatBounds]] = {}
+    batches = entries.to_batches(max_chunksize=BATCH_ROWS)
+
+    def packed(batch: pa.RecordBatch) -> list[DeflatedBlock]:
+        blocks = encode_entries(pa.Table.from_batches([batch]))
+        return list(deflated(blocks, options.codec, options.level))
 
     def index(places: list[BlockPlace]) -> dict[str, str]:
-        statistics.update(bounds_by_column(entries, measured, [place.count for place in places]))
+        counts = [place.count for place in places]
+        # For a few entries no thread is worth its start.
+        helpers = workers if len(batches) > 1 else None
+        statistics.update(bounds_by_column(entries, measured, counts, helpers))
         return encode_index(places, list(_block_bounds(places, orders)), statistics)
 
-    data = write_container(
-        AVRO_SCHEMA,
-        encode_entries(entries),
-        codec=options.codec,
-        level=options.level,
-        metadata=index,
-    )
+    blocks = itertools.chain.from_iterable(shared_out(workers, packed, batches))
+    data = join_container(AVRO_SCHEMA, options.codec, blocks, index)
     path = manifest_path(data)
     versions = pc.min_max(entries.column("addedAtVersion"))
     header_size = read_header(data, path).size

@@ -8,6 +8,7 @@ beginning of the true one, so that the largest of the cut ones is a bound for ev
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -20,6 +21,7 @@ from indextables.schema import Field
 from indextables.schema.types import FLOAT_TYPES, INTEGER_TYPES
 from indextables.state.columns import map_column
 from indextables.state.manifest import StatBounds
+from indextables.state.sharing import shared_out
 from indextables.stats.bounds import CUT_LENGTH
 
 MAX_COLUMNS: Final = 16
@@ -43,7 +45,7 @@ class Measured:
 
 
 def bounds_by_column(
-    entries: pa.Table, measured: Measured, counts: Sequence[int]
+    entries: pa.Table, measured: Measured, counts: Sequence[int], workers: Executor | None = None
 ) -> dict[str, list[StatBounds]]:
     """For each column that has bounds, those of the first `counts[0]` entries, of the next `counts[1]`, and so on."""
     if not entries.num_rows:
@@ -53,18 +55,25 @@ def bounds_by_column(
     if foreign.all():
         return {}
     starts: Starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+
+    def side(column: Field, name: str, *, largest: bool) -> list[str | None]:
+        texts = map_column(entries.column(name), column.name)
+        return _extremes(texts, column.type, foreign, starts, largest=largest)
+
+    def bounds(column: Field) -> list[StatBounds] | None:
+        lows, highs = side(column, "minValues", largest=False), side(column, "maxValues", largest=True)
+        if all(text is None for text in (*lows, *highs)):
+            return None
+        return [StatBounds(column.type, *pair) for pair in zip(lows, highs, strict=True)]
+
     found: dict[str, list[StatBounds]] = {}
-    for column in measured.columns:
-        if column.type not in _TYPES or len(found) == MAX_COLUMNS:
-            continue
-        lows, highs = (
-            _extremes(
-                map_column(entries.column(side), column.name), column.type, foreign, starts, largest=largest
-            )
-            for side, largest in (("minValues", False), ("maxValues", True))
-        )
-        if any(text is not None for text in (*lows, *highs)):
-            found[column.name] = [StatBounds(column.type, *pair) for pair in zip(lows, highs, strict=True)]
+    columns = [column for column in measured.columns if column.type in _TYPES]
+    while columns and len(found) < MAX_COLUMNS:
+        wanted = MAX_COLUMNS - len(found)
+        next_ones, columns = columns[:wanted], columns[wanted:]
+        for column, known in zip(next_ones, shared_out(workers, bounds, next_ones), strict=True):
+            if known is not None:
+                found[column.name] = known
     return found
 
 
@@ -106,7 +115,7 @@ def _extremes(
     texts: pa.StringArray, kind: str, foreign: npt.NDArray[np.bool_], starts: Starts, *, largest: bool
 ) -> list[str | None]:
     """The smallest or largest text of each run of files, in the order of the type; None where one is missing."""
-    if kind == "string":
+    if kind == "string" and (pc.max(pc.binary_length(texts)).as_py() or 0) > CUT_LENGTH:
         texts = pc.utf8_slice_codeunits(texts, 0, CUT_LENGTH)
     values = ordered(texts, kind)
     missing = np.asarray(values.is_null()) | foreign
