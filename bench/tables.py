@@ -14,7 +14,7 @@ from bench.measure import Comparison, Timing, timed
 from indextables.demo import BROAD_WORD, RARE_WORD
 
 SCANNED = ["timestamp", "service", "message"]
-WARM_UP_SECONDS = 5.0
+WARM_UP_SECONDS = 10.0
 """How long each query of either side runs before it is timed: one run of a short one leaves the JVM cold."""
 
 

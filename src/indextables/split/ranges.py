@@ -39,22 +39,22 @@ class _Mapped:
         mapped = pa.memory_map(path)
         mapped.seek(member.offset)
         self._buffer = mapped.read_buffer(member.length)
+        self._view = memoryview(self._buffer)
         self._checked: set[tuple[int, int]] = set()
 
     def arrow_file(self) -> pa.BufferReader:
         return pa.BufferReader(self._buffer)
 
     def load(self, chunks: Sequence[Chunk]) -> None:
-        view = memoryview(self._buffer)
         for chunk in chunks:
             if (chunk.start, chunk.length) in self._checked:
                 continue
-            if not chunk.is_whole(view[chunk.start : chunk.end]):
+            if not chunk.is_whole(self._view[chunk.start : chunk.end]):
                 raise self._bundle.damaged(f"a checksum of {self._member.name!r} is wrong")
             self._checked.add((chunk.start, chunk.length))
 
     def loaded(self, chunk: Chunk) -> memoryview:
-        return memoryview(self._buffer)[chunk.start : chunk.end]
+        return self._view[chunk.start : chunk.start + chunk.length]
 
     def release(self) -> None:
         pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -26,6 +27,10 @@ from indextables.split.query import Occur
 Bitmap: TypeAlias = npt.NDArray[np.bool_]
 Scores: TypeAlias = npt.NDArray[np.float64]
 
+# The splits of a table mostly have one mapping, and a query is asked of all of them.
+_fields = lru_cache(maxsize=64)(IndexFields)
+_bound = lru_cache(maxsize=256)(bind_query)
+
 _HITS_AT_ONCE: Final = 1 << 20
 """A hit is a Python object of Tantivy's for a moment: past this many they are taken a range of rows at a time."""
 
@@ -37,8 +42,7 @@ class IndexSearch:
         self._searcher = opened.searcher
         self.mapping = mapping
         self._bundle = bundle
-        self._compiler = Compiler(opened.index, opened.searcher, IndexFields(mapping))
-        self._bound: dict[TextQuery, BoundQuery] = {}
+        self._compiler = Compiler(opened.index, opened.searcher, _fields(mapping))
         self._bitmaps: dict[TextQuery | str, Bitmap] = {}
         self.schema = opened.index.schema
         self.searcher = opened.searcher
@@ -48,9 +52,7 @@ class IndexSearch:
         return int(self._searcher.num_docs)
 
     def bound(self, query: TextQuery) -> BoundQuery:
-        if query not in self._bound:
-            self._bound[query] = bind_query(query, self.mapping)
-        return self._bound[query]
+        return _bound(query, self.mapping)
 
     def text(self, query: TextQuery) -> Query:
         return self._compiler.query(self.bound(query))
