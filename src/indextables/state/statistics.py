@@ -122,7 +122,9 @@ def _extremes(
     if missing.all():
         return [None] * len(starts)
     found: list[Any]
-    if kind in _TEXT_TYPES:
+    if kind in _TEXT_TYPES and len(starts) == 1:  # as a commit's few files are, and grouping has its price
+        found = [(pc.max if largest else pc.min)(values).as_py()]
+    elif kind in _TEXT_TYPES:
         runs: npt.NDArray[np.int64] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(values)))
         grouped = pa.table({"run": runs, "text": values}).group_by("run", use_threads=False)  # in their order
         found = grouped.aggregate([("text", "max" if largest else "min")]).column(1).to_pylist()
