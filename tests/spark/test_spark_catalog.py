@@ -93,6 +93,30 @@ def test_time_travel_by_version_and_time(spark, table):
         spark.sql(f"SELECT * FROM {table} TIMESTAMP AS OF '2001-01-01'")
 
 
+@pytest.mark.parametrize(
+    "time",
+    [
+        "current_timestamp()",
+        "current_timestamp() + INTERVAL 1 HOUR",
+        "date_add(current_date(), 1)",
+        "(SELECT max(t) FROM VALUES (current_timestamp()) AS v(t))",
+    ],
+)
+def test_time_travel_to_a_time_that_is_worked_out(spark, table, time):
+    spark.sql(f"CREATE TABLE {table} AS SELECT 1 AS x")
+    assert rows(spark, f"SELECT * FROM {table} TIMESTAMP AS OF {time}") == [(1,)]
+    assert rows(spark, f"WITH w AS (SELECT * FROM {table} TIMESTAMP AS OF {time}) SELECT * FROM w") == [(1,)]
+    with pytest.raises(AnalysisException, match="did not exist yet"):
+        spark.sql(f"SELECT * FROM {table} TIMESTAMP AS OF {time} - INTERVAL 9 DAYS")
+
+
+@pytest.mark.parametrize("time", ["array(1)", "cast(null AS timestamp)", "no_such_function()"])
+def test_a_time_that_is_none_is_refused(spark, table, time):
+    spark.sql(f"CREATE TABLE {table} AS SELECT 1 AS x")
+    with pytest.raises(AnalysisException, match="Cannot be casted|cannot be resolved|Cannot resolve"):
+        spark.sql(f"SELECT * FROM {table} TIMESTAMP AS OF {time}")
+
+
 def test_time_travel_by_option(spark, table):
     spark.sql(f"CREATE TABLE {table} AS SELECT 1 AS x")
     spark.sql(f"INSERT INTO {table} VALUES (2)")

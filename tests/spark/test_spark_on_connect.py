@@ -72,6 +72,7 @@ def the_catalog_creates_inserts_and_travels(spark, world) -> None:
     spark.sql(f"INSERT INTO {table} SELECT id, message FROM logs LIMIT 5").collect()
     assert spark.table(table).count() == 30
     assert spark.sql(f"SELECT * FROM {table} VERSION AS OF 0").count() == 25
+    assert spark.sql(f"SELECT * FROM {table} TIMESTAMP AS OF current_timestamp()").count() == 30
 
 
 def errors_are_plain_and_placed(spark, world) -> None:

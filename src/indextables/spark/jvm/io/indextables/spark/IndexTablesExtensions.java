@@ -19,6 +19,7 @@ public final class IndexTablesExtensions extends AbstractFunction1<SparkSessionE
                     IndexTablesExtensions.class.getClassLoader(),
                     new Class<?>[] {ParserInterface.class},
                     new SearchParser(session, parser)));
+    extensions.injectHintResolutionRule(TimeTravelTimes::new); // these run before tables are looked up
     extensions.injectResolutionRule(session -> new TransparentViews());
     extensions.injectPlannerStrategy(session -> new UnpushedSearchCheck());
     return BoxedUnit.UNIT;

@@ -1,0 +1,72 @@
+package io.indextables.spark;
+
+import java.util.List;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.analysis.RelationTimeTravel;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAlias;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.types.DataType;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Works out the time of {@code TIMESTAMP AS OF current_timestamp() - INTERVAL 1 HOUR}. Spark looks a table up by a time
+ * that is a literal at once; by the time it has resolved any other, it has taken the name for a path of files.
+ */
+final class TimeTravelTimes extends Rule<LogicalPlan> {
+  private final SparkSession session;
+
+  TimeTravelTimes(SparkSession session) {
+    this.session = session;
+  }
+
+  @Override
+  public LogicalPlan apply(LogicalPlan plan) {
+    return plan.resolveOperatorsUp(new WorkedOut());
+  }
+
+  /** The expression as a query of its own, so that it may have functions and subqueries in it. */
+  private Expression literal(Expression time) {
+    Seq<NamedExpression> column = seq(List.of(new UnresolvedAlias(time, Option.empty())));
+    LogicalPlan query = new Project(column, new OneRowRelation());
+    Dataset<?> found = Dataset.ofRows((org.apache.spark.sql.classic.SparkSession) session, query);
+    DataType type = found.schema().apply(0).dataType();
+    InternalRow row = found.queryExecution().executedPlan().executeCollect()[0];
+    return Literal.create(row.get(0, type), type);
+  }
+
+  private static <T> Seq<T> seq(List<T> items) {
+    return CollectionConverters.asScala(items).toSeq();
+  }
+
+  private final class WorkedOut extends AbstractPartialFunction<LogicalPlan, LogicalPlan> {
+    private static final long serialVersionUID = 1L;
+
+    @Override
+    public boolean isDefinedAt(LogicalPlan plan) {
+      return plan instanceof RelationTimeTravel travel
+          && travel.relation() instanceof UnresolvedRelation relation
+          && relation.multipartIdentifier().size() == 2
+          && relation.multipartIdentifier().head().equalsIgnoreCase(PythonDoor.NAME)
+          && travel.timestamp().isDefined()
+          && !(travel.timestamp().get() instanceof Literal);
+    }
+
+    @Override
+    public LogicalPlan apply(LogicalPlan plan) {
+      RelationTimeTravel travel = (RelationTimeTravel) plan;
+      return travel.copy(travel.relation(), Option.apply(literal(travel.timestamp().get())), travel.version());
+    }
+  }
+}
