@@ -8,11 +8,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from servers import azurite, rclone, seaweedfs, server  # noqa: F401 - fixtures, one of each for the whole run
 
 SPARK_TESTS = Path(__file__).parent / "spark"
+
+hypothesis.settings.register_profile(
+    "untimed", deadline=None
+)  # how long a case takes says more of the machine
+hypothesis.settings.load_profile("untimed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -37,6 +37,30 @@ class LogListing:
         traces = (self.versions[-1:], self.checkpoints[-1:])
         return max((*self.states[-1:], *(file.version for found in traces for file in found)), default=-1)
 
+    @property
+    def readable(self) -> list[tuple[int, int]]:
+        """The versions that can be read, as runs from a first to a last one.
+
+        A run begins with a state, a checkpoint or version 0, and goes on while there are version files.
+
+        >>> files = tuple(VersionFile(version, 0) for version in (7, 8, 20, 21, 22))
+        >>> LogListing(files, states=(10, 20), checkpoints=()).readable
+        [(10, 10), (20, 22)]
+        """
+        files = {file.version for file in self.versions}
+        starts = {*self.states, *(file.version for file in self.checkpoints), *({0} & files)}
+        runs: list[tuple[int, int]] = []
+        for start in sorted(starts):
+            if runs and start <= runs[-1][1] + 1:
+                first = runs.pop()[0]
+            else:
+                first = start
+            last = start
+            while last + 1 in files:
+                last += 1
+            runs.append((first, last))
+        return runs
+
     def run_after(self, version: int, store: Store) -> list[VersionFile]:
         """The version files that follow `version` without a gap."""
         found = {file.version: file for file in self.versions if file.version > version}

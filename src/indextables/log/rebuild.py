@@ -73,9 +73,7 @@ class Rebuild:
         if version is not None:
             if version > last or (base is None and version < 0):
                 whole = listing if listing.start == 0 else list_log(store)
-                raise VersionNotFoundError(
-                    f"{store.uri} has no version {version}; {_range(whole, last, gap)}"
-                )
+                raise VersionNotFoundError(f"{store.uri} has no version {version}; {_range(whole, gap)}")
             run = [file for file in run if file.version <= version]
         elif gap is not None and self._below is None:
             warnings.warn(
@@ -183,9 +181,7 @@ class Rebuild:
         bases = sorted({*listing.states, *(file.version for file in listing.checkpoints)})
         if bases and not self._failures:
             found = f"version {wanted}" if wanted is not None else "version of that time"
-            return VersionNotFoundError(
-                f"{uri} has no {found} any more; it can be read from version {bases[0]} to {listing.newest}"
-            )
+            return VersionNotFoundError(f"{uri} has no {found} any more; {_range(listing)}")
         numbers = [file.version for file in listing.versions]
         return CorruptTableError(
             f"{uri} has versions {numbers[0]} to {numbers[-1]}, no version 0 and no checkpoint "
@@ -205,10 +201,13 @@ def _moment(ms: int) -> str:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds")
 
 
-def _range(listing: LogListing, last: int, gap: Gap | None) -> str:
-    starts = [
-        *listing.states[:1],
-        *(file.version for file in (*listing.checkpoints[:1], *listing.versions[:1])),
+def _range(listing: LogListing, gap: Gap | None = None) -> str:
+    """What can be read, for an error about a version that cannot."""
+    runs = [
+        f"at version {first}"
+        if first == last and len(listing.readable) > 1
+        else f"from version {first} to {last}"
+        for first, last in listing.readable
     ]
     end = f" (version {gap.first} is missing)" if gap else ""
-    return f"it can be read from version {min(starts, default=last)} to {last}{end}"
+    return f"it can be read {' and '.join(runs)}{end}"

@@ -1,0 +1,55 @@
+"""Which versions a listing says can be read: just those that can, whatever version files and states are gone."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from faults import MemoryStore
+from indextables.config import Settings, keys
+from indextables.errors import CorruptTableError, TableNotFoundError, VersionNotFoundError
+from indextables.log import Append, cache, commit, load_snapshot, version_key
+from indextables.log.listing import list_log
+from indextables.state import LAST_CHECKPOINT, state_key
+from logs import add, metadata
+
+VERSIONS = 12
+STATES = {3, 6, 9}
+EVERY_THIRD = Settings({keys.CHECKPOINT_INTERVAL.key: "3"})
+
+
+def grown() -> MemoryStore:
+    store, snapshot = MemoryStore(), None
+    for version in range(VERSIONS):
+        change = Append((add(str(version)),), metadata())
+        snapshot = commit(store, change, base=snapshot, settings=EVERY_THIRD).snapshot
+    assert set(list_log(store).states) == STATES
+    return store
+
+
+def can_be_read(store: MemoryStore, version: int) -> bool:
+    cache.forget()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return load_snapshot(store, version).version == version
+    except (VersionNotFoundError, CorruptTableError, TableNotFoundError):
+        return False
+
+
+@given(gone=st.sets(st.integers(0, VERSIONS - 1)), states_gone=st.sets(st.sampled_from(sorted(STATES))))
+@settings(max_examples=50)
+def test_the_versions_named_are_those_that_can_be_read(gone: set[int], states_gone: set[int]) -> None:
+    store = grown()
+    store.delete(LAST_CHECKPOINT)
+    for version in gone:
+        store.delete(version_key(version))
+    for version in states_gone:
+        store.delete(state_key(version))
+    runs = list_log(store).readable
+    named = {version for first, last in runs for version in range(first, last + 1)}
+    assert named == {version for version in range(VERSIONS) if can_be_read(store, version)}
+    assert all(before[1] + 1 < after[0] for before, after in pairwise(runs))
