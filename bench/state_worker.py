@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import importlib
 import json
+import os
 import shutil
 import signal
 import sys
@@ -119,7 +120,10 @@ def main() -> None:
         print("{}")
     else:
         side, repeat, *questions = more
-        print(json.dumps(ask(Path(home), int(files), side, int(repeat), questions)))
+        print(json.dumps(ask(Path(home), int(files), side, int(repeat), questions)), flush=True)
+        os._exit(
+            0
+        )  # threads of a run that was given up would be waited for, until they have done it after all
 
 
 if __name__ == "__main__":
