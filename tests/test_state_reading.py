@@ -341,6 +341,18 @@ def test_tombstones_hold_for_what_a_condition_reads(small: MemoryStore):
     assert manifests_read(small, "n = 3", 2) == (before[0], before[1] - {victim})
 
 
+def test_a_value_that_is_none_of_its_type_takes_the_bounds_from_its_own_manifest_only():
+    values = pa.array(
+        [[("n", text)] for text in ("x", "3", "2", "1")], ENTRY_SCHEMA.field("partitionValues").type
+    )
+    table = many(4)
+    column = table.schema.get_field_index("partitionValues")
+    table = table.set_column(column, table.schema.field(column), values)
+    state = write(MemoryStore(), 1, table, entries_per_manifest=2)
+    bounds = [info.partition_bounds for info in state.manifests]
+    assert bounds == [{"n": PartitionBounds("1", "2")}, {"n": PartitionBounds(None, None)}]
+
+
 def test_manifests_of_incremental_writes_have_bounds_of_their_own(small: MemoryStore):
     state = write(small, 2, many(5, partitions=1, start=7000), base=1)
     assert state.manifests[-1].partition_bounds == {"n": PartitionBounds("0", "0")}

@@ -68,6 +68,10 @@ class Ranked(NamedTuple):
     texts: list[str]
     typed: bool
 
+    def at(self, places: npt.NDArray[np.int64]) -> Ranked:
+        """The column of the entries at these places, in that order."""
+        return self._replace(ranks=self.ranks[places])
+
     def bounds(self, start: int, stop: int) -> PartitionBounds:
         """Smallest and largest value of the entries in a range."""
         ranks = self.ranks[start:stop]

@@ -62,13 +62,19 @@ def write_manifests(
 ) -> Iterator[ManifestInfo]:
     """The entries in manifests of even size, near ones together, a few manifests in memory at a time."""
     entries = entries.select(ENTRY_SCHEMA.names)
-    order = locality_order([ranked(entries, column) for column in columns], entries.num_rows)
-
+    of_all = [ranked(entries, column) for column in columns]
+    order = locality_order(of_all, entries.num_rows)
     gatherer = Gatherer(entries)
 
     def encoded(start: int) -> Encoded:
-        chunk = gatherer.rows(order[start : start + options.entries_per_manifest])
-        return _encoded(chunk, columns, options, measured, workers)
+        places = order[start : start + options.entries_per_manifest]
+        chunk = gatherer.rows(places)
+        # A value that is none of its type takes the bounds from its own manifest only.
+        orders = {
+            column.name: known.at(places) if known.typed else ranked(chunk, column)
+            for column, known in zip(columns, of_all, strict=True)
+        }
+        return _encoded(chunk, orders, options, measured, workers)
 
     with ThreadPoolExecutor(pa.cpu_count(), thread_name_prefix="indextables-encode") as workers:
         for data, info in _ahead(encoded, range(0, entries.num_rows, options.entries_per_manifest)):
@@ -99,13 +105,12 @@ def _ahead(encoded: Callable[[int], Encoded], starts: Sequence[int]) -> Iterator
 
 def _encoded(
     entries: pa.Table,
-    columns: Sequence[Field],
+    orders: Mapping[str, Ranked],
     options: StateOptions,
     measured: Measured,
     workers: Executor,
 ) -> Encoded:
     """The bytes of one manifest, and what its state says of it."""
-    orders = {column.name: ranked(entries, column) for column in columns}
     statistics: dict[str, list[StatBounds]] = {}
     batches = entries.to_batches(max_chunksize=BATCH_ROWS)
 

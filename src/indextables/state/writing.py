@@ -176,6 +176,8 @@ def _compacted(
 
 def _surviving(entries: pa.Table, delta: Delta) -> pa.Table:
     """The entries of the base that still live; of a key that is there twice, the later one."""
+    if not entries.num_rows:
+        return entries
     gone = pa.array({*delta.gone, *delta.added.column(KEY).to_pylist()}, pa.string())
     hit = pc.is_in(entries.column(KEY), value_set=gone)
     if pc.any(hit).as_py():
