@@ -1,6 +1,6 @@
 """One measurement of the planning bench, in a process that does nothing else.
 
-`python -m bench.state_worker HOME build FILES [SIDE]` or `... ask FILES SIDE REPEAT QUESTION ...`; prints JSON.
+`python -m bench.state_worker HOME build FILES [SIDE]` or `... ask FILES SIDE ROUND REPEAT QUESTION ...`; prints JSON.
 """
 
 from __future__ import annotations
@@ -53,29 +53,30 @@ def build(home: Path, files: int, sides: list[str]) -> None:
         side_of(side).build(drawn, place(home, files, side))
 
 
-def ask(home: Path, files: int, name: str, repeat: int, questions: list[str]) -> dict[str, Any]:
+def ask(home: Path, files: int, name: str, runs: range, questions: list[str]) -> dict[str, Any]:
+    """`runs` are the numbers of the runs: one that changes the table must not do so a second time."""
     side = side_of(name)
     small, large = place(home, SMALL, name), place(home, files, name)
+    numbers = range(files // 100 + runs.start, files // 100 + runs.stop)
     return {
-        question: _asked(getattr(side, question), small, large, files, repeat, is_first=number == 0)
+        question: _asked(getattr(side, question), small, large, numbers, is_first=number == 0)
         for number, question in enumerate(questions)
         if hasattr(side, question)
     }
 
 
-def _asked(
-    prepare: Prepare, small: Path, large: Path, files: int, repeat: int, *, is_first: bool
-) -> dict[str, Any]:
-    for run in range(2):
-        prepare(small, files // 100 + run)()
+def _asked(prepare: Prepare, small: Path, large: Path, numbers: range, *, is_first: bool) -> dict[str, Any]:
+    for number in numbers[:2]:
+        prepare(small, number)()
     found: dict[str, Any] = {"runs": [], "cpu": [], "peak_mb": None, "answer": None}
     signal.signal(signal.SIGALRM, _out_of_time)
     try:
-        for run in range(repeat):
+        for number in numbers:
             signal.alarm(LIMIT_SECONDS * 2)  # preparing is not measured, but must end too
-            action = prepare(large, files // 100 + run)
+            action = prepare(large, number)
             gc.collect()
-            before = _memory("VmRSS") if run == 0 and is_first and _forget_peak() else None
+            is_very_first = is_first and number == numbers[0]
+            before = _memory("VmRSS") if is_very_first and _forget_peak() else None
             signal.alarm(LIMIT_SECONDS)
             cpu, started = time.process_time(), time.perf_counter()
             answer = action()
@@ -119,11 +120,12 @@ def main() -> None:
         build(Path(home), int(files), more or [side for side in SIDES if side != LIMIT])
         print("{}")
     else:
-        side, repeat, *questions = more
-        print(json.dumps(ask(Path(home), int(files), side, int(repeat), questions)), flush=True)
-        os._exit(
-            0
-        )  # threads of a run that was given up would be waited for, until they have done it after all
+        side, round_number, repeat, *questions = more
+        first = int(round_number) * int(repeat)
+        runs = range(first, first + int(repeat))
+        print(json.dumps(ask(Path(home), int(files), side, runs, questions)), flush=True)
+        # Threads of a run that was given up would be waited for, until they have done it after all.
+        os._exit(0)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("side", states.SIDES)
 def test_every_side_finds_the_files_that_were_drawn(home: Path, side: str):
-    found = state_worker.ask(home, FILES, side, 1, list(states.QUESTIONS))
+    found = state_worker.ask(home, FILES, side, range(1), list(states.QUESTIONS))
     answers = {question: found[question]["answer"] for question in states.PLANS if question in found}
     drawn = draw(FILES)
     low, high = chosen_range("timestamp")
@@ -64,10 +64,29 @@ def test_goals_are_judged_by_the_best_run():
 
 def test_a_rival_that_was_given_up_on_took_at_least_that_long():
     found = results(compact=Measured((1.5,)))
-    found.put(70_000, "pyiceberg", "compact", Measured(()))
+    found.found[70_000]["pyiceberg"]["compact"] = Measured(())
     (delta, iceberg) = states.comparisons(found)
     assert (delta.met, iceberg.met) == (False, True)
     assert "given up" in iceberg.note
+
+
+def test_all_sides_are_asked_in_two_rounds_but_for_the_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    asked = []
+
+    def work(_home: Path, what: str, *arguments: object) -> dict[str, Measured]:
+        if what == "build":
+            return {}
+        _, side, round_number, repeat, *questions = arguments
+        asked.append((side, round_number, repeat))
+        seconds = 2 * states.SLOW_SECONDS if side == "pyiceberg" else 1.0 + int(str(round_number))
+        return {str(question): Measured((seconds,), peak_mb=seconds) for question in questions}
+
+    monkeypatch.setattr(states, "_work", work)
+    found = states.measure(tmp_path, print, repeat=5, sizes=[70])
+    again = [side for side in states.SIDES if side != "pyiceberg"]
+    once = [(side, 0, 3) for side in states.SIDES] + [(side, 1, 3) for side in again]
+    assert asked == once * len(states.PROCESSES)
+    assert found.get(70, states.OURS, "compact") == Measured((1.0, 2.0), peak_mb=1.0)
 
 
 def test_sides_that_disagree_are_no_measurement():
