@@ -22,7 +22,7 @@ T = TypeVar("T")
 class InOrder:
     """A pool of threads without threads: what would go on side by side is done one after the other."""
 
-    def __init__(self, max_workers: int | None = None, **options: Any) -> None: ...
+    def __init__(self, max_workers: int | None = None, thread_name_prefix: str = "") -> None: ...
 
     def __enter__(self) -> Self:
         return self
