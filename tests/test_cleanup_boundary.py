@@ -59,6 +59,7 @@ from logs import add, live, metadata
 TABLE = metadata()
 SETTINGS = Settings()
 commit_module = importlib.import_module("indextables.log.commit")
+rebuild_module = importlib.import_module("indextables.log.rebuild")
 overtaken_module = importlib.import_module("indextables.log.overtaken")
 
 
@@ -226,6 +227,34 @@ def test_a_reader_that_a_clean_up_overtakes_reads_what_is_there_then(
         warnings.simplefilter("ignore", StateWarning)
         found = read_snapshot(FaultyStore(store, passing))
     assert {"a", "b", "c", "d", "e"} <= set(live(found))
+
+
+def read_beside_a_stray(store: MemoryStore) -> Snapshot:
+    """Between a reader's listing and its reading clean-up passes, and a writer that comes too late leaves a version."""
+    grow(store, "c")
+
+    def overtake() -> None:
+        checkpoint(store, SETTINGS)
+        clean_versions(store, SETTINGS, hours=0, clock=lambda: 10**15)
+        stray = run(MemoryStore("memory://elsewhere"), append("stray"))
+        store.create(version_key(1), encode_version(stray.actions))
+
+    held_up = FaultyStore(store, Fault("get", after(overtake), key=version_key(1)))
+    found = read_snapshot(held_up)
+    assert held_up.faults[0].struck == 1
+    return found
+
+
+def test_a_reader_that_is_held_up_does_not_believe_a_stray(store: MemoryStore, base: Snapshot):
+    found = read_beside_a_stray(store)
+    assert (found.version, sorted(live(found))) == (2, ["a", "b", "c"])
+
+
+def test_without_a_look_after_the_reading_it_would(
+    store: MemoryStore, base: Snapshot, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(rebuild_module, "check_none_is_stray", lambda *asked: None)
+    assert sorted(live(read_beside_a_stray(store))) == ["a", "c", "stray"]
 
 
 def test_the_next_clean_up_takes_strays_whatever_their_age(store: MemoryStore, base: Snapshot):

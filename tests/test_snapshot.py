@@ -33,6 +33,7 @@ from indextables.log import (
     refresh,
     version_key,
 )
+from indextables.log.boundary import link_key
 from indextables.predicates import IsNull
 from indextables.storage import open_store
 from logs import add, live, metadata, put_table, put_version
@@ -269,13 +270,15 @@ def test_refresh_over_many_versions_lists_once(store: MemoryStore):
     assert len(watched.calls) == 58 + 1 + 1
 
 
-def test_opening_lists_once_and_reads_each_version_once(store: MemoryStore):
+def test_opening_lists_once_reads_each_version_once_and_looks_for_a_clean_up(store: MemoryStore):
     put_table(store, *[[add(str(n))] for n in range(40)])
     watched = FaultyStore(store)
     load_snapshot(watched)
     hint = ("get", "_transaction_log/_last_checkpoint")
     versions = [("get", version_key(version)) for version in range(41)]
-    assert sorted(watched.calls) == [*versions, hint, ("list_from", "_transaction_log")]
+    boundary = ("get", link_key(0))
+    assert watched.calls[-1] == boundary
+    assert sorted(watched.calls) == [*versions, boundary, hint, ("list_from", "_transaction_log")]
 
 
 def test_a_snapshot_travels_to_other_processes(store: MemoryStore):

@@ -34,6 +34,7 @@ from indextables.log import (
     read_version,
     version_key,
 )
+from indextables.log.boundary import link_key
 from indextables.log.entries import from_entries
 from indextables.log.listing import list_log
 from indextables.predicates import Compare
@@ -113,6 +114,7 @@ def test_opening_reads_the_state_and_the_versions_since(store):
         ("list_from", "_transaction_log"),
         ("get", state_key(20)),
         *(("get", version_key(version)) for version in range(21, 25)),
+        ("get", link_key(0)),  # has clean-up passed meanwhile?
     ]
     assert dict(snapshot.files) == replayed(store)
 

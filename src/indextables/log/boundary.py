@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -72,11 +72,14 @@ def decode_link(data: bytes, name: str) -> Link:
     return link
 
 
-def boundary(store: Store, table_id: str | None = None) -> int:
-    """The last version that may be gone, or NONE. With the table's id, what was read before is built upon."""
+def boundary(store: Store, table_id: str | None = None, listed: Sequence[int] | None = None) -> int:
+    """The last version that may be gone, or NONE. With the table's id, what was read before is built upon.
+
+    `listed` are the links that a listing has found, in order; it may be an old one.
+    """
     end = None if table_id is None else _known.get((store.uri, table_id))
     if end is None:
-        firsts = _listed(store)
+        firsts = _listed(store) if listed is None else listed
         end = NONE if not firsts else firsts[-1] - 1
     while (link := read_link(store, end + 1)) is not None:
         end = link.last
@@ -122,9 +125,15 @@ def read_link(store: Store, first: int) -> Link | None:
     return link
 
 
+def link_of(key: str) -> int | None:
+    """The version that the link of this key begins with, or None for another key."""
+    match = _LINK.fullmatch(key)
+    return int(match[1]) if match else None
+
+
 def _listed(store: Store) -> list[int]:
-    matches = (_LINK.fullmatch(info.key) for info in store.list_from(DIRECTORY))
-    return sorted(int(match[1]) for match in matches if match)
+    firsts = (link_of(info.key) for info in store.list_from(DIRECTORY))
+    return sorted(first for first in firsts if first is not None)
 
 
 def _remember(table: tuple[str, str], end: int) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from indextables.errors import ObjectNotFoundError
+from indextables.log.boundary import link_of
 from indextables.log.layout import checkpoint_of, version_key, version_of
 from indextables.state import LOG_DIRECTORY, state_of
 from indextables.storage import Store
@@ -20,12 +21,16 @@ class VersionFile(NamedTuple):
 
 @dataclass(frozen=True)
 class LogListing:
-    """All in ascending order. Version files and checkpoints below `start` were not looked at; states all were."""
+    """All in ascending order. Version files and checkpoints below `start` were not looked at; the others all were.
+
+    `cleanups` are the first versions of the links of the clean-up boundary.
+    """
 
     versions: tuple[VersionFile, ...]
     states: tuple[int, ...]
     checkpoints: tuple[VersionFile, ...]
     start: int = 0
+    cleanups: tuple[int, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -78,12 +83,13 @@ class LogListing:
 
 
 def list_log(store: Store, after: int = -1) -> LogListing:
-    """What there is after version `after`, and all states."""
-    # States sort after version files, so that a listing that skips old versions still has them all.
+    """What there is after version `after`, and all states and links."""
+    # States and links sort after version files, so that a listing that skips old versions still has them all.
     begin = None if after < 0 else version_key(after)
     versions: list[VersionFile] = []
     checkpoints: list[VersionFile] = []
     states: set[int] = set()
+    cleanups: list[int] = []
     for info in store.list_from(LOG_DIRECTORY, start_after=begin):
         if (version := version_of(info.key)) is not None:
             versions.append(VersionFile(version, info.modified_ms))
@@ -91,4 +97,12 @@ def list_log(store: Store, after: int = -1) -> LogListing:
             checkpoints.append(VersionFile(version, info.modified_ms))
         elif (version := state_of(info.key)) is not None:
             states.add(version)
-    return LogListing(tuple(sorted(versions)), tuple(sorted(states)), tuple(sorted(checkpoints)), after + 1)
+        elif (version := link_of(info.key)) is not None:
+            cleanups.append(version)
+    return LogListing(
+        tuple(sorted(versions)),
+        tuple(sorted(states)),
+        tuple(sorted(checkpoints)),
+        after + 1,
+        tuple(sorted(cleanups)),
+    )

@@ -5,9 +5,11 @@ Their writers find out and take them back; those of writers that died meanwhile 
 
 from __future__ import annotations
 
-from indextables.errors import ObjectNotFoundError
+from collections.abc import Mapping
+
+from indextables.errors import CorruptTableError, ObjectNotFoundError
 from indextables.log.boundary import NONE, boundary, transaction_of
-from indextables.log.listing import VersionFile
+from indextables.log.listing import LogListing, VersionFile
 from indextables.log.snapshot import Snapshot
 from indextables.log.versions import read_txn_id
 from indextables.state import state_key
@@ -41,6 +43,20 @@ def without_strays(store: Store, run: list[VersionFile]) -> list[VersionFile]:
         if read_txn_id(store, file.version) != transaction_of(store, file.version):
             return run[:i]
     return run
+
+
+def check_none_is_stray(store: Store, read: Mapping[int, str | None], listing: LogListing) -> None:
+    """CorruptTableError if a version that was read, made by that transaction, is another than clean-up found there.
+
+    To be asked after they were read. The listing grows old: between it and the reading clean-up may have passed, and a
+    writer that came too late may have put its own version in the place.
+    """
+    end = boundary(store, listed=listing.cleanups)
+    for version, txn_id in read.items():
+        if version <= end and transaction_of(store, version) != txn_id:
+            raise CorruptTableError(
+                f"{store.uri}: version {version} was cleaned up while it was being read; open it again"
+            )
 
 
 def _replaced_by_state(store: Store, current: Snapshot | None, version: int) -> bool:

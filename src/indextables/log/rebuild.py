@@ -20,7 +20,7 @@ from indextables.errors import (
 from indextables.log.as_checkpoint import snapshot_of_checkpoint
 from indextables.log.as_state import snapshot_of_state
 from indextables.log.listing import LogListing, VersionFile, list_log
-from indextables.log.overtaken import without_strays
+from indextables.log.overtaken import check_none_is_stray, without_strays
 from indextables.log.snapshot import Gap, Snapshot, VersionActions, replay
 from indextables.log.versions import read_versions
 from indextables.state import state_was_seen
@@ -82,10 +82,13 @@ class Rebuild:
                 VersionGapWarning,
                 stacklevel=5,
             )
-        versions = read_versions(store, run)
+        read: dict[int, str | None] = {}
+        versions = _noted(read_versions(store, run), read)
         if self._wanted.as_of_ms is not None:
             versions = _not_younger(versions, self._wanted.as_of_ms)
         snapshot = replay(store.uri, base, versions)
+        if read:
+            check_none_is_stray(store, read, listing)
         if snapshot is None:
             first = next(read_versions(store, run[:1])).raw_timestamp_ms
             raise VersionNotFoundError(
@@ -187,6 +190,13 @@ class Rebuild:
             f"{uri} has versions {numbers[0]} to {numbers[-1]}, no version 0 and no checkpoint "
             f"to start from; restore the missing files"
         )
+
+
+def _noted(versions: Iterator[VersionActions], read: dict[int, str | None]) -> Iterator[VersionActions]:
+    """The versions, and into `read` the transactions that made those that are taken."""
+    for found in versions:
+        read[found.version] = found.txn_id
+        yield found
 
 
 def _not_younger(versions: Iterator[VersionActions], as_of_ms: int) -> Iterator[VersionActions]:

@@ -113,6 +113,12 @@ class VersionActions:
         return next((action for action in self.actions if isinstance(action, CommitInfo)), None)
 
     @property
+    def txn_id(self) -> str | None:
+        """The transaction that made it, if its first action says so."""
+        first = self.actions[0] if self.actions else None
+        return first.txn_id if isinstance(first, CommitInfo) else None
+
+    @property
     def raw_timestamp_ms(self) -> int:
         info = self.commit_info
         return info.timestamp if info is not None and info.timestamp is not None else self.modified_ms
