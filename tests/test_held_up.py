@@ -6,16 +6,20 @@ import pytest
 
 from faults import Fault, FaultyStore, MemoryStore, after
 from indextables.config import Settings
+from indextables.errors import VersionNotFoundError
 from indextables.log import (
     Append,
     DropPartitions,
     Snapshot,
     cache,
+    checkpoint,
     commit,
+    encode_version,
     history,
     load_snapshot,
     version_key,
 )
+from indextables.log.between import changes_between
 from indextables.maintenance import truncate_time_travel
 from indextables.predicates import Compare
 from logs import add, live, metadata
@@ -63,3 +67,17 @@ def test_a_history_does_not_tell_of_a_writer_that_came_too_late(store: MemorySto
     truncate_time_travel(store, Settings())
     store.put(version_key(1), late)
     assert [entry.version for entry in history(store)] == [2]
+
+
+def test_changes_are_not_those_of_a_writer_that_came_too_late(store: MemoryStore, known: Snapshot):
+    newest = load_snapshot(store)
+    checkpoint(store, Settings())
+    stray = commit(MemoryStore("memory://elsewhere"), Append((add("stray"),), metadata()), base=None)
+
+    def overtake() -> None:
+        truncate_time_travel(store, Settings())
+        store.put(version_key(1), encode_version(stray.actions))
+
+    late = FaultyStore(store, Fault("get", after(overtake), key=version_key(1)))
+    with pytest.raises(VersionNotFoundError, match="ask since version"):
+        changes_between(late, 0, newest, Settings())

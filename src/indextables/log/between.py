@@ -93,11 +93,12 @@ def _from_versions(store: Store, since: int, after: Snapshot) -> NetChanges | No
     if len(run) < after.version - since:
         return None
     try:
-        return net_changes(store.uri, read_versions(store, run))
+        found = net_changes(store.uri, read_versions(store, run))
     except CorruptTableError:
         if boundary(store) <= since:
             raise
         return None  # cleaned up since it was listed
+    return found if boundary(store) <= since else None  # the same, and what was read may have been strays
 
 
 def _known_from(store: Store, after: Snapshot) -> int:
