@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +17,7 @@ from indextables.errors import CorruptTableError, TableNotFoundError, VersionNot
 from indextables.log import Append, cache, commit, load_snapshot, version_key
 from indextables.log.listing import list_log
 from indextables.state import LAST_CHECKPOINT, state_key
+from indextables.storage import ObjectInfo
 from logs import add, metadata
 
 VERSIONS = 12
@@ -53,3 +57,20 @@ def test_the_versions_named_are_those_that_can_be_read(gone: set[int], states_go
     named = {version for first, last in runs for version in range(first, last + 1)}
     assert named == {version for version in range(VERSIONS) if can_be_read(store, version)}
     assert all(before[1] + 1 < after[0] for before, after in pairwise(runs))
+
+
+def test_a_listing_that_lags_behind_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    snapshot = commit(store, Append((add("a"),), metadata()), base=None).snapshot
+    commit(store, Append((add("b"),), metadata()), base=snapshot)
+    whole = MemoryStore.list_from
+
+    def lagging(self: MemoryStore, *asked: Any, **more: Any) -> Iterator[ObjectInfo]:
+        return (info for info in whole(self, *asked, **more) if info.key != version_key(0))
+
+    monkeypatch.setattr(MemoryStore, "list_from", lagging)
+    cache.forget()
+    assert load_snapshot(store, 1).version == 1, "the files themselves have the last word"
+    cache.forget()
+    with pytest.raises(VersionNotFoundError, match="has no version 5; a listing of its log names none"):
+        load_snapshot(store, 5)

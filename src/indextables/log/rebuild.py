@@ -213,11 +213,12 @@ def _moment(ms: int) -> str:
 
 def _range(listing: LogListing, gap: Gap | None = None) -> str:
     """What can be read, for an error about a version that cannot."""
-    runs = [
-        f"at version {first}"
-        if first == last and len(listing.readable) > 1
-        else f"from version {first} to {last}"
-        for first, last in listing.readable
+    runs = listing.readable
+    if not runs:
+        return "a listing of its log names none that can be read; try again"  # it lags behind
+    words = [
+        f"at version {first}" if first == last and len(runs) > 1 else f"from version {first} to {last}"
+        for first, last in runs
     ]
     end = f" (version {gap.first} is missing)" if gap else ""
-    return f"it can be read {' and '.join(runs)}{end}"
+    return f"it can be read {' and '.join(words)}{end}"
