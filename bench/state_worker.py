@@ -24,6 +24,10 @@ Prepare = Callable[[Path, int], Callable[[], int]]
 """Makes what is not measured ready for the run of that number, and returns the run."""
 
 ENOUGH_SECONDS = 4.0
+SHORT_SECONDS = 1.0
+MOST_RUNS = 12
+"""Short runs are repeated until they add up to some time, or to so many: a moment's disturbance is long for them."""
+
 MODULES = {
     OURS: "bench.state_ours",
     "deltalake": "bench.state_delta",
@@ -53,19 +57,24 @@ def build(home: Path, files: int, sides: list[str]) -> None:
         side_of(side).build(drawn, place(home, files, side))
 
 
-def ask(home: Path, files: int, name: str, runs: range, questions: list[str]) -> dict[str, Any]:
-    """`runs` are the numbers of the runs: one that changes the table must not do so a second time."""
+def ask(
+    home: Path, files: int, name: str, questions: list[str], *, round_number: int, repeat: int
+) -> dict[str, Any]:
+    """Runs are numbered through all rounds: one that changes the table must not do so a second time."""
     side = side_of(name)
     small, large = place(home, SMALL, name), place(home, files, name)
-    numbers = range(files // 100 + runs.start, files // 100 + runs.stop)
+    first = files // 100 + round_number * MOST_RUNS
+    numbers = range(first, first + max(repeat, MOST_RUNS))
     return {
-        question: _asked(getattr(side, question), small, large, numbers, is_first=number == 0)
+        question: _asked(getattr(side, question), small, large, numbers, repeat, is_first=number == 0)
         for number, question in enumerate(questions)
         if hasattr(side, question)
     }
 
 
-def _asked(prepare: Prepare, small: Path, large: Path, numbers: range, *, is_first: bool) -> dict[str, Any]:
+def _asked(
+    prepare: Prepare, small: Path, large: Path, numbers: range, repeat: int, *, is_first: bool
+) -> dict[str, Any]:
     for number in numbers[:2]:
         prepare(small, number)()
     found: dict[str, Any] = {"runs": [], "cpu": [], "peak_mb": None, "answer": None}
@@ -86,7 +95,7 @@ def _asked(prepare: Prepare, small: Path, large: Path, numbers: range, *, is_fir
             found["answer"] = answer
             if before is not None:
                 found["peak_mb"] = (_memory("VmHWM") - before) / 1024
-            if sum(found["runs"]) > ENOUGH_SECONDS:
+            if sum(found["runs"]) > (ENOUGH_SECONDS if len(found["runs"]) < repeat else SHORT_SECONDS):
                 break
     except OutOfTimeError:
         pass
@@ -121,9 +130,10 @@ def main() -> None:
         print("{}")
     else:
         side, round_number, repeat, *questions = more
-        first = int(round_number) * int(repeat)
-        runs = range(first, first + int(repeat))
-        print(json.dumps(ask(Path(home), int(files), side, runs, questions)), flush=True)
+        found = ask(
+            Path(home), int(files), side, questions, round_number=int(round_number), repeat=int(repeat)
+        )
+        print(json.dumps(found), flush=True)
         # Threads of a run that was given up would be waited for, until they have done it after all.
         os._exit(0)
 

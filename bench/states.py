@@ -3,7 +3,7 @@
 The same files for all: ours, `deltalake` from a checkpoint, `pyiceberg` from manifests, a Parquet file read with
 pyarrow, and the limit, which decompresses our manifests and does nothing else. What is measured runs in fresh
 processes that have warmed up on a small table; caches are emptied before every run. All sides are asked one question
-after the other, and again in a second round, so that what else the machine does is not one side's burden. Memory is the
+after the other, and again in further rounds, so that what else the machine does is not one side's burden. Memory is the
 most that a first run takes above what the process had before it.
 """
 
@@ -25,7 +25,7 @@ from bench.measure import Comparison, Timing
 SIZES: Final = (70_000, 100_000, 1_000_000)
 SMALL: Final = 1_000
 LIMIT_SECONDS: Final = 30
-ROUNDS: Final = 2
+ROUNDS: Final = 3
 SLOW_SECONDS: Final = 5.0
 """Who takes longer in a run is not asked again: what disturbs a machine for a moment does not matter there."""
 

@@ -8,6 +8,8 @@ from typing import Any
 import orjson
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from faults import FaultyStore, MemoryStore
 from indextables.log.actions import AddFile
@@ -26,6 +28,7 @@ from indextables.state import (
     encode_state,
     read_state,
     state_key,
+    statistics,
     write_state,
 )
 from indextables.state.blocks import INDEX_KEY
@@ -81,6 +84,32 @@ def test_long_texts_are_cut_so_that_the_largest_bounds_the_others():
     chosen = Filter(Compare("=", "name", "x" * 32 + "zz"), SCHEMA, ())
     assert chosen.within({}, {"name": found}), "the maximum of 32 characters may be the beginning of this"
     assert not dataclasses.replace(chosen, predicate=Compare("=", "name", "y")).within({}, {"name": found})
+
+
+_TEXTS = {
+    "long": st.one_of(
+        st.integers(-(10**19), 10**19).map(str), st.sampled_from(["", "007", "-0", "+1", "soon", "1.5"])
+    ),
+    "double": st.one_of(
+        st.floats(allow_nan=True, allow_infinity=True).map(repr), st.sampled_from(["1", "-0.0", "1e5", ""])
+    ),
+    "date": st.one_of(st.dates().map(str), st.sampled_from(["2024-1-1", "20240101", "9999-99-99"])),
+    "string": st.one_of(st.text(max_size=40), st.text("aé\U0001f600\n", min_size=28, max_size=36)),
+}
+
+
+@given(st.data(), st.sampled_from(sorted(_TEXTS)))
+@settings(max_examples=400)
+def test_a_few_files_have_the_bounds_that_they_would_have_among_many(data: st.DataObject, kind: str):
+    values = st.dictionaries(st.sampled_from(["c", "other"]), _TEXTS[kind], max_size=2)
+    alike = st.fixed_dictionaries({"other": st.text(max_size=3), "c": _TEXTS[kind]})
+    sides = st.tuples(values, values) | st.tuples(alike, alike) | st.tuples(st.none(), values)
+    table = entries(*data.draw(st.lists(sides, min_size=1, max_size=6)))
+    measured = Measured([Field("c", kind)], {"ours"})
+    few = bounds_by_column(table, measured, [table.num_rows])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(statistics, "_FEW", 0)
+        assert repr(few) == repr(bounds_by_column(table, measured, [table.num_rows]))
 
 
 def test_types_without_an_order_and_columns_beyond_the_limit_are_left_out():

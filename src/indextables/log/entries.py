@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final
 
 import orjson
@@ -40,6 +42,8 @@ _REST: Final = {
     "hotcacheStartOffset": "hotcache_start_offset",
     "hotcacheLength": "hotcache_length",
 }
+_COLUMNS: Final = {name: attrgetter(attribute) for name, attribute in (_ATTRIBUTES | _MAPS | _LISTS).items()}
+_NOTHING: Final = LIVE_SCHEMA.empty_table()
 _ROWS: Final = 8192
 
 
@@ -56,19 +60,18 @@ class Added:
 def to_entries(files: Iterable[tuple[str, Added]]) -> pa.Table:
     """The files with their keys, in LIVE_SCHEMA."""
     found = list(files)
+    if not found:
+        return _NOTHING
     columns: dict[str, list[Any]] = {KEY: [key for key, _ in found]}
-    for name, attribute in _ATTRIBUTES.items():
-        columns[name] = [getattr(added.file, attribute) for _, added in found]
-    for name, attribute in _MAPS.items():
-        columns[name] = [_pairs(getattr(added.file, attribute)) for _, added in found]
-    for name, attribute in _LISTS.items():
-        columns[name] = [getattr(added.file, attribute) for _, added in found]
+    actions = [added.file for _, added in found]
+    for name, attribute in _COLUMNS.items():
+        columns[name] = list(map(attribute, actions))
     columns["addedAtVersion"] = [added.version for _, added in found]
     columns["addedAtTimestamp"] = [added.timestamp_ms for _, added in found]
-    columns["extra"] = [_extra(added.file) for _, added in found]
+    columns["extra"] = list(map(_extra, actions))
     try:
         return pa.Table.from_arrays(
-            [pa.array(columns[field.name], field.type) for field in LIVE_SCHEMA], schema=LIVE_SCHEMA
+            [_array(columns[field.name], field.type) for field in LIVE_SCHEMA], schema=LIVE_SCHEMA
         )
     except (pa.ArrowInvalid, OverflowError) as reason:
         raise CorruptTableError(
@@ -113,8 +116,18 @@ def _rest(text: str) -> dict[str, Any]:
     return known | {"extra": document}
 
 
-def _pairs(value: Mapping[str, str] | None) -> list[tuple[str, str]] | None:
-    return None if value is None else list(value.items())
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if not pa.types.is_map(kind):
+        return pa.array(values, kind)
+    # Put together from all keys and all values: to be given pairs costs Arrow three times as much.
+    maps: list[Mapping[str, str]] = [value or {} for value in values]
+    ends: list[int | None] = list(itertools.accumulate(map(len, maps), initial=0))
+    begins = [None if value is None else begin for value, begin in zip(values, ends, strict=False)]
+    return pa.MapArray.from_arrays(
+        pa.array([*begins, ends[-1]], pa.int32()),
+        pa.array(list(itertools.chain.from_iterable(maps)), pa.string()),
+        pa.array(list(itertools.chain.from_iterable(each.values() for each in maps)), pa.string()),
+    )
 
 
 def _mapping(pairs: list[tuple[str, str]] | None) -> dict[str, str] | None:

@@ -20,6 +20,7 @@ from indextables.state.manifest import (
 )
 from indextables.state.manifest_files import StateOptions
 from indextables.state.metrics import state_was_seen
+from indextables.state.paths import KEY, LIVE_SCHEMA
 from indextables.state.pointer import (
     LastCheckpoint,
     decode_pointer,
@@ -28,7 +29,7 @@ from indextables.state.pointer import (
     write_pointer,
 )
 from indextables.state.pruning import Filter
-from indextables.state.reading import KEY, LIVE_SCHEMA, TableState, read_state
+from indextables.state.reading import TableState, read_state
 from indextables.state.statistics import Measured
 from indextables.state.unique import last_of_each
 from indextables.state.writing import (

@@ -77,15 +77,17 @@ def decode_entries(schema: str, blocks: Iterable[Block], name: str) -> pa.Table:
     try:
         plan = _plan(schema)
         decode = _by_fallback if plan.list_schema is None else _by_pyruhvro
-        chunks = [resolved(table, plan.sources) for table in decode(plan, blocks)]
+        batches = list(decode(plan, blocks))
+        if not batches:
+            return ENTRY_SCHEMA.empty_table()
+        table = resolved(pa.Table.from_batches(batches), plan.sources)
     except (ValueError, RecursionError) as reason:  # Arrow's and the decoders' own are of the first kind
         raise CorruptTableError(f"{name}: not a manifest that can be read: {reason}") from reason
-    for table in chunks:
-        check_texts(table, name)
-    return pa.concat_tables(chunks) if chunks else ENTRY_SCHEMA.empty_table()
+    check_texts(table, name)
+    return table
 
 
-def _by_pyruhvro(plan: _Plan, blocks: Iterable[Block]) -> Iterator[pa.Table]:
+def _by_pyruhvro(plan: _Plan, blocks: Iterable[Block]) -> Iterator[pa.RecordBatch]:
     messages: list[bytes] = []
     counts: list[int] = []
     size = 0
@@ -102,16 +104,17 @@ def _by_pyruhvro(plan: _Plan, blocks: Iterable[Block]) -> Iterator[pa.Table]:
         yield _decoded(messages, counts, plan)
 
 
-def _decoded(messages: list[bytes], counts: list[int], plan: _Plan) -> pa.Table:
+def _decoded(messages: list[bytes], counts: list[int], plan: _Plan) -> pa.RecordBatch:
     lists = pyruhvro.deserialize_array(messages, plan.list_schema).column(0)
-    if lists.value_lengths().to_pylist() != counts:
+    entries = lists.values
+    if lists.value_lengths().to_pylist() != counts or len(entries) != sum(counts):
         raise ValueError("a block does not hold as many entries as it claims")
-    return pa.Table.from_struct_array(lists.flatten())
+    return pa.RecordBatch.from_struct_array(entries)
 
 
-def _by_fallback(plan: _Plan, blocks: Iterable[Block]) -> Iterator[pa.Table]:
+def _by_fallback(plan: _Plan, blocks: Iterable[Block]) -> Iterator[pa.RecordBatch]:
     kinds = {s: f.type for f, s in zip(FIELDS, plan.sources, strict=True) if s is not None}
-    yield fallback.decode(plan.record_schema, list(blocks), kinds)
+    yield from fallback.decode(plan.record_schema, list(blocks), kinds).to_batches()
 
 
 class _Plan(NamedTuple):

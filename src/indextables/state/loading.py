@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -23,7 +24,8 @@ from indextables.state.container import (
 )
 from indextables.state.entries import decode_entries
 from indextables.state.layout import is_content_named, manifest_key, manifest_path
-from indextables.state.manifest import ManifestInfo
+from indextables.state.manifest import ManifestInfo, ManifestPlace
+from indextables.state.paths import KeyOf, with_keys
 from indextables.state.pruning import Filter
 from indextables.state.sharing import shared_out
 from indextables.storage import Store
@@ -35,42 +37,89 @@ _PIECE_BYTES: Final = 3 << 19
 
 
 def load_manifest(
-    store: Store, version: int, info: ManifestInfo, chosen: Filter | None, decoders: Executor
+    store: Store,
+    version: int,
+    info: ManifestInfo,
+    chosen: Filter | None,
+    key_of: KeyOf,
+    decoders: Executor,
 ) -> pa.Table:
-    """The entries of a manifest of the state at `version`, in ENTRY_SCHEMA; without some that `chosen` rules out."""
-    key = manifest_key(info.path, version)
-    name = f"{store.uri}/{key}"
+    """The entries of a manifest of the state at `version`, in LIVE_SCHEMA; without some that `chosen` rules out."""
+    file = _ManifestFile(store, info, manifest_key(info.path, version), key_of, decoders)
     try:
         if chosen is not None and info.place is not None and chosen.prunes_blocks(info):
             try:
-                return _load_blocks(store, info, key, name, chosen, decoders)
+                return file.matching(chosen, info.place)
             except ObjectNotFoundError:
                 raise
             except StorageError:
                 pass  # too short, perhaps: a look at the whole file says what is wrong with it
-        return _load_all(store, info, key, name, decoders)
+        return file.all()
     except ObjectNotFoundError as reason:
         raise CorruptTableError(
-            f"{name}, a manifest of the state at version {version}, is missing; "
+            f"{file.name}, a manifest of the state at version {version}, is missing; "
             f"write a new state with a checkpoint, or repair the table"
         ) from reason
 
 
-def _load_all(store: Store, info: ManifestInfo, key: str, name: str, decoders: Executor) -> pa.Table:
-    data = store.get(key)
-    if is_content_named(info.path) and manifest_path(data) != info.path:
-        raise CorruptTableError(f"{name}: the content is not what its name says; the file is damaged")
-    header = read_header(data, name)
+@dataclass(frozen=True)
+class _ManifestFile:
+    store: Store
+    info: ManifestInfo
+    key: str
+    key_of: KeyOf
+    decoders: Executor
 
-    def decoded(piece: list[PackedBlock]) -> pa.Table:
-        return decode_entries(header.schema, (unpacked(data, block, header, name) for block in piece), name)
+    @property
+    def name(self) -> str:
+        """For errors."""
+        return f"{self.store.uri}/{self.key}"
 
-    pieces = list(_pieces(find_blocks(data, header, name)))
-    tables = list(shared_out(decoders, decoded, pieces))
-    table = pa.concat_tables(tables) if tables else decode_entries(header.schema, [], name)
-    if table.num_rows != info.num_entries:
-        raise CorruptTableError(f"{name} has {table.num_rows} entries, its state says {info.num_entries}")
-    return table
+    def all(self) -> pa.Table:
+        data, name = self.store.get(self.key), self.name
+        if is_content_named(self.info.path) and manifest_path(data) != self.info.path:
+            raise CorruptTableError(f"{name}: the content is not what its name says; the file is damaged")
+        header = read_header(data, name)
+
+        def decoded(piece: list[PackedBlock]) -> pa.Table:
+            return self._decoded(header, (unpacked(data, block, header, name) for block in piece))
+
+        pieces = list(_pieces(find_blocks(data, header, name)))
+        tables = list(shared_out(self.decoders, decoded, pieces))
+        table = pa.concat_tables(tables) if tables else self._decoded(header, [])
+        if table.num_rows != self.info.num_entries:
+            raise CorruptTableError(
+                f"{name} has {table.num_rows} entries, its state says {self.info.num_entries}"
+            )
+        return table
+
+    def matching(self, chosen: Filter, place: ManifestPlace) -> pa.Table:
+        """Only the blocks that can match, each verified; everything, when that is most of it."""
+        head = self.store.get_range(self.key, 0, place.header_size)
+        if zlib.crc32(head) != place.header_crc:
+            raise CorruptTableError(
+                f"{self.name}: the header does not have its checksum; the file is damaged"
+            )
+        header = read_header(head, self.name)
+        index = decode_index(header, self.name, columns_of(chosen.predicate))
+        if index is None:
+            return self.all()
+        wanted = [block for block in index if chosen.within(block.bounds, block.statistics)]
+        if sum(b.place.size for b in wanted) > _FULL_READ_SHARE * sum(b.place.size for b in index):
+            return self.all()
+        return self._decoded(header, [block for run in _runs(wanted) for block in self._read(header, run)])
+
+    def _read(self, header: Header, run: list[IndexedBlock]) -> Iterator[Block]:
+        start, end = run[0].place.offset, run[-1].place.offset + run[-1].place.size
+        data = self.store.get_range(self.key, header.size + start, end - start)
+        if len(data) != end - start:
+            raise CorruptTableError(f"{self.name} is cut off")
+        for block in run:
+            at = block.place.offset - start
+            yield read_block(data[at : at + block.place.size], block.place, header, self.name)
+
+    def _decoded(self, header: Header, blocks: Iterable[Block]) -> pa.Table:
+        return with_keys(decode_entries(header.schema, blocks, self.name), self.key_of)
 
 
 def _pieces(blocks: Iterable[PackedBlock]) -> Iterator[list[PackedBlock]]:
@@ -82,35 +131,6 @@ def _pieces(blocks: Iterable[PackedBlock]) -> Iterator[list[PackedBlock]]:
             piece = []
     if piece:
         yield piece
-
-
-def _load_blocks(
-    store: Store, info: ManifestInfo, key: str, name: str, chosen: Filter, decoders: Executor
-) -> pa.Table:
-    """Only the blocks that can match, each verified; everything, when that is most of it."""
-    assert info.place is not None
-    head = store.get_range(key, 0, info.place.header_size)
-    if zlib.crc32(head) != info.place.header_crc:
-        raise CorruptTableError(f"{name}: the header does not have its checksum; the file is damaged")
-    header = read_header(head, name)
-    index = decode_index(header, name, columns_of(chosen.predicate))
-    if index is None:
-        return _load_all(store, info, key, name, decoders)
-    wanted = [block for block in index if chosen.within(block.bounds, block.statistics)]
-    if sum(b.place.size for b in wanted) > _FULL_READ_SHARE * sum(b.place.size for b in index):
-        return _load_all(store, info, key, name, decoders)
-    blocks = [block for run in _runs(wanted) for block in _read_run(store, key, name, header, run)]
-    return decode_entries(header.schema, blocks, name)
-
-
-def _read_run(store: Store, key: str, name: str, header: Header, run: list[IndexedBlock]) -> Iterator[Block]:
-    start, end = run[0].place.offset, run[-1].place.offset + run[-1].place.size
-    data = store.get_range(key, header.size + start, end - start)
-    if len(data) != end - start:
-        raise CorruptTableError(f"{name} is cut off")
-    for block in run:
-        at = block.place.offset - start
-        yield read_block(data[at : at + block.place.size], block.place, header, name)
 
 
 def _runs(blocks: list[IndexedBlock]) -> Iterator[list[IndexedBlock]]:

@@ -9,24 +9,19 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import cached_property
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError
 from indextables.state import metrics
-from indextables.state.entries import ENTRY_SCHEMA
 from indextables.state.layout import state_key
 from indextables.state.loading import load_manifest
 from indextables.state.manifest import ManifestInfo, StateManifest, decode_state
+from indextables.state.paths import KEY, LIVE_SCHEMA, KeyOf
 from indextables.state.pruning import Filter
 from indextables.storage import Store
 
-KEY: Final = "key"
-LIVE_SCHEMA: Final = ENTRY_SCHEMA.append(pa.field(KEY, pa.string()))
-"""An entry and, last, the key in the table's store that its path means."""
-
-KeyOf = Callable[[str], str]
+_NOTHING: Final = LIVE_SCHEMA.empty_table()
 
 
 def read_state(store: Store, version: int) -> StateManifest:
@@ -148,8 +143,7 @@ class TableState:
         return found
 
     def _live(self, info: ManifestInfo, chosen: Filter | None, decoders: Executor) -> pa.Table:
-        table = load_manifest(self._store, self.version, info, chosen, decoders)
-        table = table.append_column(LIVE_SCHEMA.field(KEY), _keys(table.column("path"), self._key_of))
+        table = load_manifest(self._store, self.version, info, chosen, self._key_of, decoders)
         if self.dead:
             dead = pc.is_in(table.column(KEY), value_set=pa.array(self.dead, pa.string()))
             if pc.any(dead).as_py():
@@ -157,29 +151,5 @@ class TableState:
         return table if chosen is None else chosen.entries(table)
 
 
-def _keys(paths: pa.ChunkedArray, key_of: KeyOf) -> pa.ChunkedArray:
-    """The key of each path. Nearly all are their own: only odd spellings are looked at one by one."""
-    if not any(_has_odd_paths(chunk) for chunk in paths.chunks):
-        return paths
-    return pa.chunked_array([[key_of(path) for path in paths.to_pylist()]], pa.string())
-
-
-def _has_odd_paths(paths: pa.StringArray) -> bool:
-    """Whether a path may be absolute, empty or not in its shortest form, by one look at all their bytes."""
-    if len(paths) == 0:
-        return False
-    _, offsets, data = paths.buffers()
-    places = np.frombuffer(offsets, np.int32)[paths.offset : paths.offset + len(paths) + 1]
-    starts, ends = places[:-1], places[1:]
-    if data is None or bool((starts == ends).any()):
-        return True
-    text = np.frombuffer(data, np.uint8)
-    if bool((text[starts] == ord("/")).any()):
-        return True
-    text = text[starts[0] : ends[-1]]
-    before, slash = text[:-1], text[1:] == ord("/")
-    return bool((slash & ((before - np.uint8(ord(".")) <= 1) | (before == ord(":")))).any())  # one of ./:
-
-
 def _joined(tables: list[pa.Table]) -> pa.Table:
-    return pa.concat_tables(tables) if tables else LIVE_SCHEMA.empty_table()
+    return pa.concat_tables(tables) if tables else _NOTHING

@@ -7,7 +7,8 @@ beginning of the true one, so that the largest of the cut ones is a bound for ev
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -32,6 +33,20 @@ _TYPES: Final = _TEXT_TYPES | INTEGER_TYPES | FLOAT_TYPES | {"timestamp"}
 _ISO_DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _INTEGER: Final = r"^-?[0-9]{1,18}$"
 _NUMBER: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+
+_PLAIN: Final[dict[str, tuple[re.Pattern[str], Callable[[str], Any]]]] = {
+    kind: (re.compile(pattern.strip("^$"), re.DOTALL), value)
+    for kinds, pattern, value in (
+        ({"string"}, f".{{0,{CUT_LENGTH}}}", str),
+        ({"date"}, _ISO_DATE, str),
+        (INTEGER_TYPES | {"timestamp"}, _INTEGER, int),
+        (FLOAT_TYPES, _NUMBER, float),
+    )
+    for kind in kinds
+}
+"""How the text of a bound looks at first sight, and what it means."""
+
+_FEW: Final = 1000
 
 Starts: TypeAlias = npt.NDArray[np.int64]
 
@@ -60,7 +75,11 @@ def bounds_by_column(
         texts = map_column(entries.column(name), column.name)
         return _extremes(texts, column.type, foreign, starts, largest=largest)
 
+    few = _Few.of(entries) if len(counts) == 1 and not foreign.any() else None
+
     def bounds(column: Field) -> list[StatBounds] | None:
+        if few is not None and (known := few.bounds(column)) is not None:
+            return [known]
         lows, highs = side(column, "minValues", largest=False), side(column, "maxValues", largest=True)
         if all(text is None for text in (*lows, *highs)):
             return None
@@ -75,6 +94,61 @@ def bounds_by_column(
             if known is not None:
                 found[column.name] = known
     return found
+
+
+class _Few:
+    """The bounds of a commit's few files, where every file has them and they are plain: Arrow has its price a call."""
+
+    def __init__(self, lows: _Maps, highs: _Maps) -> None:
+        self._lows = lows
+        self._highs = highs
+
+    @classmethod
+    def of(cls, entries: pa.Table) -> _Few | None:
+        if entries.num_rows > _FEW:
+            return None
+        lows, highs = (_Maps.of(entries.column(name)) for name in ("minValues", "maxValues"))
+        return None if lows is None or highs is None else cls(lows, highs)
+
+    def bounds(self, column: Field) -> StatBounds | None:
+        """None if it takes a closer look."""
+        lows, highs = self._lows.plain(column), self._highs.plain(column)
+        if lows is None or highs is None:
+            return None
+        low, high = min(lows), max(highs)
+        if isinstance(low, str):
+            return StatBounds(column.type, low, high)
+        return StatBounds(column.type, _text(low), _text(high))
+
+
+class _Maps:
+    """Maps that have the same keys in the same order, as one writer's have."""
+
+    def __init__(self, keys: list[str], items: list[str | None]) -> None:
+        self._keys = keys
+        self._items = items
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> _Maps | None:
+        if column.num_chunks != 1 or column.null_count:
+            return None
+        maps = column.chunk(0)
+        first, last = maps.offsets[0].as_py(), maps.offsets[len(maps)].as_py()
+        keys = maps.keys.slice(first, last - first).to_pylist()
+        of_one, odd = divmod(len(keys), len(maps))
+        if odd or keys != keys[:of_one] * len(maps):
+            return None
+        return cls(keys[:of_one], maps.items.slice(first, last - first).to_pylist())
+
+    def plain(self, column: Field) -> list[Any] | None:
+        """The values of a column, if they all read as its type at first sight."""
+        if self._keys.count(column.name) != 1:
+            return None
+        texts: list[Any] = self._items[self._keys.index(column.name) :: len(self._keys)]
+        pattern, value = _PLAIN[column.type]
+        if None in texts or not all(map(pattern.fullmatch, texts)):
+            return None
+        return [value(text) for text in texts]
 
 
 def over_all(parts: Mapping[str, Sequence[StatBounds]]) -> dict[str, StatBounds]:

@@ -23,8 +23,9 @@ from indextables.state.compaction import TOO_MANY, compaction_reason, to_merge
 from indextables.state.layout import state_directory, state_key
 from indextables.state.manifest import ManifestInfo, StateManifest, encode_state
 from indextables.state.manifest_files import StateOptions, write_manifests
+from indextables.state.paths import KEY
 from indextables.state.pointer import AVRO_STATE, LastCheckpoint, write_pointer
-from indextables.state.reading import KEY, TableState, read_state
+from indextables.state.reading import TableState, read_state
 from indextables.state.statistics import Measured
 from indextables.state.unique import last_of_each
 from indextables.storage import Store
