@@ -8,14 +8,18 @@ import platform
 import statistics
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
+
+_ROUNDS: Final = 3
+_MOST_RUNS: Final = 12
+_SHORT_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -52,24 +56,41 @@ class Comparison:
         return None if self.at_least is None else self.ratio >= self.at_least
 
 
-def timed(
-    action: Callable[[], object], *, repeat: int, warm_up: int = 1, warm_up_seconds: float = 0.0
-) -> Timing:
-    """`repeat` runs, after as many as `warm_up` and as long as `warm_up_seconds`.
+def timed(action: Callable[[], object], *, repeat: int, warm_up: int = 1) -> Timing:
+    """`repeat` runs, after as many as `warm_up` that do not count."""
+    for _ in range(warm_up):
+        action()
+    return Timing(tuple(_seconds(action) for _ in range(repeat)))
 
-    Seconds are for what a JVM runs: both sides of a comparison then had the same time to be compiled in.
+
+def timed_in_turns(
+    actions: Sequence[Callable[[], object]], *, repeat: int, warm_up_seconds: float
+) -> list[Timing]:
+    """At least `repeat` runs of each, in rounds, so that what else the machine does is not one side's burden.
+
+    Before, each runs for `warm_up_seconds`: all have the same time to be compiled in by a JVM. Short runs are repeated
+    more often, as a moment's disturbance is long for them.
     """
-    enough = time.perf_counter() + warm_up_seconds
-    done = 0
-    while done < warm_up or time.perf_counter() < enough:
+    for action in actions:
+        enough = time.perf_counter() + warm_up_seconds
         action()
-        done += 1
-    runs = []
-    for _ in range(repeat):
-        started = time.perf_counter()
-        action()
-        runs.append(time.perf_counter() - started)
-    return Timing(tuple(runs))
+        while time.perf_counter() < enough:
+            action()
+    runs: list[list[float]] = [[] for _ in actions]
+    in_a_round = -(-repeat // _ROUNDS)
+    for _ in range(_ROUNDS):
+        for action, known in zip(actions, runs, strict=True):
+            new: list[float] = []
+            while len(new) < in_a_round or (len(new) < _MOST_RUNS and sum(new) < _SHORT_SECONDS):
+                new.append(_seconds(action))
+            known.extend(new)
+    return [Timing(tuple(known)) for known in runs]
+
+
+def _seconds(action: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
 
 
 def machine() -> dict[str, str]:
