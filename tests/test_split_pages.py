@@ -18,9 +18,9 @@ import indextables as it
 from faults import FaultyStore
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, SchemaError
-from indextables.predicates import TRUE, Compare
+from indextables.predicates import TRUE, Compare, Predicate
 from indextables.schema import FieldMapping, TableSchema
-from indextables.split import RowRequest, open_split
+from indextables.split import RowRequest, SplitReader, open_split
 from indextables.split.bundle import open_bundle
 from indextables.split.excerpt import ColumnPages, GroupPages, parquet_of
 from indextables.split.pages import page_directory
@@ -97,6 +97,16 @@ def test_rows_by_page_are_the_rows_of_a_plain_read(tmp_path_factory: Any, seed: 
         assert whole.combine_chunks().equals(rows.combine_chunks())
 
 
+def test_texts_with_a_dictionary_in_some_row_groups_and_in_some_pages_only(tmp_path: Path):
+    texts = ["a few", "words", None] * 1000 + [body(i) for i in range(3000)] + ["and few again"] * 3000
+    rows = pa.table({"text": texts, "id": pa.array(range(len(texts)), pa.int64())})
+    home, path = written(tmp_path, rows, write_rowGroupRows="2000")
+    with open_split(open_store(home, Settings()), path.name) as split:
+        wanted = np.arange(5, len(texts), 611)
+        found = split._contents.rows.fetch(wanted, ["id", "text"])
+        assert pa.Table.from_batches([found]).equals(rows.select(["id", "text"]).take(pa.array(wanted)))
+
+
 def body(i: int) -> str:
     """A text that does not compress away."""
     return random.Random(i).randbytes(100).hex()
@@ -119,6 +129,31 @@ class Counted(FaultyStore):
 
     def local_path(self, key: str) -> Path | None:
         return None
+
+
+def test_hits_that_were_kept_are_the_rows_of_their_own_question_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    words = pa.array(["often"] * 2983 + ["rare"] * 7 + ["else"] * 10)
+    home, path = written(tmp_path, numbered(3000).append_column("word", words))
+    few, other = Compare("=", "word", "rare"), Compare("=", "word", "else")
+    its_ids = list(range(2983, 2990))
+
+    def ids(split: SplitReader, predicate: Predicate, limit: int | None = None) -> list[int]:
+        request = RowRequest(("id",), predicate, limit)
+        return [value for batch in split.rows(request) for value in batch.column("id").to_pylist()]
+
+    with open_split(open_store(home, Settings()), path.name) as split:
+        assert split.hits(few, keep=7) == 7
+        assert ids(split, other) == list(range(2990, 3000))
+        assert ids(split, few) == its_ids
+        assert split.hits(few, keep=6) == 7  # too many to be kept
+        assert ids(split, few, 3) == its_ids[:3]
+        assert split.hits(few, keep=7) == 7
+        with monkeypatch.context() as patch:
+            patch.setattr(split._contents.search, "rows", None)  # who searches again fails
+            assert ids(split, few, 3) == its_ids[:3]
+        assert ids(split, few) == its_ids
 
 
 def test_one_row_costs_a_few_pages_of_a_large_row_group(tmp_path: Path):

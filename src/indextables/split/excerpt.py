@@ -45,7 +45,7 @@ def parquet_of(schema: pa.Schema, groups: Sequence[GroupPages]) -> bytes:
     described = []
     for group in groups:
         columns = []
-        start = at
+        start, group_rows = at, number(group.rows)
         for column in group.columns:
             first = at
             if column.dictionary is not None:
@@ -54,16 +54,10 @@ def parquet_of(schema: pa.Schema, groups: Sequence[GroupPages]) -> bytes:
             data = at
             parts.extend(column.pages)
             at += sum(map(len, column.pages))
-            columns.append(_column_chunk(column, group.rows, first, data, at))
+            columns.append(_column_chunk(column, group_rows, first, data, at))
         # 1: columns, 2: total_byte_size, 3: num_rows
         described.append(
-            b"\x19"
-            + struct_list(columns)
-            + b"\x16"
-            + number(at - start)
-            + b"\x16"
-            + number(group.rows)
-            + b"\0"
+            b"".join((b"\x19", struct_list(columns), b"\x16", number(at - start), b"\x16", group_rows, b"\0"))
         )
     before, after = _footer_around_row_groups(schema)
     rows = sum(group.rows for group in groups)
@@ -71,26 +65,32 @@ def parquet_of(schema: pa.Schema, groups: Sequence[GroupPages]) -> bytes:
     return b"".join([*parts, footer, len(footer).to_bytes(4, "little"), _MAGIC])
 
 
-def _column_chunk(column: ColumnPages, rows: int, first: int, data: int, end: int) -> bytes:
-    name = column.name.encode()
-    length = number(end - first)
-    # 1: type, 2: encodings (pages name their own), 3: path, 4: codec, 5: values, 6 and 7: sizes, 9: first data page
-    meta = (
-        b"\x15"
-        + number(_TYPES[column.physical_type])
-        + b"\x19\x15\x00"
-        + b"\x19\x18"
-        + varint(len(name))
-        + name
-    )
-    meta += (
-        b"\x15" + number(_CODECS[column.codec]) + b"\x16" + number(rows) + b"\x16" + length + b"\x16" + length
-    )
-    meta += b"\x26" + number(data)
+def _column_chunk(column: ColumnPages, rows: bytes, first: int, data: int, end: int) -> bytes:
+    length, begin = number(end - first), number(first)
+    # 5: values, 6 and 7: sizes, 9: first data page
+    meta = b"".join((b"\x16", rows, b"\x16", length, b"\x16", length, b"\x26", number(data)))
     if data > first:
-        meta += b"\x26" + number(first)  # 11: the dictionary
+        meta += b"\x26" + begin  # 11: the dictionary
     # 2: file_offset, 3: meta_data
-    return b"\x26" + number(first) + b"\x1c" + meta + b"\0\0"
+    of_column = _column_kind(column.name, column.physical_type, column.codec)
+    return b"".join((b"\x26", begin, b"\x1c", of_column, meta, b"\0\0"))
+
+
+@lru_cache(maxsize=4096)
+def _column_kind(name: str, physical_type: str, codec: str) -> bytes:
+    """1: type, 2: encodings (pages name their own), 3: path, 4: codec."""
+    path = name.encode()
+    return b"".join(
+        (
+            b"\x15",
+            number(_TYPES[physical_type]),
+            b"\x19\x15\x00\x19\x18",
+            varint(len(path)),
+            path,
+            b"\x15",
+            number(_CODECS[codec]),
+        )
+    )
 
 
 @lru_cache(maxsize=256)

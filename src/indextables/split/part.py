@@ -157,20 +157,37 @@ class ParquetPart:
             ]
             groups.append(GroupPages(pages.rows_in(group, wanted), taken))
         schema = pa.schema([self._schema.arrow.field(name) for name in columns])
-        excerpt = pq.ParquetFile(pa.BufferReader(parquet_of(schema, groups)), pre_buffer=False)
+        coded = _with_dictionaries(schema, groups)
+        excerpt = pq.ParquetFile(
+            pa.BufferReader(parquet_of(schema, groups)), pre_buffer=False, read_dictionary=coded
+        )
         self._source.release()
         # A thread for each of many small chunks costs more than it decodes.
         batch = self._one_batch(excerpt.read(use_threads=False))
         starts = np.concatenate(
             [self.starts[group] + np.array(wanted) * pages.page_rows for group, wanted in picked.items()]
         )
-        return batch.take(pa.array(_places(rows, starts, self.starts, pages.page_rows)))
+        found = batch.take(pa.array(_places(rows, starts, self.starts, pages.page_rows)))
+        for name in coded:
+            place = columns.index(name)
+            found = found.set_column(place, schema.field(place), found.column(place).dictionary_decode())
+        return found
 
     def _one_batch(self, table: pa.Table) -> pa.RecordBatch:
         batches = table.combine_chunks().to_batches()
         if len(batches) > 1:  # strings beyond 2 GB do not fit one array
             raise self._bundle.damaged("a window of rows is larger than 2 GB")
         return batches[0] if batches else table.schema.empty_table().to_batches(max_chunksize=1)[0]
+
+
+def _with_dictionaries(schema: pa.Schema, groups: Sequence[GroupPages]) -> list[str]:
+    """Columns of text that is written by its number in a dictionary: only what is wanted in the end is spelt out."""
+    return [
+        field.name
+        for place, field in enumerate(schema)
+        if pa.types.is_string(field.type)
+        and any(group.columns[place].dictionary is not None for group in groups)
+    ]
 
 
 def _places(rows: RowIds, page_starts: RowIds, group_starts: RowIds, page_rows: int) -> RowIds:

@@ -54,6 +54,7 @@ class SplitReader:
         self.mapping = contents.mapping
         self.schema = contents.schema
         self.num_rows = contents.num_rows
+        self._kept: tuple[tuple[Predicate, ...], RowIds] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -70,10 +71,11 @@ class SplitReader:
             return hits
         return sum(batch.num_rows for batch in self.rows(RowRequest((), predicate)))
 
-    def hits(self, predicate: Predicate, *, counting: bool = False) -> int | None:
+    def hits(self, predicate: Predicate, *, counting: bool = False, keep: int = 0) -> int | None:
         """How many rows match, or None where rows have to be looked at to tell.
 
-        Without `counting`, it is None also for a condition that `rows` would not ask the index for.
+        Without `counting`, it is None also for a condition that `rows` would not ask the index for. Up to `keep` hits
+        are kept, so that `rows` need not search for them again.
         """
         if isinstance(predicate, Constant):
             return self.num_rows if predicate.value else 0
@@ -83,7 +85,12 @@ class SplitReader:
         if not planned.indexed or planned.residual != TRUE:
             return None
         search = self._contents.search
-        return search.count(search.conjunction(planned.indexed, scored=False))
+        query = search.conjunction(planned.indexed, scored=False)
+        if not keep:
+            return search.count(query)
+        count, rows = search.count_and_rows(query, keep)
+        self._kept = None if rows is None else (planned.indexed, rows)
+        return count
 
     def is_at_hand(self, predicate: Predicate, *, may_unpack: bool) -> bool:
         """Whether the answer can begin now: with no index to be made, nor, unless that is allowed, to be unpacked."""
@@ -113,9 +120,7 @@ class SplitReader:
             if SCORE in request.columns and scoring:
                 wanted = output.scores.search(planned, enough)
             else:
-                wanted = self._contents.search.rows(
-                    self._contents.search.conjunction(planned.indexed, scored=False), enough
-                )
+                wanted = self._searched(planned.indexed, enough)
         elif limit is not None and planned.residual == TRUE:
             wanted = np.arange(min(limit, self.num_rows))
         left = self.num_rows if limit is None else limit
@@ -126,6 +131,13 @@ class SplitReader:
                 yield batch
             if left <= 0:
                 return
+
+    def _searched(self, indexed: tuple[Predicate, ...], limit: int | None) -> RowIds:
+        kept, self._kept = self._kept, None
+        if kept is not None and kept[0] == indexed:
+            return kept[1][:limit]
+        search = self._contents.search
+        return search.rows(search.conjunction(indexed, scored=False), limit)
 
     def _best(self, request: RowRequest, planned: Plan, scoring: list[TextQuery]) -> Iterator[pa.RecordBatch]:
         output = Output(self._contents, request, scoring)

@@ -76,6 +76,14 @@ class IndexSearch:
     def count(self, query: Query) -> int:
         return int(self._search(query, limit=1, count=True).count)
 
+    def count_and_rows(self, query: Query, limit: int) -> tuple[int, RowIds | None]:
+        """How many rows match, and which, if there are no more than `limit`: one search for both."""
+        found = self._search(unscored(query), limit=limit, count=True)
+        count = int(found.count)
+        if count > limit:
+            return count, None
+        return count, np.sort(self._rows_at([address for _, address in found.hits]))
+
     def hits(self, query: Query, limit: int | None = None) -> tuple[RowIds, Scores]:
         """Rows and scores, in no order; with a limit, the best that many."""
         if limit is not None or self.num_docs <= _HITS_AT_ONCE:
@@ -92,8 +100,10 @@ class IndexSearch:
         if not found:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
         scores, addresses = zip(*found, strict=True)
-        rows = self._searcher.fast_field_values(ROW, list(addresses))
-        return np.array(rows, dtype=np.int64), np.array(scores, dtype=np.float64)
+        return self._rows_at(list(addresses)), np.array(scores, dtype=np.float64)
+
+    def _rows_at(self, addresses: list[tantivy.DocAddress]) -> RowIds:
+        return np.array(self._searcher.fast_field_values(ROW, addresses), dtype=np.int64)
 
     def rows(self, query: Query, limit: int | None = None) -> RowIds:
         return np.sort(self.hits(unscored(query), limit)[0])

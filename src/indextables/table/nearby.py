@@ -6,7 +6,6 @@ their indexes are unpacked already, or soon are. Whatever is not certain to be b
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
@@ -44,6 +43,10 @@ MAX_STORED_BYTES: Final = 2 << 20
 
 MAX_ANSWER_BYTES: Final = 512 << 10
 """What the rows may take up in memory. The answer travels as text inside Spark's JSON of a schema."""
+
+
+_READERS: Final = 2
+"""More would wait for Python's lock, and take it from each other."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ def answer_nearby(plan: ScanPlan) -> pa.Table | None:
     try:
         with ExitStack() as stack:
             looked_at: list[SplitReader] = []
-            found = _looked_at(rest, _from_shelf(first), stack, looked_at)
+            found = _looked_at(rest, _from_shelf(first), stack, looked_at, max_rows)
             if first.request.count_only:
                 return _total(counted, found)
             taken = shares(found, first.request, max_rows)
@@ -123,6 +126,7 @@ def _looked_at(
     borrow: Callable[[SplitRef], AbstractContextManager[SplitReader]],
     stack: ExitStack,
     readers: list[SplitReader],
+    max_rows: int,
 ) -> Iterator[Hits]:
     may_unpack = sum(ref.size for _, ref in splits) <= MAX_UNPACKED_BYTES
     for task, ref in splits:
@@ -130,7 +134,8 @@ def _looked_at(
         split = stack.enter_context(borrow(ref))
         readers.append(split)
         is_near = split.is_at_hand(predicate, may_unpack=may_unpack)
-        rows = split.hits(predicate, counting=task.request.count_only) if is_near else None
+        only = task.request.count_only
+        rows = split.hits(predicate, counting=only, keep=0 if only else max_rows) if is_near else None
         yield Hits(rows, ref.size, split.num_rows)
 
 
@@ -163,12 +168,12 @@ def _rows(
     readers: Sequence[SplitReader],
     taken: Sequence[int],
 ) -> pa.Table | None:
-    """Splits are read side by side: most of the work is done outside of Python's lock."""
+    """Splits are read side by side: half of the work is done outside of Python's lock."""
 
     def read(i: int) -> list[pa.RecordBatch]:
         return list(split_rows(*splits[i], readers[i], taken[i])) if taken[i] else []
 
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
+    with ThreadPoolExecutor(_READERS) as threads:
         batches = list(chain.from_iterable(threads.map(read, range(len(taken)))))
     answer = pa.Table.from_batches(batches, schema=scan_schema(first.schema, first.request))
     return answer if answer.nbytes <= MAX_ANSWER_BYTES else None
