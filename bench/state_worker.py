@@ -60,16 +60,17 @@ def build(home: Path, files: int, sides: list[str]) -> None:
 def ask(
     home: Path, files: int, name: str, questions: list[str], *, round_number: int, repeat: int
 ) -> dict[str, Any]:
-    """Runs are numbered through all rounds: one that changes the table must not do so a second time."""
+    """Runs are numbered through all rounds and questions: what one of them adds must not be there already."""
     side = side_of(name)
     small, large = place(home, SMALL, name), place(home, files, name)
-    first = files // 100 + round_number * MOST_RUNS
-    numbers = range(first, first + max(repeat, MOST_RUNS))
-    return {
-        question: _asked(getattr(side, question), small, large, numbers, repeat, is_first=number == 0)
-        for number, question in enumerate(questions)
-        if hasattr(side, question)
-    }
+    found = {}
+    for number, question in enumerate(questions):
+        if hasattr(side, question):
+            first = files // 100 + (round_number * len(questions) + number) * MOST_RUNS
+            numbers = range(first, first + max(repeat, MOST_RUNS))
+            prepare = getattr(side, question)
+            found[question] = _asked(prepare, small, large, numbers, repeat, is_first=number == 0)
+    return found
 
 
 def _asked(

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indextables.state.gathering import Gatherer
+from indextables.state.gathering import Gatherer, without
 
 
 def table_of(sizes: list[int]) -> pa.Table:
@@ -41,3 +41,11 @@ def test_long_runs_are_cut_out_whatever_chunks_they_lie_in(sizes: list[int], fir
     everything = np.arange(table.num_rows)
     places = np.concatenate([everything[first + second :], everything[:first]])
     assert Gatherer(table).rows(places).equals(table.take(pa.array(places)))
+
+
+@given(st.lists(st.integers(0, 99), max_size=5), st.data())
+def test_a_table_without_some_rows_is_the_filtered_one(sizes: list[int], data: st.DataObject) -> None:
+    table = table_of(sizes)
+    share = data.draw(st.sampled_from([0.0, 0.02, 0.5, 1.0]))
+    gone = np.random.default_rng(data.draw(st.integers(0, 99))).random(table.num_rows) < share
+    assert without(table, gone).equals(table.filter(pa.array(~gone)))

@@ -8,12 +8,13 @@ from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.log.actions import AddFile
 from indextables.log.entries import Added, from_entries, to_entries
-from indextables.state import KEY, Delta, Filter, TableState, last_of_each
+from indextables.state import KEY, Delta, Filter, TableState, last_of_each, without
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ class LiveFiles(Mapping[str, AddFile]):
         if not self._overlay or entries.num_rows == 0:
             return entries
         covered = pc.is_in(entries.column(KEY), value_set=pa.array(self._overlay, pa.string()))
-        return entries.filter(pc.invert(covered)) if pc.any(covered).as_py() else entries
+        return without(entries, np.asarray(covered))
 
 
 class LiveFilesEdit:

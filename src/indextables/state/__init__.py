@@ -3,6 +3,7 @@
 from indextables.state.columns import map_column
 from indextables.state.compaction import CompactionRules, compaction_reason
 from indextables.state.entries import AVRO_SCHEMA, ENTRY_SCHEMA, decode_entries, encode_entries
+from indextables.state.gathering import without
 from indextables.state.layout import (
     LAST_CHECKPOINT,
     LOG_DIRECTORY,
@@ -76,6 +77,7 @@ __all__ = [
     "state_key",
     "state_of",
     "state_was_seen",
+    "without",
     "write_pointer",
     "write_state",
 ]

@@ -14,6 +14,24 @@ _ROWS_A_RUN: Final = 64
 """Runs of rows that are at least so long on average are cut out; shorter ones are picked row by row."""
 
 
+_FEW_GAPS: Final = 64
+"""So many rows are left out by cutting; for more, the others are copied, lest the table falls to pieces."""
+
+
+def without(table: pa.Table, gone: npt.NDArray[np.bool_]) -> pa.Table:
+    """The table without the rows that are marked.
+
+    >>> without(pa.table({"n": [0, 1, 2, 3]}), np.array([False, True, False, False])).column("n").to_pylist()
+    [0, 2, 3]
+    """
+    count = np.count_nonzero(gone)
+    if count == 0:
+        return table
+    if count > _FEW_GAPS:
+        return table.filter(pa.array(~gone))
+    return Gatherer(table).pieces(np.flatnonzero(~gone))
+
+
 class Gatherer:
     """A table whose rows are taken many times, a part of them each time."""
 
@@ -35,6 +53,10 @@ class Gatherer:
         in_order = np.sort(places)
         found = self._joined(self._picked(in_order))
         return found.take(pa.array(np.searchsorted(in_order, places)))
+
+    def pieces(self, places: npt.NDArray[np.int64]) -> pa.Table:
+        """The same without a copy, in a chunk for each run of rows that follow each other."""
+        return pa.Table.from_batches(self._cut_out(places), self._schema)
 
     def _joined(self, batches: Iterator[pa.RecordBatch]) -> pa.Table:
         return pa.Table.from_batches(batches, self._schema).combine_chunks()

@@ -9,11 +9,13 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import cached_property
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError
 from indextables.state import metrics
+from indextables.state.gathering import without
 from indextables.state.layout import state_key
 from indextables.state.loading import load_manifest
 from indextables.state.manifest import ManifestInfo, StateManifest, decode_state
@@ -146,8 +148,7 @@ class TableState:
         table = load_manifest(self._store, self.version, info, chosen, self._key_of, decoders)
         if self.dead:
             dead = pc.is_in(table.column(KEY), value_set=pa.array(self.dead, pa.string()))
-            if pc.any(dead).as_py():
-                table = table.filter(pc.invert(dead))
+            table = without(table, np.asarray(dead))
         return table if chosen is None else chosen.entries(table)
 
 

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from indextables.state.gathering import without
+
 _WORDS: Final = 16
 _TAIL: Final = 22
 """Keys of ours end in a random name and in six characters that are the same for all."""
@@ -34,10 +36,10 @@ def last_of_each(entries: pa.Table, column: str) -> pa.Table:
     suspects: npt.NDArray[np.int64] = np.flatnonzero(np.isin(everything, shared))
     texts = entries.column(column).take(pa.array(suspects)).to_pylist()
     last = dict(zip(texts, suspects.tolist(), strict=True))
-    keep = np.ones(entries.num_rows, bool)
-    keep[suspects] = False
-    keep[list(last.values())] = True
-    return entries if keep.all() else entries.filter(pa.array(keep))
+    gone = np.zeros(entries.num_rows, bool)
+    gone[suspects] = True
+    gone[list(last.values())] = False
+    return without(entries, gone)
 
 
 def _prints(texts: pa.StringArray) -> npt.NDArray[np.uint64]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +21,7 @@ from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageEr
 from indextables.schema import Field
 from indextables.state import metrics
 from indextables.state.compaction import TOO_MANY, compaction_reason, to_merge
+from indextables.state.gathering import without
 from indextables.state.layout import state_directory, state_key
 from indextables.state.manifest import ManifestInfo, StateManifest, encode_state
 from indextables.state.manifest_files import StateOptions, write_manifests
@@ -180,9 +182,7 @@ def _surviving(entries: pa.Table, delta: Delta) -> pa.Table:
     if not entries.num_rows:
         return entries
     gone = pa.array({*delta.gone, *delta.added.column(KEY).to_pylist()}, pa.string())
-    hit = pc.is_in(entries.column(KEY), value_set=gone)
-    if pc.any(hit).as_py():
-        entries = entries.filter(pc.invert(hit))
+    entries = without(entries, np.asarray(pc.is_in(entries.column(KEY), value_set=gone)))
     return last_of_each(entries, KEY)
 
 
