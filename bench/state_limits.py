@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from bench import state_entries as drawn
 from bench.state_entries import CHOSEN_DAY, NEW_FILES, Files
 from bench.state_ours import build as build_ours
+from indextables.codecs import compress
 from indextables.state import manifest_key, read_state
-from indextables.state.codecs import compress
 from indextables.state.container import read_blocks, read_header
 from indextables.storage import open_store
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from indextables.codecs import compress, inflate
 from indextables.errors import CorruptTableError
-from indextables.state.codecs import compress, inflate
 from indextables.state.container import (
     Block,
     BlockPlace,

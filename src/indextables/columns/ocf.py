@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
+from indextables.codecs import inflate
 from indextables.columns.binary import map_of, read_bytes, read_long, truncated, write_bytes, write_long
 from indextables.errors import CorruptTableError, InputError
-from indextables.state.codecs import inflate
 
 MAGIC: Final = b"Obj\x01"
 SYNC_SIZE: Final = 16

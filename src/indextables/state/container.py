@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from indextables.codecs import MAX_BLOCK, compressor, inflate
 from indextables.errors import CorruptTableError
-from indextables.state.codecs import MAX_BLOCK, compressor, inflate
 
 MAGIC: Final = b"Obj\x01"
 SYNC_SIZE: Final = 16
