@@ -117,6 +117,15 @@ def test_a_time_that_is_none_is_refused(spark, table, time):
         spark.sql(f"SELECT * FROM {table} TIMESTAMP AS OF {time}")
 
 
+@pytest.mark.parametrize(
+    "time", ["current_timestamp() - rand() * INTERVAL 1 DAY", "(SELECT timestamp_seconds(rand()))"]
+)
+def test_a_time_that_is_another_each_time_is_refused(spark, table, time):
+    spark.sql(f"CREATE TABLE {table} AS SELECT 1 AS x")
+    with pytest.raises(AnalysisException, match="Must be deterministic"):
+        spark.sql(f"SELECT * FROM {table} TIMESTAMP AS OF {time}")
+
+
 def test_time_travel_by_option(spark, table):
     spark.sql(f"CREATE TABLE {table} AS SELECT 1 AS x")
     spark.sql(f"INSERT INTO {table} VALUES (2)")

@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.errors.QueryCompilationErrors;
 import org.apache.spark.sql.types.DataType;
 import scala.Option;
 import scala.collection.immutable.Seq;
@@ -25,6 +26,8 @@ import scala.runtime.AbstractPartialFunction;
  * that is a literal at once; by the time it has resolved any other, it has taken the name for a path of files.
  */
 final class TimeTravelTimes extends Rule<LogicalPlan> {
+  private static final String NON_DETERMINISTIC = "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.NON_DETERMINISTIC";
+
   private final SparkSession session;
 
   TimeTravelTimes(SparkSession session) {
@@ -41,6 +44,10 @@ final class TimeTravelTimes extends Rule<LogicalPlan> {
     Seq<NamedExpression> column = seq(List.of(new UnresolvedAlias(time, Option.empty())));
     LogicalPlan query = new Project(column, new OneRowRelation());
     Dataset<?> found = Dataset.ofRows((org.apache.spark.sql.classic.SparkSession) session, query);
+    if (!found.queryExecution().analyzed().deterministic()) {
+      throw Failures.unchecked(
+          QueryCompilationErrors.invalidTimestampExprForTimeTravel(NON_DETERMINISTIC, time));
+    }
     DataType type = found.schema().apply(0).dataType();
     InternalRow row = found.queryExecution().executedPlan().executeCollect()[0];
     return Literal.create(row.get(0, type), type);
