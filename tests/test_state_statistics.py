@@ -109,7 +109,9 @@ def test_a_few_files_have_the_bounds_that_they_would_have_among_many(data: st.Da
     few = bounds_by_column(table, measured, [table.num_rows])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(statistics, "_FEW", 0)
-        assert repr(few) == repr(bounds_by_column(table, measured, [table.num_rows]))
+        many = bounds_by_column(table, measured, [table.num_rows])
+    # Of two zeros that differ in their sign alone either is the smaller one.
+    assert repr(few).replace("'-0.0'", "'0.0'") == repr(many).replace("'-0.0'", "'0.0'")
 
 
 def test_types_without_an_order_and_columns_beyond_the_limit_are_left_out():
