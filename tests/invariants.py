@@ -223,8 +223,12 @@ def is_derivable(version: int, names: Collection[str]) -> bool:
 
 
 def is_late(key: str, objects: Mapping[str, tuple[bytes, int]]) -> bool:
-    """Whether this is the state of a version that clean-up has passed: nobody has promised that it can be read."""
-    (version,) = _starts([key]) or {NONE}
+    """Whether this is the state or the file of a version that clean-up has passed.
+
+    Nobody has promised that such a state can be read, and such a file is a stray that its writer takes back.
+    """
+    number = version_of(key)
+    (version,) = _starts([key]) or {NONE if number is None else number}
     names = [name for name in objects if re.fullmatch(rf"{DIRECTORY}/\d{{20}}\.json", name)]
     links = [decode_link(objects[name][0], name) for name in names]
     return NONE < version <= max((link.last for link in links), default=NONE)

@@ -68,7 +68,9 @@ def test_nothing_breaks_the_log():
     check_reach(*play(range(SCENARIOS)))
 
 
-@pytest.mark.parametrize("seed", [740830861207, 980733414484, 700000011592, 700000012056, 910000004381])
+@pytest.mark.parametrize(
+    "seed", [740830861207, 980733414484, 700000011592, 700000012056, 910000004381, 960000002513]
+)
 def test_what_the_long_run_found_stays_mended(seed: int):
     run_scenario(seed)
 
