@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indextables.errors import CorruptTableError
+from indextables.log import entries as log_entries
+from indextables.log.actions import AddFile
 from indextables.log.entries import Added, from_entries, to_entries
 from indextables.state import AVRO_SCHEMA, ENTRY_SCHEMA, decode_entries, encode_entries
 from indextables.state import entries as module
@@ -196,3 +198,16 @@ def test_text_that_is_not_utf8_is_refused():
     (block,) = encode_entries(table_of([Added(add("splits/aaaa.split"), 0, 0)]))
     with pytest.raises(CorruptTableError, match="UTF-8"):
         decode_entries(AVRO_SCHEMA, [Block(1, block.data.replace(b"aaaa", b"\xff\xfeaa"))], "m")
+
+
+def test_many_files_are_put_into_several_arrays(monkeypatch: pytest.MonkeyPatch):
+    files = [
+        (str(n), Added(AddFile(str(n), {"day": str(n)}, n, min_values={"a": "1"} if n % 2 else None), n, 0))
+        for n in range(5)
+    ]
+    whole = to_entries(files)
+    monkeypatch.setattr(log_entries, "_AT_ONCE", 2)
+    in_pieces = to_entries(files)
+    assert in_pieces.column("path").num_chunks == 3
+    assert in_pieces.equals(whole)
+    assert list(from_entries(in_pieces)) == files

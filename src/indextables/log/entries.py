@@ -45,6 +45,8 @@ _REST: Final = {
 _COLUMNS: Final = {name: attrgetter(attribute) for name, attribute in (_ATTRIBUTES | _MAPS | _LISTS).items()}
 _NOTHING: Final = LIVE_SCHEMA.empty_table()
 _ROWS: Final = 8192
+_AT_ONCE: Final = 1 << 17
+"""So many files are put into one array: all their texts together have to stay below 2 GB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,11 @@ class Added:
 def to_entries(files: Iterable[tuple[str, Added]]) -> pa.Table:
     """The files with their keys, in LIVE_SCHEMA."""
     found = list(files)
-    if not found:
-        return _NOTHING
+    tables = [_table(found[start : start + _AT_ONCE]) for start in range(0, len(found), _AT_ONCE)]
+    return pa.concat_tables(tables) if tables else _NOTHING
+
+
+def _table(found: list[tuple[str, Added]]) -> pa.Table:
     columns: dict[str, list[Any]] = {KEY: [key for key, _ in found]}
     actions = [added.file for _, added in found]
     for name, attribute in _COLUMNS.items():

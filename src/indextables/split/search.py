@@ -78,7 +78,8 @@ class IndexSearch:
 
     def count_and_rows(self, query: Query, limit: int) -> tuple[int, RowIds | None]:
         """How many rows match, and which, if there are no more than `limit`: one search for both."""
-        found = self._search(unscored(query), limit=limit, count=True)
+        most = max(1, min(limit, self.num_docs))  # Tantivy makes room for as many as it is told
+        found = self._search(unscored(query), limit=most, count=True)
         count = int(found.count)
         if count > limit:
             return count, None
