@@ -28,8 +28,8 @@ setup: $(INSTALLED) $(JAR) ## Create .venv, install everything, build the Spark 
 demo: setup ## Index half a million log rows with Spark and search them (ROWS=n for another size)
 	@$(WITH_JAVA) $(PYTHON) examples/demo.py $(if $(ROWS),--rows $(ROWS))
 
-test: lint $(AZURITE) ## Lint, check types, then run all tests: the fast ones first, Spark's last
-	@$(WITH_JAVA) $(PYTHON) -m pytest $(ARGS)
+test: lint $(AZURITE) ## Lint, check types, then run all tests, two files at a time: the fast ones first, Spark's last
+	@$(WITH_JAVA) $(PYTHON) -m pytest --numprocesses $(or $(WORKERS),2) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: setup ## Check style, format and types
 	@$(PYTHON) -m ruff check .

@@ -45,28 +45,23 @@ def way(request: pytest.FixtureRequest) -> dict[str, str]:
     return {"spark.indextables.read.answerOnDriver.maxRows": WAYS[chosen]}
 
 
-@pytest.fixture(scope="session")
-def connect_report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
-    """What became of each case on Spark Connect: None, or the traceback."""
-    modules = ("test_spark_read_correctness.py", "test_spark_on_connect.py")
-    return _connect_report(tmp_path_factory.mktemp("connect"), *modules)
+@pytest.fixture(scope="module")
+def connect_report(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str | None]:
+    """What became of each case of the module on Spark Connect: None, or the traceback.
 
-
-@pytest.fixture(scope="session")
-def connect_commands_report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
-    """The same for the SQL commands: another process, so that neither takes too long."""
-    return _connect_report(tmp_path_factory.mktemp("commands"), "test_spark_commands.py")
+    Each module has a process of its own, since modules may run side by side.
+    """
+    # In "testing" Spark takes a free port for its server and not always the same.
+    directory = tmp_path_factory.mktemp("connect")
+    return _report("run_on_connect.py", directory, {"SPARK_TESTING": "true"}, request.path.name)
 
 
 @pytest.fixture(scope="session")
 def plain_report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
     """The same for a session without the jar, where Spark uses the Python data source by itself."""
     return _report("run_without_jar.py", tmp_path_factory.mktemp("plain"), {"PYSPARK_PYTHON": sys.executable})
-
-
-def _connect_report(directory: Path, *modules: str) -> dict[str, str | None]:
-    # In "testing" Spark takes a free port for its server and not always the same.
-    return _report("run_on_connect.py", directory, {"SPARK_TESTING": "true"}, *modules)
 
 
 def _report(

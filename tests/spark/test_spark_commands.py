@@ -415,5 +415,5 @@ def test_classic(spark, tmp_path, case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_on_connect(connect_commands_report, case):
-    assert connect_commands_report[case] is None, connect_commands_report[case]
+def test_on_connect(connect_report, case):
+    assert connect_report[case] is None, connect_report[case]
