@@ -365,7 +365,7 @@ def _error(op: str, column: str, text: str, **kwargs: object) -> QueryError:
         ),
         ("[a TO b]", 0, "a range or set needs a column"),
         ("t:[a-b TO c]", 0, "takes one word"),
-        ("w" * 50, 0, "too long"),
+        ("w" * 1001 + "~1", 0, "a fuzzy word has at most 1000 letters, not 1001"),
     ],
 )
 def test_an_error_names_column_position_and_reason(text: str, position: int, reason: str) -> None:

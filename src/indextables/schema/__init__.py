@@ -1,13 +1,16 @@
 """What a table's columns are: their types, how each is indexed, and how partition values are written."""
 
 from indextables.schema.mapping import (
+    CUTTING_TOKENIZER,
     REGISTRY_PREFIX,
+    TOKENIZER,
     TYPEMAP_PREFIX,
     FieldMapping,
     IndexKind,
     MappedField,
     mapping_hash,
     resolve_typemap,
+    tokenizers,
 )
 from indextables.schema.partitions import (
     NULL_DIRECTORY,
@@ -24,9 +27,11 @@ from indextables.schema.types import ARROW_TYPES, RESERVED_COLUMNS, Field, Table
 
 __all__ = [
     "ARROW_TYPES",
+    "CUTTING_TOKENIZER",
     "NULL_DIRECTORY",
     "REGISTRY_PREFIX",
     "RESERVED_COLUMNS",
+    "TOKENIZER",
     "TYPEMAP_PREFIX",
     "Field",
     "FieldMapping",
@@ -42,6 +47,7 @@ __all__ = [
     "own_refs",
     "partition_path",
     "resolve_typemap",
+    "tokenizers",
     "typemap_of",
     "unescape",
 ]

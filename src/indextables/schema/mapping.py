@@ -21,6 +21,12 @@ from indextables.schema.types import FLOAT_TYPES, INTEGER_TYPES, Field, TableSch
 IndexKind = Literal["text", "string", "i64", "f64", "bool", "none"]
 
 REGISTRY_PREFIX: Final = "docMappingSchema."
+TOKENIZER: Final = "words"
+"""How text is cut into words: at everything but letters and digits, lower-cased, words of any length."""
+
+CUTTING_TOKENIZER: Final = "default"
+"""The tokenizer of splits from before `TOKENIZER`: the same, but it drops words of 40 bytes and more."""
+
 TYPEMAP_PREFIX: Final = "indextables.indexing.typemap."
 """Where `metaData.configuration` keeps the choice that the first writer made for a column."""
 
@@ -77,6 +83,21 @@ class FieldMapping:
     @classmethod
     def from_json(cls, text: str) -> FieldMapping:
         return cls(tuple(_mapped(document) for document in orjson.loads(text)))
+
+
+def tokenizers(text: str) -> dict[str, str]:
+    """Return the tokenizer of each text column, by the JSON of a mapping.
+
+    It belongs to a split, not to a `FieldMapping`: one table may hold splits of several tokenizers.
+
+    >>> tokenizers('[{"name":"t","type":"text","tokenizer":"default"},{"name":"n","type":"i64"}]')
+    {'t': 'default'}
+    """
+    return {
+        document["name"]: document.get("tokenizer", CUTTING_TOKENIZER)
+        for document in orjson.loads(text)
+        if document["type"] == "text" and document.get("tokenizer") != "raw"
+    }
 
 
 def resolve_typemap(
@@ -154,7 +175,7 @@ def _document(mapped: MappedField) -> dict[str, Any]:
         "stored": False,
     }
     if stringy:
-        document["tokenizer"] = "default" if mapped.kind == "text" else "raw"
+        document["tokenizer"] = TOKENIZER if mapped.kind == "text" else "raw"
     return document
 
 

@@ -28,18 +28,20 @@ from indextables.split.bound import (
     Terms,
     TermSet,
 )
-from indextables.split.fields import MAX_TERM_BYTES, MAX_TOKEN_BYTES
 from indextables.split.literals import LiteralError, number
 from indextables.split.parser import parse
 from indextables.split.query import Occur
 from indextables.split.scanner import QuerySyntaxError
-from indextables.split.words import pattern_words, regex, tokens, too_long
+from indextables.split.words import pattern_words, tokens
 
 _KINDS: Final[dict[str, tuple[IndexKind, ...]]] = {
     "TEXTSEARCH": ("text",),
     "FIELDMATCH": ("string",),
     "INDEXQUERY": ("text", "string", "i64", "f64", "bool"),
 }
+MAX_FUZZY_LETTERS: Final = 1000
+"""Tantivy takes some 20 kB and 50 µs for each letter of a fuzzy word."""
+
 _EVERY: Final[dict[str, tuple[IndexKind, ...]]] = _KINDS | {"INDEXQUERY": ("text", "string")}
 
 
@@ -170,24 +172,11 @@ class _Binder:
                 )
             value = self._number(node.text, column, node.position)
             return Numbers(column, value, value)
-        words = self._words(node.text, column, node.position)
+        words = _words(node.text, column)
         return Terms(column, words, node.slop, node.prefix) if words else NOTHING
 
-    def _words(self, text: str, column: MappedField, position: int) -> tuple[tuple[int, str], ...]:
-        if column.kind == "string":
-            if len(text.encode()) > MAX_TERM_BYTES:
-                raise self.error(f"a term of more than {MAX_TERM_BYTES} bytes is not in the index", position)
-            return ((0, text),)
-        if long := too_long(text):
-            raise self.error(
-                f"the word {long[:20]!r}... is too long: text columns index words of up to "
-                f"{MAX_TOKEN_BYTES} bytes",
-                position,
-            )
-        return tokens(text)
-
     def _single_word(self, text: str, column: MappedField, position: int, what: str) -> str:
-        words = self._words(text, column, position)
+        words = _words(text, column)
         if len(words) != 1:
             raise self.error(f"{what} takes one word, and {text!r} is {len(words)}", position)
         return words[0][1]
@@ -195,13 +184,17 @@ class _Binder:
     def _pattern(self, node: ast.Pattern, column: MappedField) -> Part:
         self._must_be_string(column, "wildcards", node.position)
         if column.kind == "string":
-            return Regexes(column, (regex(node.pieces),))
+            return Regexes(column, (node.pieces,))
         words = pattern_words(node.pieces)
         return Regexes(column, words) if words else NOTHING
 
     def _fuzzy(self, node: ast.Fuzzy, column: MappedField) -> Part:
         self._must_be_string(column, "fuzzy words", node.position)
         word = self._single_word(node.text, column, node.position, "'~'")
+        if len(word) > MAX_FUZZY_LETTERS:
+            raise self.error(
+                f"a fuzzy word has at most {MAX_FUZZY_LETTERS} letters, not {len(word)}", node.position
+            )
         return Near(column, word, node.distance) if node.distance else Terms(column, ((0, word),))
 
     def _must_be_string(self, column: MappedField, what: str, position: int) -> None:
@@ -242,6 +235,10 @@ class _Binder:
             return number(text, column.spark_type)
         except LiteralError as reason:
             raise self.error(f"column {column.name!r} is {column.spark_type}: {reason}", position) from None
+
+
+def _words(text: str, column: MappedField) -> tuple[tuple[int, str], ...]:
+    return ((0, text),) if column.kind == "string" else tokens(text)
 
 
 def _misfit(op: str, column: MappedField) -> str:

@@ -20,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import tantivy
 
@@ -35,6 +35,8 @@ _OPEN_TRIES: Final = 3
 
 Fill: TypeAlias = Callable[[Path], int]
 """Puts the files of an index into an empty directory and says how many bytes they are."""
+
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,20 @@ def open_cached(name: str, bundle: Bundle, fill: Fill, settings: Settings) -> Op
         while len(_open) > _MAX_OPEN:
             _open.popitem(last=False)
     return opened
+
+
+def read_cached(name: str, fill: Fill, read: Callable[[Path], Read], settings: Settings) -> Read:
+    """Open files of that name with `read`, filled now if they are not on disk or not what they were."""
+    cache = IndexCache.of(settings)
+    for _ in range(_OPEN_TRIES):
+        path = cache.entry(name, fill)
+        try:
+            return read(path)
+        except (ValueError, OSError):
+            cache.drop(name)
+    with tempfile.TemporaryDirectory(prefix=".own-", dir=cache.root) as own:
+        fill(Path(own))
+        return read(Path(own))
 
 
 def is_cached(name: str, settings: Settings) -> bool:

@@ -10,9 +10,10 @@ from tantivy import FieldType, Query
 from indextables.errors import QueryError
 from indextables.schema import MappedField
 from indextables.split import bound as kinds
-from indextables.split.fields import NULLS, ROW, IndexFields
-from indextables.split.query import Limit, Occur
-from indextables.split.words import escape, prefix_regex
+from indextables.split.fields import NULLS, ROW, UNINDEXED, IndexFields, register_tokenizers
+from indextables.split.query import Limit, Occur, Pieces, Wildcard
+from indextables.split.words import escape, prefix_regex, regex
+from indextables.split.wordtests import Fits
 
 Clauses: TypeAlias = list[tuple[Occur, Query]]
 
@@ -24,6 +25,9 @@ _OCCUR: Final = {
 _MAX_EXPANSIONS: Final = 50
 """Tantivy looks at no more continuations of a phrase's last word than this, and drops the others silently."""
 
+_MAX_LISTED: Final = 1000
+"""As many terms are listed for a pattern that is too long for an automaton."""
+
 _LENIENT_ESCAPES: Final = frozenset("^`:{}\"'[]()\\-")
 
 
@@ -31,6 +35,7 @@ class Compiler:
     """Builds queries for one open index."""
 
     def __init__(self, index: tantivy.Index, searcher: tantivy.Searcher, fields: IndexFields) -> None:
+        register_tokenizers(index)  # Tantivy's parser, and snippets, cut text themselves
         self._index = index
         self._searcher = searcher
         self._schema = index.schema
@@ -38,7 +43,7 @@ class Compiler:
 
     def query(self, bound: kinds.BoundQuery) -> Query:
         """The rows for which a text query is TRUE; with the scores that Tantivy's own parser would give."""
-        built = self._part(bound.part)
+        built = self.part(bound.part)
         if built is None:
             return Query.empty_query()
         if bound.column is not None and _reaches_nulls(bound.part):
@@ -47,6 +52,18 @@ class Compiler:
 
     def is_null(self, column: MappedField) -> Query:
         return Query.term_query(self._schema, NULLS, self._fields.of(column).null_term, index_option="basic")
+
+    def unindexed(self, column: MappedField) -> Query | None:
+        """Find the rows that record a word or value too long for Tantivy; None if this index records none."""
+        try:
+            return Query.term_query(
+                self._schema, UNINDEXED, self._fields.of(column).unindexed_term, index_option="basic"
+            )
+        except ValueError:
+            return None
+
+    def any_term(self, column: MappedField) -> Query:
+        return Query.regex_query(self._schema, self._name(column), regex((Wildcard.ANY,)))
 
     def term(self, column: MappedField, text: str) -> Query:
         return Query.term_query(self._schema, self._name(column), text, index_option="freq")
@@ -71,12 +88,14 @@ class Compiler:
     def _name(self, column: MappedField) -> str:
         return self._fields.of(column).name
 
-    def _part(self, part: kinds.Part) -> Query | None:
+    def part(self, part: kinds.Part) -> Query | None:
+        """Build one part of a bound query; None if it is nothing."""
         match part:
             case kinds.Parts():
-                return self._parts(_flattened(part))
+                built = kinds.clauses(part, self.part, lambda: unscored(Query.all_query()))
+                return None if built is None else boolean(built)
             case kinds.Scaled(inner, factor):
-                return Query.boost_query(self._part(inner) or Query.empty_query(), factor)
+                return Query.boost_query(self.part(inner) or Query.empty_query(), factor)
             case kinds.All():
                 return Query.all_query()
             case kinds.Present(column):
@@ -94,23 +113,12 @@ class Compiler:
             case kinds.TermRange(column, lower, upper):
                 return self._term_range(column, lower, upper)
 
-    def _parts(self, parts: kinds.Parts) -> Query | None:
-        kept = [(o, built) for o, child in parts.children if (built := self._part(child)) is not None]
-        if all(occur is Occur.MUST_NOT for occur, _ in kept):
-            # Tantivy matches nothing with negations alone; here they mean everything but.
-            if not kept and not all(occur is Occur.MUST_NOT for occur, _ in parts.children):
-                return None
-            if not parts.children:
-                return None
-            kept.append((Occur.MUST, unscored(Query.all_query())))
-        return boolean(kept)
-
     def _terms(self, part: kinds.Terms) -> Query:
         name, words = self._name(part.column), part.words
         if len(words) == 1:
             word = words[0][1]
             return (
-                self._regexes(part.column, (prefix_regex(word),))
+                self._regexes(part.column, ((word, Wildcard.ANY),))
                 if part.prefix
                 else self.term(part.column, word)
             )
@@ -123,14 +131,25 @@ class Compiler:
         patterns.append((words[-1][0], prefix_regex(last)))
         return Query.const_score_query(Query.regex_phrase_query(self._schema, name, patterns), 1.0)
 
-    def _regexes(self, column: MappedField, patterns: tuple[str, ...]) -> Query:
+    def _regexes(self, column: MappedField, patterns: tuple[Pieces, ...]) -> Query:
         name = self._name(column)
         try:
             if len(patterns) == 1:
-                return Query.regex_query(self._schema, name, patterns[0])
-            return Query.regex_phrase_query(self._schema, name, list(patterns))
+                return Query.regex_query(self._schema, name, regex(patterns[0]))
+            return Query.regex_phrase_query(self._schema, name, list(map(regex, patterns)))
         except ValueError as reason:
+            if len(patterns) == 1 and (listed := self._listed(column, patterns[0])) is not None:
+                return listed
             raise QueryError(f"column {column.name!r}: the pattern is too complex: {reason}") from reason
+
+    def _listed(self, column: MappedField, pieces: Pieces) -> Query | None:
+        """Find by name the terms that fit a pattern, if they begin alike and are few: Tantivy takes no long ones."""
+        if not isinstance(pieces[0], str):
+            return None
+        counted = self._searcher.terms_with_prefix(self._name(column), pieces[0], limit=_MAX_LISTED + 1)
+        if len(counted) > _MAX_LISTED:
+            return None
+        return self.term_set(column, [term for term, _ in counted if Fits(pieces).accepts(term)])
 
     def _term_range(self, column: MappedField, lower: Limit | None, upper: Limit | None) -> Query:
         # Only Tantivy's parser makes ranges over terms, and only its lenient form takes every character.
@@ -159,22 +178,6 @@ def _lenient(limit: Limit | None) -> str:
     if limit is None:
         return "*"
     return "".join(f"\\{c}" if c.isspace() or c in _LENIENT_ESCAPES else c for c in limit.text)
-
-
-def _flattened(parts: kinds.Parts) -> kinds.Parts:
-    """Pull up children that are joined the same way, as Tantivy does: it decides how scores add up."""
-    children: list[tuple[Occur, kinds.Part]] = []
-    for occur, child in parts.children:
-        inner = _flattened(child) if isinstance(child, kinds.Parts) else child
-        if (
-            isinstance(inner, kinds.Parts)
-            and occur is not Occur.MUST_NOT
-            and all(o is occur for o, _ in inner.children)
-        ):
-            children.extend(inner.children)
-        else:
-            children.append((occur, inner))
-    return kinds.Parts(tuple(children))
 
 
 def _reaches_nulls(part: kinds.Part) -> bool:

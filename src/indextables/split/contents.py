@@ -10,9 +10,17 @@ import pyarrow as pa
 
 from indextables.columns import ColumnGroup, Manifest
 from indextables.config import Settings
-from indextables.errors import CorruptTableError, SchemaError
+from indextables.errors import CorruptTableError, ProtocolError, SchemaError
 from indextables.predicates import Predicate, may_match
-from indextables.schema import Field, FieldMapping, TableSchema
+from indextables.schema import (
+    CUTTING_TOKENIZER,
+    TOKENIZER,
+    Field,
+    FieldMapping,
+    TableSchema,
+    tokenizers,
+)
+from indextables.split.answers import TextAnswers
 from indextables.split.blooms import SplitBlooms
 from indextables.split.bundle import Bundle
 from indextables.split.cache import entry_name, is_cached, open_index
@@ -22,6 +30,7 @@ from indextables.split.part import ParquetPart
 from indextables.split.plan import Plan, plan
 from indextables.split.rows import RowStore, Window
 from indextables.split.search import IndexSearch
+from indextables.split.unindexed import MissingWords
 
 
 class Rows(Protocol):
@@ -52,6 +61,9 @@ class Contents(Protocol):
     @property
     def search(self) -> IndexSearch: ...
 
+    @property
+    def answers(self) -> TextAnswers: ...
+
     def may_match(self, predicate: Predicate, /) -> bool:
         """False only if no row can satisfy it, by what is known without rows and index."""
 
@@ -74,6 +86,7 @@ class SplitContents:
         mapping, manifest = bundle.read(MAPPING), bundle.read(MANIFEST)
         try:
             self.mapping = FieldMapping.from_json(mapping.decode())
+            used = tokenizers(mapping.decode())
             self.schema = TableSchema(tuple(Field(f.name, f.spark_type) for f in self.mapping.fields))
             groups = Manifest.from_bytes(manifest).column_groups
             self.rows = RowStore(_parts(bundle, groups, self.schema))
@@ -81,22 +94,36 @@ class SplitContents:
             self._blooms = SplitBlooms(bundle, self.schema)
         except (ValueError, KeyError, IndexError, TypeError, SchemaError, CorruptTableError) as reason:
             raise bundle.damaged(reason) from reason
+        if unknown := set(used.values()) - {TOKENIZER, CUTTING_TOKENIZER}:
+            raise ProtocolError(
+                f"{bundle.name} has text of the tokenizer {', '.join(map(repr, sorted(unknown)))}, which this "
+                "release does not know; upgrade indextables to read it"
+            )
+        self._cut = frozenset(name for name, tokenizer in used.items() if tokenizer == CUTTING_TOKENIZER)
 
     @cached_property
     def search(self) -> IndexSearch:
         return IndexSearch(open_index(self._bundle, self._settings), self.mapping, self._bundle)
 
+    @cached_property
+    def answers(self) -> TextAnswers:
+        missing = MissingWords(
+            lambda: self.search, lambda: self.rows, self._bundle, self._settings, self._cut
+        )
+        return TextAnswers(self.mapping, lambda: self.search, lambda: self.rows, missing)
+
     def may_match(self, predicate: Predicate) -> bool:
         return not self._blooms or may_match(predicate, self._blooms.bounds)
 
     def plan(self, predicate: Predicate, *, counting: bool = False) -> Plan:
-        return plan(predicate, self.mapping, counting=counting)
+        return plan(predicate, self.mapping, self.answers.index_decides, counting=counting)
 
     def is_at_hand(self, *, searching: bool, may_unpack: bool) -> bool:
         return not searching or may_unpack or is_cached(entry_name(self._bundle), self._settings)
 
     def close(self) -> None:
         self.__dict__.pop("search", None)
+        self.__dict__.pop("answers", None)
 
 
 def _parts(bundle: Bundle, groups: Sequence[ColumnGroup], schema: TableSchema) -> dict[str, ParquetPart]:

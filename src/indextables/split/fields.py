@@ -3,8 +3,8 @@
 Text columns are tokenised with positions; string columns are one exact term. Numbers are fast fields only, all
 of them signed 64-bit integers: dates as days, timestamps as microseconds, booleans as 0 and 1, and floats as
 integers that sort alike, because a float that passes through Tantivy's JSON comes out a bit off one time in
-five. Two fields belong to no column: the ordinal of the row, and the names of the columns that are null in it.
-Nothing is stored.
+five. Three fields belong to no column: the ordinal of the row, the columns that are null in it, and the columns in
+which it has a word or value that is too long for Tantivy. Nothing is stored.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ import numpy as np
 import numpy.typing as npt
 import tantivy
 
-from indextables.schema import FieldMapping, MappedField
+from indextables.schema import CUTTING_TOKENIZER, TOKENIZER, FieldMapping, MappedField
 
 ROW: Final = "__row"
 NULLS: Final = "__nulls"
+UNINDEXED: Final = "__unindexed"
 MAX_TERM_BYTES: Final = 65530
-"""Tantivy drops longer terms, so the index cannot answer for strings beyond this."""
+"""Tantivy drops longer terms, so the index cannot answer for words and strings beyond this."""
 
-MAX_TOKEN_BYTES: Final = 39
-"""The default tokenizer drops longer words."""
+MAX_CUT_BYTES: Final = 39
+"""The longest word that `CUTTING_TOKENIZER` keeps, measured before it is lower-cased."""
 
 _PLAIN_NAME: Final = re.compile(r"(?!__)[A-Za-z_][A-Za-z0-9_]*")
 
@@ -41,6 +42,10 @@ class IndexField:
 
     @property
     def null_term(self) -> str:
+        return str(self.ordinal)
+
+    @property
+    def unindexed_term(self) -> str:
         return str(self.ordinal)
 
 
@@ -70,10 +75,11 @@ class IndexFields:
         builder = tantivy.SchemaBuilder()
         builder.add_unsigned_field(ROW, fast=True)
         builder.add_text_field(NULLS, tokenizer_name="raw", index_option="basic")
+        builder.add_text_field(UNINDEXED, tokenizer_name="raw", index_option="basic")
         for field in self.all:
             match field.mapped.kind:
                 case "text":
-                    builder.add_text_field(field.name, tokenizer_name="default", index_option="position")
+                    builder.add_text_field(field.name, tokenizer_name=TOKENIZER, index_option="position")
                 case "string":
                     builder.add_text_field(field.name, tokenizer_name="raw", index_option="basic")
                 case "i64" | "f64" | "bool":
@@ -100,7 +106,15 @@ def sortable_float(value: float) -> int:
 
 @cache
 def analyzer() -> tantivy.TextAnalyzer:
-    """What text columns are tokenised with: the same steps as Tantivy's tokenizer named `default`."""
+    """Return what text columns and queries are tokenised with."""
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-    builder = builder.filter(tantivy.Filter.remove_long(MAX_TOKEN_BYTES + 1))
     return builder.filter(tantivy.Filter.lowercase()).build()
+
+
+def register_tokenizers(index: tantivy.Index) -> None:
+    """Let the index tokenise text that it is given as this package does.
+
+    In an older split this is not how its words were cut, but the words of a query must stay whole there too.
+    """
+    for name in (TOKENIZER, CUTTING_TOKENIZER):
+        index.register_tokenizer(name, analyzer())

@@ -18,6 +18,7 @@ from indextables.config import Settings, keys
 from indextables.errors import SchemaError
 from indextables.predicates import TRUE, Predicate, conjunction, conjuncts, normalize, text_queries
 from indextables.schema import Field, FieldMapping, TableSchema
+from indextables.split.answers import TextAnswers
 from indextables.split.bundle import Bundle
 from indextables.split.cache import entry_name, is_cached, open_cached, open_index
 from indextables.split.docfields import DocumentFields, Meta, stored_fields
@@ -26,6 +27,10 @@ from indextables.split.fields import IndexFields
 from indextables.split.indexing import META, IndexBuilder
 from indextables.split.plan import Plan, plan
 from indextables.split.search import IndexSearch
+from indextables.split.unindexed import MissingWords
+
+_INDEX_VERSION = 2
+"""Raised whenever the index that is made of the rows changes, so that no older one is found in a cache."""
 
 COMPANION = "_parquet_manifest.json"
 """The member of a split that indexes rows which stay in Parquet files elsewhere."""
@@ -73,9 +78,14 @@ class ForeignContents:
         opened = open_cached(self._search_name, self._bundle, self._index_rows, self._settings)
         return IndexSearch(opened, self.mapping, self._bundle)
 
+    @cached_property
+    def answers(self) -> TextAnswers:
+        missing = MissingWords(lambda: self.search, lambda: self.rows, self._bundle, self._settings)
+        return TextAnswers(self.mapping, lambda: self.search, lambda: self.rows, missing)
+
     @property
     def _search_name(self) -> str:
-        made_of = f"{entry_name(self._bundle)}\0{self.mapping.to_json()}"
+        made_of = f"{entry_name(self._bundle)}\0{_INDEX_VERSION}\0{self.mapping.to_json()}"
         return hashlib.sha256(made_of.encode()).hexdigest()[:40]
 
     def may_match(self, _: Predicate) -> bool:
@@ -84,7 +94,7 @@ class ForeignContents:
     def plan(self, predicate: Predicate, *, counting: bool = False) -> Plan:
         """Without a text query there is nothing that would pay for indexing all rows first."""
         if text_queries(predicate):
-            return plan(predicate, self.mapping, counting=counting)
+            return plan(predicate, self.mapping, self.answers.index_decides, counting=counting)
         return Plan((), conjunction(conjuncts(normalize(predicate))))
 
     def is_at_hand(self, *, searching: bool, may_unpack: bool) -> bool:
@@ -94,6 +104,7 @@ class ForeignContents:
 
     def close(self) -> None:
         self.__dict__.pop("search", None)
+        self.__dict__.pop("answers", None)
         self.__dict__.pop("rows", None)
 
     def _index_rows(self, directory: Path) -> int:

@@ -12,7 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import tantivy
 
-from indextables.split.fields import NULLS, ROW, IndexField, IndexFields, sortable
+from indextables.split.fields import (
+    NULLS,
+    ROW,
+    UNINDEXED,
+    IndexField,
+    IndexFields,
+    register_tokenizers,
+    sortable,
+)
+from indextables.split.words import strings, unindexed_rows
 
 MIN_HEAP_BYTES: Final = 15_000_000
 _CHUNK_ROWS: Final = 4096  # rows are Python objects for a moment: only so many, and so many bytes, at a time
@@ -29,6 +38,7 @@ class IndexBuilder:
         self._fields = fields
         self._directory = directory
         self._index = tantivy.Index(fields.tantivy_schema(), str(directory))
+        register_tokenizers(self._index)
         self._writer = self._index.writer(max(heap_size, MIN_HEAP_BYTES), 1)
         self._rows = 0
 
@@ -66,6 +76,10 @@ class IndexBuilder:
         documents = [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
         for field, values in sparse:
             _add_sparse(documents, field, values)
+        for field in self._fields.all:
+            if field.mapped.kind in ("text", "string"):
+                for row in unindexed_rows(field.mapped, chunk.column(field.mapped.name)):
+                    documents[row].setdefault(UNINDEXED, []).append(field.unindexed_term)
         add, dumps = self._writer.add_json, orjson.dumps
         for document in documents:
             add(dumps(document).decode())
@@ -94,13 +108,5 @@ def _index_values(field: IndexField, values: pa.Array) -> list[Any]:
             numbers = sortable(values.cast(pa.float64()).fill_null(0.0).to_numpy())
             values = pa.array(numbers, mask=pc.is_null(values).to_numpy(zero_copy_only=False))
         case _:
-            return _strings(values)
+            return strings(values)
     return list(values.to_pylist())
-
-
-def _strings(values: pa.Array) -> list[str | None]:
-    try:
-        return list(values.to_pylist())
-    except UnicodeDecodeError:
-        raw = values.cast(pa.binary()).to_pylist()
-        return [value if value is None else value.decode("utf-8", "replace") for value in raw]

@@ -100,7 +100,7 @@ class Output:
             if window.wanted is None
             else self._store.fetch(rows, columns)
         )
-        answers = evaluate(residual, batch, lambda query: self._contents.search.answer(query, rows))
+        answers = evaluate(residual, batch, lambda query: self._contents.answers.answer(query, rows))
         keep = answers.fill_null(fill_value=False)
         return rows[keep.to_numpy(zero_copy_only=False)], batch.filter(keep)
 

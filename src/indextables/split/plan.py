@@ -6,6 +6,7 @@ of an AND or OR are those of its parts, so a part is the index's if all its leav
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from indextables.predicates import (
@@ -38,10 +39,19 @@ class Plan:
     residual: Predicate
 
 
-def plan(predicate: Predicate, mapping: FieldMapping, *, counting: bool = False) -> Plan:
-    """Search the index, or scan the rows? The index pays when it narrows, or when only a number is wanted."""
+def plan(
+    predicate: Predicate,
+    mapping: FieldMapping,
+    decides_text: Callable[[TextQuery], bool] = lambda _: True,
+    *,
+    counting: bool = False,
+) -> Plan:
+    """Search the index, or scan the rows? The index pays when it narrows, or when only a number is wanted.
+
+    `decides_text` tells whether the index is enough for a text query; otherwise it is left for the rows.
+    """
     parts = conjuncts(normalize(predicate))
-    exact = [part for part in parts if _decides(part, mapping)]
+    exact = [part for part in parts if _decides(part, mapping, decides_text)]
     if not any(_narrows(part, mapping) for part in exact) and not (counting and len(exact) == len(parts)):
         return Plan((), conjunction(parts))
     return Plan(tuple(exact), conjunction([part for part in parts if part not in exact]))
@@ -58,12 +68,14 @@ def positive_text_queries(predicate: Predicate) -> list[TextQuery]:
             return []
 
 
-def _decides(predicate: Predicate, mapping: FieldMapping) -> bool:
+def _decides(predicate: Predicate, mapping: FieldMapping, decides_text: Callable[[TextQuery], bool]) -> bool:
     match predicate:
-        case TextQuery() | Constant() | Not(TextQuery()):
+        case Constant():
             return True
+        case (TextQuery() as query) | Not(TextQuery() as query):
+            return decides_text(query)
         case And(children) | Or(children):
-            return all(_decides(child, mapping) for child in children)
+            return all(_decides(child, mapping, decides_text) for child in children)
         case IsNull(column) | Not(IsNull(column)):
             return mapping.get(column) is not None
         case Compare(op, column, value) | Not(Compare("<=>" as op, column, value)):

@@ -94,7 +94,10 @@ class SplitReader:
 
     def is_at_hand(self, predicate: Predicate, *, may_unpack: bool) -> bool:
         """Whether the answer can begin now: with no index to be made, nor, unless that is allowed, to be unpacked."""
-        return self._contents.is_at_hand(searching=not isinstance(predicate, Constant), may_unpack=may_unpack)
+        searching = not isinstance(predicate, Constant)
+        return self._contents.is_at_hand(searching=searching, may_unpack=may_unpack) and (
+            may_unpack or self._contents.answers.is_at_hand(predicate)
+        )
 
     def rows(self, request: RowRequest) -> Iterator[pa.RecordBatch]:
         """The matching rows, in batches of some ten thousand."""

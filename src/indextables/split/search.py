@@ -15,7 +15,7 @@ from indextables.errors import QueryError
 from indextables.predicates import And, Compare, Constant, In, IsNull, Not, Or, Predicate, TextQuery, Value
 from indextables.schema import FieldMapping, MappedField
 from indextables.split.binding import bind_query
-from indextables.split.bound import BoundQuery
+from indextables.split.bound import BoundQuery, Part
 from indextables.split.bundle import Bundle
 from indextables.split.cache import OpenIndex
 from indextables.split.compile import Compiler, boolean, unscored
@@ -29,7 +29,7 @@ Scores: TypeAlias = npt.NDArray[np.float64]
 
 # The splits of a table mostly have one mapping, and a query is asked of all of them.
 _fields = lru_cache(maxsize=64)(IndexFields)
-_bound = lru_cache(maxsize=256)(bind_query)
+bound_query = lru_cache(maxsize=256)(bind_query)
 
 _HITS_AT_ONCE: Final = 1 << 20
 """A hit is a Python object of Tantivy's for a moment: past this many they are taken a range of rows at a time."""
@@ -43,7 +43,7 @@ class IndexSearch:
         self.mapping = mapping
         self._bundle = bundle
         self._compiler = Compiler(opened.index, opened.searcher, _fields(mapping))
-        self._bitmaps: dict[TextQuery | str, Bitmap] = {}
+        self._bitmaps: dict[TextQuery | Part | str, Bitmap] = {}
         self.schema = opened.index.schema
         self.searcher = opened.searcher
 
@@ -52,7 +52,7 @@ class IndexSearch:
         return int(self._searcher.num_docs)
 
     def bound(self, query: TextQuery) -> BoundQuery:
-        return _bound(query, self.mapping)
+        return bound_query(query, self.mapping)
 
     def text(self, query: TextQuery) -> Query:
         return self._compiler.query(self.bound(query))
@@ -115,7 +115,22 @@ class IndexSearch:
         nulls = None if column is None else self._bitmap(column.name, self._compiler.is_null(column))[rows]
         return pa.array(self._bitmap(query, self.text(query))[rows], mask=nulls)
 
-    def _bitmap(self, key: TextQuery | str, query: Query) -> Bitmap:
+    def part(self, part: Part, rows: RowIds) -> Bitmap:
+        """Return for each of these rows whether the index holds what a part of a query asks for."""
+        return self._bitmap(part, self._compiler.part(part) or Query.empty_query())[rows]
+
+    def unindexed(self, column: MappedField) -> RowIds:
+        """Return the rows in which the column has a word or, in a string column, a value too long for Tantivy.
+
+        A split from before `UNINDEXED` does not record them. There, a value of a string column that is not null and
+        has no term must be too long; the words of its text columns are cut much earlier, see `MissingWords`.
+        """
+        recorded = self._compiler.unindexed(column)
+        if recorded is None:
+            recorded = self._all_but(self._null(column), self._compiler.any_term(column))
+        return self.rows(recorded)
+
+    def _bitmap(self, key: TextQuery | Part | str, query: Query) -> Bitmap:
         if key not in self._bitmaps:
             bitmap: Bitmap = np.zeros(self.num_docs, dtype=np.bool_)
             bitmap[self.rows(query)] = True
@@ -130,6 +145,8 @@ class IndexSearch:
                 raise QueryError(
                     "a pattern in the query fits too many different words: make it longer"
                 ) from reason
+            if "Invalid regex" in str(reason):
+                raise QueryError(f"a pattern in the query is too complex: {reason}") from reason
             raise self._bundle.damaged(f"its index cannot be searched: {reason}") from reason
 
     def holds(self, predicate: Predicate) -> Query:

@@ -1,17 +1,36 @@
-"""Text into the words that the index holds, and patterns over them."""
+"""Cut text into words, and find the words that an index does not hold because they are too long."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from functools import cache, lru_cache
+from typing import Final
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import tantivy
 
-from indextables.split.fields import MAX_TOKEN_BYTES, analyzer
+from indextables.schema import MappedField
+from indextables.split.fields import MAX_CUT_BYTES, MAX_TERM_BYTES, analyzer
 from indextables.split.query import Pieces, Wildcard
 
 _ANY = r"[\s\S]*"
 _ONE = r"[\s\S]"
 _SPECIAL = frozenset(r"\.+*?()|[]{}^$#&-~")
+
+_RUN: Final = re.compile(r"[0-9A-Za-z\x80-\U0010ffff]{10,}")
+"""Holds every word of 40 bytes and more: no word has ASCII characters but these, and 10 characters are the fewest."""
+
+_MAY_BE_CUT: Final = f"[0-9A-Za-z]{{{MAX_CUT_BYTES + 1}}}|[^\\x00-\\x7f]"
+"""Finds texts that may have a word of 40 bytes, in the syntax of Arrow."""
+
+_MAX_GROWTH: Final = 1.5
+"""Lower-casing makes three bytes of some letters that have two."""
+
+_SHRINKING: Final = frozenset("ßωåɐɑɒɜɡɥɦɪɫɬɱɽɀȿʂʇʝʞ")
+"""Lower-case letters of two bytes that stand for capitals of three; `k` is the only one of one byte."""
 
 
 def tokens(text: str) -> tuple[tuple[int, str], ...]:
@@ -23,19 +42,66 @@ def tokens(text: str) -> tuple[tuple[int, str], ...]:
     return tuple((token.position, token.text) for token in analyzer().pre_tokenize(text).tokens)
 
 
-def too_long(text: str) -> str | None:
-    """The first word that the tokenizer would drop for its length."""
-    if len(text) <= MAX_TOKEN_BYTES // 4:
-        return None
-    words = _uncut().analyze(text)
-    return next((word for word in words if len(word.encode()) > MAX_TOKEN_BYTES), None)
+def strings(values: pa.Array) -> list[str | None]:
+    """Return the strings of an array as the index gets them: bytes that are not UTF-8 are replaced."""
+    try:
+        return list(values.to_pylist())
+    except UnicodeDecodeError:
+        raw = values.cast(pa.binary()).to_pylist()
+        return [value if value is None else value.decode("utf-8", "replace") for value in raw]
 
 
-def pattern_words(pieces: Pieces) -> tuple[str, ...]:
-    r"""A pattern over a text column, as one regular expression for each word that it spans.
+def unindexed_rows(column: MappedField, values: pa.Array) -> list[int]:
+    """Return the rows with a word, or in a string column a value, that is too long for Tantivy."""
+    lengths = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
+    if column.kind == "string":
+        return [int(row) for row in np.flatnonzero(lengths > MAX_TERM_BYTES)]
+    rows = np.flatnonzero(lengths * _MAX_GROWTH > MAX_TERM_BYTES)
+    texts = strings(values.take(pa.array(rows)))
+    return [
+        int(row)
+        for row, text in zip(rows, texts, strict=True)
+        if any(_has_long_word(run[0]) for run in _RUN.finditer(text or ""))
+    ]
+
+
+def _has_long_word(run: str) -> bool:
+    return len(run.encode()) * _MAX_GROWTH > MAX_TERM_BYTES and any(
+        len(word.encode()) > MAX_TERM_BYTES for word in analyzer().analyze(run)
+    )
+
+
+def cut_words(values: pa.Array) -> Iterator[tuple[int, str]]:
+    """Yield the words that `CUTTING_TOKENIZER` drops, lower-cased, each with the row that has it.
+
+    >>> list(cut_words(pa.array([None, "id " + "A" * 40, "id " + "a" * 39])))
+    [(1, 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa')]
+    """
+    may_be = pc.fill_null(pc.match_substring_regex(values, pattern=_MAY_BE_CUT), fill_value=False)
+    rows = np.flatnonzero(may_be.to_numpy(zero_copy_only=False))
+    for row, text in zip(rows.tolist(), strings(values.take(pa.array(rows))), strict=True):
+        for run in _RUN.finditer(text or ""):
+            if len(run[0].encode()) > MAX_CUT_BYTES:
+                words = zip(_as_written().analyze(run[0]), analyzer().analyze(run[0]), strict=True)
+                yield from ((row, word) for written, word in words if len(written.encode()) > MAX_CUT_BYTES)
+
+
+def bytes_as_written(word: str) -> int:
+    """Return how many bytes a word may have had before it was lower-cased.
+
+    >>> bytes_as_written("ok"), bytes_as_written("日本")
+    (4, 6)
+    """
+    # The Kelvin sign, three bytes, becomes `k`.
+    shrunk = 2 * word.count("k") + sum(character in _SHRINKING for character in word)
+    return len(word.encode("utf-8", "surrogatepass")) + shrunk
+
+
+def pattern_words(pieces: Pieces) -> tuple[Pieces, ...]:
+    """Return the pattern of each word that a pattern over a text column spans.
 
     >>> pattern_words(("Web-conn", Wildcard.ANY))
-    ('web', 'conn[\\s\\S]*')
+    (('web',), ('conn', <Wildcard.ANY: '*'>))
     """
     words: list[list[str | Wildcard]] = [[]]
     for piece in pieces:
@@ -44,10 +110,13 @@ def pattern_words(pieces: Pieces) -> tuple[str, ...]:
             continue
         for character in piece:
             if lowered := _token_character(character):
-                words[-1].append(lowered)
+                if words[-1] and isinstance(words[-1][-1], str):
+                    words[-1][-1] += lowered
+                else:
+                    words[-1].append(lowered)
             elif words[-1]:
                 words.append([])
-    return tuple(regex(tuple(word)) for word in words if word)
+    return tuple(tuple(word) for word in words if word)
 
 
 def regex(pieces: Pieces) -> str:
@@ -71,5 +140,5 @@ def _token_character(character: str) -> str:
 
 
 @cache
-def _uncut() -> tantivy.TextAnalyzer:
+def _as_written() -> tantivy.TextAnalyzer:
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).build()

@@ -1,0 +1,187 @@
+"""Text queries where the index does not hold every word: the rows are looked at that could make a difference.
+
+For a row without a missing word, or with none that the query asks for, the index is right. The others are few, as a
+rule none at all, and are decided by their own text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import tantivy
+from tantivy import Query
+
+from indextables.predicates import TRUE, Predicate, TextQuery, text_queries
+from indextables.schema import FieldMapping, MappedField
+from indextables.split.bound import Part, Parts, Scaled, Terms, WordLeaf, clauses, leaves
+from indextables.split.fields import register_tokenizers
+from indextables.split.footer import RowIds
+from indextables.split.query import Occur
+from indextables.split.search import Bitmap, IndexSearch, bound_query
+from indextables.split.unindexed import MissingWords, Texts
+from indextables.split.words import strings, tokens
+from indextables.split.wordtests import WordTest, word_tests
+
+Tokens: TypeAlias = Sequence[tuple[int, str]]
+
+
+class FetchedTexts(Texts, Protocol):
+    def fetch(self, rows: RowIds, columns: Sequence[str]) -> pa.RecordBatch: ...
+
+
+class TextAnswers:
+    """The answers of one split to text queries."""
+
+    def __init__(
+        self,
+        mapping: FieldMapping,
+        search: Callable[[], IndexSearch],
+        rows: Callable[[], FetchedTexts],
+        missing: MissingWords,
+    ) -> None:
+        self._mapping = mapping
+        self._search = search
+        self._rows = rows
+        self._missing = missing
+        self._wrong: dict[TextQuery, RowIds] = {}
+
+    def index_decides(self, query: TextQuery) -> bool:
+        """Return whether the index alone finds exactly the rows for which the query is TRUE."""
+        return len(self._wrong_rows(query)) == 0
+
+    def answer(self, query: TextQuery, rows: RowIds) -> pa.BooleanArray:
+        """Return TRUE, FALSE or NULL for each of these rows."""
+        indexed = self._search().answer(query, rows)
+        wrong = self._wrong_rows(query)
+        # A row for which the index is wrong has a word in a column that the query names: it is never NULL.
+        return pc.xor(indexed, pa.array(np.isin(rows, wrong))) if len(wrong) else indexed
+
+    def is_at_hand(self, predicate: Predicate) -> bool:
+        """Return whether no text has to be looked through to tell which words the index lacks."""
+        return all(
+            self._missing.is_at_hand(column)
+            for query in text_queries(predicate)
+            for column in self._unsure(bound_query(query, self._mapping).part)
+        )
+
+    def _wrong_rows(self, query: TextQuery) -> RowIds:
+        """Return the rows for which the answer of the index is the opposite of the true one."""
+        if query not in self._wrong:
+            part = bound_query(query, self._mapping).part
+            unsure = self._unsure(part)
+            found = [self._missing.rows_with(column, tests) for column, tests in unsure.items()]
+            rows = np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
+            if len(rows):
+                indexed = self._search().answer(query, rows).fill_null(fill_value=False)
+                rows = rows[self._truth(part, rows, unsure) != indexed.to_numpy(zero_copy_only=False)]
+            self._wrong[query] = rows
+        return self._wrong[query]
+
+    def _unsure(self, part: Part) -> dict[MappedField, list[WordTest]]:
+        """Return, by column, what the query asks of words that may be missing."""
+        unsure: dict[MappedField, list[WordTest]] = {}
+        for leaf in leaves(part):
+            if isinstance(leaf, WordLeaf):
+                tests = [test for _, test in word_tests(leaf) if self._missing.may_lack(leaf.column, test)]
+                if tests:
+                    unsure.setdefault(leaf.column, []).extend(tests)
+        return unsure
+
+    def _truth(self, part: Part, rows: RowIds, unsure: dict[MappedField, list[WordTest]]) -> Bitmap:
+        pieces: list[Bitmap] = []
+        store = self._rows()
+        for window in store.windows(rows, TRUE):
+            wanted = store.row_ids(window.groups) if window.wanted is None else window.wanted
+            batch = store.fetch(wanted, [column.name for column in unsure])
+            words = {column: _words(column, batch.column(column.name)) for column in unsure}
+            truth = _RowCheck(self._search(), wanted, words).holds(part)
+            pieces.append(np.zeros(len(wanted), dtype=np.bool_) if truth is None else truth)
+        return np.concatenate(pieces)
+
+
+class _RowCheck:
+    """Decides a bound query for some rows. `words` are theirs in the columns where the index may lack one."""
+
+    def __init__(self, search: IndexSearch, rows: RowIds, words: dict[MappedField, list[Tokens]]) -> None:
+        self._search = search
+        self._rows = rows
+        self._words = words
+
+    def holds(self, part: Part) -> Bitmap | None:
+        match part:
+            case Parts():
+                built = clauses(part, self.holds, lambda: np.ones(len(self._rows), dtype=np.bool_))
+                return None if built is None else _joined(built)
+            case Scaled(inner):
+                truth = self.holds(inner)
+                return np.zeros(len(self._rows), dtype=np.bool_) if truth is None else truth
+            case _ if isinstance(part, WordLeaf) and part.column in self._words:
+                return _matches(part, self._words[part.column])
+            case _:
+                return self._search.part(part, self._rows)
+
+
+def _joined(built: list[tuple[Occur, Bitmap]]) -> Bitmap:
+    """Combine clauses as Tantivy does: alternatives do not matter once something is required."""
+    required = [truth for occur, truth in built if occur is Occur.MUST]
+    if not required:
+        required = [np.logical_or.reduce([truth for occur, truth in built if occur is Occur.SHOULD])]
+    excluded = [~truth for occur, truth in built if occur is Occur.MUST_NOT]
+    joined: Bitmap = np.logical_and.reduce([*required, *excluded])
+    return joined
+
+
+def _words(column: MappedField, values: pa.Array) -> list[Tokens]:
+    """Return the words of each value at their positions; a value of a string column is one word."""
+    if column.kind == "string":
+        return [[] if value is None else [(0, value)] for value in strings(values)]
+    return [[] if value is None else tokens(value) for value in strings(values)]
+
+
+def _matches(leaf: WordLeaf, rows: list[Tokens]) -> Bitmap:
+    tests = word_tests(leaf)
+    if isinstance(leaf, Terms) and leaf.slop and len(tests) > 1:
+        return _sloppy_matches(leaf, rows)
+    if len(tests) == 1:
+        accepts = tests[0][1].accepts
+        return np.array([any(accepts(word) for _, word in row) for row in rows], dtype=np.bool_)
+    return np.array([_has_phrase(tests, row) for row in rows], dtype=np.bool_)
+
+
+def _has_phrase(tests: list[tuple[int, WordTest]], row: Tokens) -> bool:
+    starts: set[int] | None = None
+    for offset, test in tests:
+        here = {at - offset for at, word in row if test.accepts(word)}
+        starts = here if starts is None else starts & here
+        if not starts:
+            return False
+    return True
+
+
+def _sloppy_matches(leaf: Terms, rows: list[Tokens]) -> Bitmap:
+    """Ask Tantivy itself how far words may be apart: of each row an index of stand-ins, short ones, is made."""
+    names = {word: f"w{i}" for i, word in enumerate(dict.fromkeys(word for _, word in leaf.words))}
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("words", tokenizer_name="default", index_option="position")
+    builder.add_unsigned_field("row", fast=True)
+    schema = builder.build()
+    index = tantivy.Index(schema)
+    register_tokenizers(index)
+    writer = index.writer(num_threads=1)
+    for i, row in enumerate(rows):
+        text = " ".join(names.get(word, "x") for _, word in row)
+        writer.add_json(orjson.dumps({"row": i, "words": text}).decode())
+    writer.commit()
+    writer.wait_merging_threads()
+    index.reload()
+    query = Query.phrase_query(schema, "words", [(at, names[word]) for at, word in leaf.words], leaf.slop)
+    found: Bitmap = np.zeros(len(rows), dtype=np.bool_)
+    searcher = index.searcher()
+    hits = searcher.search(query, limit=max(1, len(rows)), count=False).hits
+    found[np.array(searcher.fast_field_values("row", [at for _, at in hits]), dtype=np.int64)] = True
+    return found

@@ -1,0 +1,105 @@
+"""The words that are in the rows of a split and not in its index.
+
+Tantivy holds no term of more than 65,530 bytes. Splits written before words of any length were indexed lack all words
+of 40 bytes and more. The former are recorded in the index, row by row; the latter are found by looking through the
+text once, and kept in the disk cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from indextables.config import Settings
+from indextables.predicates import TRUE, Predicate
+from indextables.schema import MappedField
+from indextables.split.bundle import Bundle
+from indextables.split.cache import entry_name, is_cached, read_cached
+from indextables.split.fields import MAX_CUT_BYTES, MAX_TERM_BYTES
+from indextables.split.footer import RowIds
+from indextables.split.rows import Window
+from indextables.split.search import IndexSearch
+from indextables.split.words import cut_words
+from indextables.split.wordtests import WordTest
+
+_FILE: Final = "words.arrow"
+_SCHEMA: Final = pa.schema({"row": pa.int64(), "word": pa.string()})
+_BATCH_ROWS: Final = 1 << 16
+
+
+class Texts(Protocol):
+    """The rows of a split, as far as they are needed here."""
+
+    def windows(self, wanted: RowIds | None, predicate: Predicate, /) -> Iterator[Window]: ...
+
+    def row_ids(self, groups: Sequence[int]) -> RowIds: ...
+
+    def read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.RecordBatch: ...
+
+
+@dataclass(frozen=True)
+class MissingWords:
+    """The words that the index of one split lacks. `cut` are the text columns without words of 40 bytes and more."""
+
+    search: Callable[[], IndexSearch]
+    rows: Callable[[], Texts]
+    bundle: Bundle
+    settings: Settings
+    cut: frozenset[str] = frozenset()
+
+    def may_lack(self, column: MappedField, test: WordTest) -> bool:
+        """Return False if every word that the test accepts would be in the index."""
+        return test.longest > (MAX_CUT_BYTES if column.name in self.cut else MAX_TERM_BYTES)
+
+    def rows_with(self, column: MappedField, tests: Sequence[WordTest]) -> RowIds:
+        """Return the rows where the index lacks a word that one of the tests may accept."""
+        if column.name not in self.cut:
+            return self.search().unindexed(column)  # words of this length are not worth telling apart
+        found: list[int] = []
+        for batch in self._cut_words(column):
+            words = batch.column("word").to_pylist()
+            for row, word in zip(batch.column("row").to_pylist(), words, strict=True):
+                if word is None or any(test.accepts(word) for test in tests):
+                    found.append(row)
+        return np.unique(np.array(found, dtype=np.int64))
+
+    def is_at_hand(self, column: MappedField) -> bool:
+        """Return whether `rows_with` need not look through the text."""
+        return column.name not in self.cut or is_cached(self._entry(column), self.settings)
+
+    def _cut_words(self, column: MappedField) -> Iterator[pa.RecordBatch]:
+        def fill(directory: Path) -> int:
+            with pa.ipc.new_file(directory / _FILE, _SCHEMA) as file:
+                for batch in self._look_through(column):
+                    file.write_batch(batch)
+            return (directory / _FILE).stat().st_size
+
+        def read(directory: Path) -> pa.ipc.RecordBatchFileReader:
+            return pa.ipc.open_file(pa.memory_map(str(directory / _FILE)))
+
+        file = read_cached(self._entry(column), fill, read, self.settings)
+        for i in range(file.num_record_batches):
+            yield file.get_batch(i)
+
+    def _look_through(self, column: MappedField) -> Iterator[pa.RecordBatch]:
+        rows = self.rows()
+        for window in rows.windows(None, TRUE):
+            ids = rows.row_ids(window.groups)
+            words = cut_words(rows.read(window.groups, [column.name]).column(0))
+            while piece := list(islice(words, _BATCH_ROWS)):
+                # A word that is longer still is not kept: its row is looked at by every query that may want it.
+                kept = [word if len(word) <= MAX_TERM_BYTES else None for _, word in piece]
+                yield pa.record_batch(
+                    [pa.array(ids[[row for row, _ in piece]]), pa.array(kept, pa.string())], schema=_SCHEMA
+                )
+
+    def _entry(self, column: MappedField) -> str:
+        made_of = f"{entry_name(self.bundle)}\0words of 40 bytes and more\0{column.name}"
+        return hashlib.sha256(made_of.encode()).hexdigest()[:40]
