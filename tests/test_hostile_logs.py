@@ -49,13 +49,6 @@ def test_a_truncated_gzip_is_an_error_that_names_the_file(store: MemoryStore):
         append_to(store)
 
 
-def test_an_empty_version_file_adds_nothing(store: MemoryStore):
-    """Every byte that was written is there; there were none."""
-    put_table(store, [add("a")])
-    store.put(version_key(2), b"")
-    assert (load_snapshot(store).version, live(load_snapshot(store))) == (2, ["a"])
-
-
 def test_a_gzip_bomb_is_refused_before_it_fills_the_memory(store: MemoryStore):
     put_table(store)
     bomb = gzip.compress(bytes(64 << 20)) * 16

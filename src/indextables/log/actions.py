@@ -103,7 +103,11 @@ class SkipFile:
 
 @dataclass(frozen=True, slots=True)
 class CommitInfo:
-    """Who made the version, when and how. `txn_id` is how a writer knows its own commit again."""
+    """Who made the version, when and how. `txn_id` is how a writer knows its own commit again.
+
+    `sha256` is the checksum of the version, `previous_sha256` that of the version before; see `checksum`. The first
+    has to be the last field.
+    """
 
     txn_id: str | None = None
     operation: str | None = None
@@ -112,6 +116,8 @@ class CommitInfo:
     engine: str | None = None
     timestamp: int | None = None
     read_version: int | None = None
+    previous_sha256: str | None = None
+    sha256: str | None = None
     extra: Extra = field(default_factory=dict)
 
 

@@ -20,7 +20,8 @@ from indextables.errors import CorruptTableError
 from indextables.log.actions import Action, AddFile, Metadata, SkipFile
 from indextables.log.carried import from_carried, to_carried
 from indextables.log.checkpoint import read_checkpoint
-from indextables.log.codec import encode_version
+from indextables.log.checksum import CHECKPOINT_SEAL, UNSEALED, seal_checkpoint
+from indextables.log.codec import encode_text, pack
 from indextables.log.entries import Added
 from indextables.log.layout import checkpoint_key, part_name, split_key
 from indextables.log.live import LiveFiles
@@ -44,10 +45,7 @@ def snapshot_of_checkpoint(store: Store, version: int, modified_ms: int = 0) -> 
 
 def checkpoint_snapshot(uri: str, version: int, actions: list[Action], modified_ms: int = 0) -> Snapshot:
     """The same from its actions."""
-    carried = next(
-        (a.configuration[CARRIED] for a in actions if isinstance(a, Metadata) and CARRIED in a.configuration),
-        None,
-    )
+    carried = next((_carried(action, version) for action in actions if isinstance(action, Metadata)), None)
     if carried is None:
         snapshot = replay(uri, None, [VersionActions(version, actions, modified_ms)])
         assert snapshot is not None
@@ -76,8 +74,19 @@ def _restored(uri: str, version: int, actions: list[Action], text: str) -> Snaps
         file = dataclasses.replace(add, extra=extra[add.path]) if add.path in extra else add
         files.add(split_key(add.path, uri), file, version=at, timestamp_ms=ms)
     return dataclasses.replace(
-        snapshot, files=files.done(), txns=carried.txns, txn_id=carried.txn_id, rest=carried.rest
+        snapshot,
+        files=files.done(),
+        txns=carried.txns,
+        txn_id=carried.txn_id,
+        rest=carried.rest,
+        checksum=carried.checksum,
     )
+
+
+def _carried(metadata: Metadata, version: int) -> str | None:
+    """Return what a checkpoint carries, unless another writer copied it from the checkpoint of another version."""
+    seal = metadata.configuration.get(CHECKPOINT_SEAL, "").partition("-")[0]
+    return None if seal not in ("", str(version)) else metadata.configuration.get(CARRIED)
 
 
 def write_snapshot_checkpoint(
@@ -93,10 +102,13 @@ def write_snapshot_checkpoint(
     compress = settings.get(keys.COMPRESS_VERSION_FILES)
     size = settings.get(keys.STATE_ENTRIES_PER_MANIFEST)
     parts = checkpoint_id = None
-    if len(adds) <= size or snapshot.protocol.min_reader_version < _PARTS_SINCE:
-        data = encode_version([*head, *adds], compress=compress, marked=True)
+    whole = len(adds) <= size or snapshot.protocol.min_reader_version < _PARTS_SINCE
+    parted = [[*head, *adds]] if whole else list(_parts(head, adds, size))
+    texts = seal_checkpoint([encode_text(part) for part in parted], snapshot.version)
+    contents = [pack(text, compress=compress, marked=True) for text in texts]
+    if whole:
+        (data,) = contents
     else:
-        contents = [encode_version(part, compress=compress, marked=True) for part in _parts(head, adds, size)]
         checkpoint_id = hashlib.sha256(b"".join(contents)).hexdigest()[:12]
         names = [part_name(snapshot.version, checkpoint_id, n) for n in range(1, len(contents) + 1)]
         for name, content in zip(names, contents, strict=True):
@@ -134,7 +146,8 @@ def _with_carried(snapshot: Snapshot, files: Sequence[Added]) -> Metadata:
     if extra:
         document[_EXTRA] = extra
     text = orjson.dumps(document, default=dict).decode()
-    configuration = {**snapshot.metadata.configuration, CARRIED: text}
+    seal = f"{snapshot.version}-{UNSEALED}"
+    configuration = {**snapshot.metadata.configuration, CARRIED: text, CHECKPOINT_SEAL: seal}
     return dataclasses.replace(snapshot.metadata, configuration=configuration)
 
 

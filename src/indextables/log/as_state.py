@@ -78,6 +78,7 @@ def snapshot_of_state(
         carried.txn_id,
         by_state=not manifest.carried and all(file.version != version for file in listing.versions),
         rest=carried.rest,
+        checksum=carried.checksum,
     )
 
 

@@ -21,6 +21,7 @@ _TXNS: Final = "txns"
 _TXN_EXTRA: Final = "txnExtra"
 _TIMESTAMP: Final = "timestamp"
 _TXN_ID: Final = "txnId"
+_CHECKSUM: Final = "sha256"
 _EXACT_FROM: Final = "addedAtKnownFrom"
 _SKIPS: Final = "mergeskip"
 _UNKNOWN: Final = "unknown"
@@ -35,6 +36,7 @@ class Carried:
     txns: Mapping[str, int]
     exact_from: int
     rest: Rest = field(default_factory=Rest)
+    checksum: str | None = None
 
 
 def to_carried(snapshot: Snapshot) -> dict[str, Any]:
@@ -46,6 +48,8 @@ def to_carried(snapshot: Snapshot) -> dict[str, Any]:
         _TXN_ID: snapshot.txn_id,
         _EXACT_FROM: snapshot.files.exact_from,
     }
+    if snapshot.checksum is not None:
+        document[_CHECKSUM] = snapshot.checksum
     if rest.skips:
         document[_SKIPS] = [to_document(skip)[_SKIPS] for skip in rest.skips.values()]
     if rest.unknown:
@@ -75,6 +79,7 @@ def from_carried(
             txns={app: int(version) for app, version in document.get(_TXNS, {}).items()},
             exact_from=int(document.get(_EXACT_FROM, version)),
             rest=edit.done(),
+            checksum=_text(document.get(_CHECKSUM)),
         )
     except (FieldError, ValueError, TypeError, AttributeError, OverflowError) as reason:
         raise CorruptTableError(f"{name}: what it carries for the log cannot be read ({reason})") from None

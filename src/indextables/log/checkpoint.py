@@ -14,6 +14,7 @@ import orjson
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError
 from indextables.log.actions import Action
+from indextables.log.checksum import Verification, verify_checkpoint
 from indextables.log.codec import MAX_INFLATED, decode_version, inflate
 from indextables.log.fields import FieldError, from_document
 from indextables.log.layout import checkpoint_key
@@ -30,9 +31,10 @@ def read_checkpoint(store: Store, version: int) -> list[Action]:
     text = inflate(store.get(key), name, MAX_INFLATED)
     whole = _single_document(text)
     if whole is None:
+        verify_checkpoint(text, version).check(name)
         return decode_version(text, name)
     if isinstance(whole.get("parts"), list):
-        return [action for part in whole["parts"] for action in _read_part(store, part, name)]
+        return _read_parts(store, version, whole["parts"], name)
     return _from_lists(whole, name)
 
 
@@ -52,12 +54,27 @@ def _single_document(text: bytes) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-def _read_part(store: Store, part: Any, name: str) -> list[Action]:
+def _read_parts(store: Store, version: int, parts: list[Any], name: str) -> list[Action]:
+    actions: list[Action] = []
+    verification: Verification | None = None
+    for part in parts:
+        text = _read_part(store, part, name)
+        if verification is None:
+            verification = verify_checkpoint(text, version)
+        else:
+            verification.update(text)
+        actions += decode_version(text, f"{store.uri}/{LOG_DIRECTORY}/{part}")
+    if verification is not None:
+        verification.check(name)
+    return actions
+
+
+def _read_part(store: Store, part: Any, name: str) -> bytes:
     if not isinstance(part, str) or not _PART.fullmatch(part):
         raise CorruptTableError(f"{name} names a part {part!r}, which is no part of a checkpoint")
     key = f"{LOG_DIRECTORY}/{part}"
     try:
-        return decode_version(store.get(key), f"{store.uri}/{key}")
+        return inflate(store.get(key), f"{store.uri}/{key}", MAX_INFLATED)
     except ObjectNotFoundError:
         raise CorruptTableError(f"{store.uri}/{key}, a part of the checkpoint {name}, is missing") from None
 

@@ -1,6 +1,7 @@
 """Version files as bytes: JSON lines, one action each, plain or compressed.
 
-Written as raw gzip. Read as plain text, raw gzip, and gzip behind the two bytes 01 01 of an older writer.
+Written as raw gzip. Read as plain text, raw gzip, and gzip behind the two bytes 01 01 of an older writer. A checksum
+is verified where there is one (see `checksum`).
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import Final
 
 import orjson
 
-from indextables.errors import CorruptTableError
+from indextables.errors import CorruptTableError, InputError
 from indextables.log.actions import Action
+from indextables.log.checksum import REPAIR_ADVICE, check_version, seal_version
 from indextables.log.fields import FieldError, from_document, to_document
 
 MAX_INFLATED: Final = 512 << 20
@@ -24,19 +26,34 @@ _OLD_PREFIX: Final = b"\x01\x01"
 _CHUNK: Final = 1 << 20
 
 
-def encode_version(actions: Iterable[Action], *, compress: bool = True, marked: bool = False) -> bytes:
-    r"""The bytes of a version file; `marked`: gzip as older readers know it, behind 01 01.
+def encode_text(actions: Iterable[Action]) -> bytes:
+    r"""Return the text of a version file, one action a line. InputError for what JSON cannot hold.
 
     >>> from indextables.log.actions import Txn
-    >>> encode_version([Txn("app", 3)], compress=False)
+    >>> encode_text([Txn("app", 3)])
     b'{"txn":{"appId":"app","version":3}}\n'
     """
-    text = b"".join(orjson.dumps(to_document(action), option=orjson.OPT_APPEND_NEWLINE) for action in actions)
+    try:
+        return b"".join(
+            orjson.dumps(to_document(action), option=orjson.OPT_APPEND_NEWLINE) for action in actions
+        )
+    except orjson.JSONEncodeError as reason:
+        raise InputError(f"an action cannot be written to the log: {reason}") from None
+
+
+def pack(text: bytes, *, compress: bool = True, marked: bool = False) -> bytes:
+    """Return a text as it is stored; `marked`: gzip as older readers know it, behind 01 01."""
     # No time in the header: equal actions give equal bytes.
     return (_OLD_PREFIX if marked else b"") + gzip.compress(text, 6, mtime=0) if compress else text
 
 
-def decode_version(data: bytes, name: str, *, max_inflated: int = MAX_INFLATED) -> list[Action]:
+def encode_version(actions: Iterable[Action], *, compress: bool = True, marked: bool = False) -> bytes:
+    """Return the bytes of a version file. Its checksum is put in if the commitInfo in front has a place for it."""
+    text, _ = seal_version(encode_text(actions))
+    return pack(text, compress=compress, marked=marked)
+
+
+def decode_version(data: bytes, name: str, *, max_inflated: int | None = None) -> list[Action]:
     """The actions in file order. CorruptTableError names the file, and the line where there is one.
 
     >>> decode_version(b'{"add": 1}', "7.json")
@@ -44,8 +61,17 @@ def decode_version(data: bytes, name: str, *, max_inflated: int = MAX_INFLATED) 
         ...
     indextables.errors.CorruptTableError: 7.json, line 1: add is not a JSON object
     """
+    if not data or data.isspace():
+        # An empty commit has at least the frame of its compression: this is what a crash leaves of a file.
+        raise CorruptTableError(f"{name} is empty, so what it committed is lost; {REPAIR_ADVICE}")
+    text = inflate(data, name, MAX_INFLATED if max_inflated is None else max_inflated)
+    check_version(text, name)
+    return _parse(text, name)
+
+
+def _parse(text: bytes, name: str) -> list[Action]:
     actions: list[Action] = []
-    for number, line in enumerate(inflate(data, name, max_inflated).split(b"\n"), 1):
+    for number, line in enumerate(text.split(b"\n"), 1):
         if not line or line.isspace():
             continue
         try:
@@ -65,7 +91,7 @@ def first_action(data: bytes, name: str) -> Action | None:
     except zlib.error as reason:
         raise CorruptTableError(f"{name}: damaged gzip stream ({reason})") from reason
     line, newline, _ = head.partition(b"\n")
-    return next(iter(decode_version(line, name)), None) if newline else None
+    return next(iter(_parse(line, name)), None) if newline else None
 
 
 def inflate(data: bytes, name: str, limit: int) -> bytes:

@@ -19,14 +19,17 @@ from indextables.errors import (
     CommitConflictError,
     CommitUnknownError,
     CorruptTableError,
+    InputError,
     StorageError,
     TableNotFoundError,
 )
+from indextables.log import codec
 from indextables.log.actions import Action, CommitInfo, Metadata, RemoveFile
 from indextables.log.boundary import boundary
 from indextables.log.changes import Change
 from indextables.log.checkpointing import checkpoint_if_due, is_due, now_ms
-from indextables.log.codec import encode_version
+from indextables.log.checksum import UNSEALED, seal_version
+from indextables.log.codec import encode_text, pack
 from indextables.log.history import summarize
 from indextables.log.layout import version_key
 from indextables.log.loading import load_snapshot, read_snapshot, refresh
@@ -99,12 +102,14 @@ def commit(
             dict(change.parameters),
             engine=ENGINE,
             read_version=base.version if base is not None else None,
+            previous_sha256=current.checksum if current is not None else None,
+            sha256=UNSEALED,
         )
-        made = _made(current, wanted, info, clock())
+        made, text = _sealed(_made(current, wanted, info, clock()), store.uri)
         # Before it is written: a version that this release could not read back must never exist.
         after = replay(store.uri, current, [made])
         assert after is not None
-        data = encode_version(made.actions, compress=compress)
+        data = pack(text, compress=compress)
         if publish(store, made.version, data, txn_id, backoff):
             if _stands(store, current, made.version, txn_id, backoff):
                 checkpoint_if_due(store, change, after, settings, clock)
@@ -181,6 +186,20 @@ def _made(current: Snapshot | None, wanted: list[Action], info: CommitInfo, now:
         },
     )
     return VersionActions(version, [stamped, *actions], timestamp)
+
+
+def _sealed(made: VersionActions, uri: str) -> tuple[VersionActions, bytes]:
+    """Return the version with its checksum, and its text. InputError if no reader would take a text so large."""
+    text, checksum = seal_version(encode_text(made.actions))
+    if len(text) > codec.MAX_INFLATED:
+        raise InputError(
+            f"a commit to {uri} would write {len(text) >> 20} MB of actions ({len(made.actions)} of them) in one "
+            f"version, and readers take up to {codec.MAX_INFLATED >> 20} MB; write fewer and larger splits, or commit "
+            f"in several steps"
+        )
+    info, *others = made.actions
+    assert isinstance(info, CommitInfo)
+    return dataclasses.replace(made, actions=[dataclasses.replace(info, sha256=checksum), *others]), text
 
 
 def _stands(store: Store, current: Snapshot | None, version: int, txn_id: str, backoff: Backoff) -> bool:

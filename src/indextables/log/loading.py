@@ -98,7 +98,14 @@ def refresh(store: Store, snapshot: Snapshot) -> Snapshot:
                 return read_snapshot(
                     store
                 )  # a clean-up may have taken what was listed; from a state it is no loss
-    return (replay(store.uri, snapshot, fresh) if fresh else None) or snapshot
+    if not fresh:
+        return snapshot
+    try:
+        return replay(store.uri, snapshot, fresh) or snapshot
+    except CorruptTableError:
+        # A version that does not follow the one before it may be a stray of a writer that came after a clean-up, or of
+        # another table at this path. A whole reading tells them from damage.
+        return read_snapshot(store)
 
 
 def _recall(store: Store, version: int | None, limits: cache.CacheLimits) -> Snapshot | None:

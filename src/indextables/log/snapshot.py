@@ -22,6 +22,7 @@ from indextables.log.actions import (
     Txn,
     UnknownAction,
 )
+from indextables.log.checksum import CHECKPOINT_SEAL, check_link
 from indextables.log.layout import split_key
 from indextables.log.live import LiveFiles
 from indextables.log.protocol import check_readable
@@ -51,7 +52,7 @@ class Snapshot:
     `timestamp_ms` is the commit's own time, never before that of an earlier version, and `txn_id` its own name,
     if its writer gave it one. `gap` is the hole in the log, if it has one: such a table can be read up to it and
     not written to. `by_state`: no version file made this version, its state did, as some older writers commit.
-    `rest` is what else the table remembers.
+    `rest` is what else the table remembers. `checksum` is that of the version file, if it is known.
     """
 
     uri: str
@@ -64,6 +65,7 @@ class Snapshot:
     txn_id: str | None = None
     gap: Gap | None = None
     by_state: bool = field(default=False, compare=False)
+    checksum: str | None = field(default=None, compare=False)
     rest: Rest = field(default_factory=Rest)
 
     def matching(self, predicate: Predicate) -> pa.Table:
@@ -128,14 +130,17 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
     """The snapshot after the versions, which follow the base and each other without a gap.
 
     In order, so that a file added again after its removal lives. A file added twice lives once; removing one
-    that does not live changes nothing.
+    that does not live changes nothing. CorruptTableError if a version was written after another one than it follows.
     """
     protocol, metadata = (base.protocol, base.metadata) if base else (None, None)
     files = (base.files if base else LiveFiles()).edit()
     txns = dict(base.txns) if base else {}
     rest = (base.rest if base else Rest()).edit()
     version, timestamp, txn_id = (base.version, base.timestamp_ms, base.txn_id) if base else (-1, 0, None)
+    checksum = base.checksum if base else None
     for found in versions:
+        check_link(found.version, found.commit_info, checksum, uri)
+        checksum = None if found.commit_info is None else found.commit_info.sha256
         version, timestamp = found.version, max(timestamp, found.raw_timestamp_ms)
         txn_id = found.commit_info.txn_id if found.commit_info is not None else None
         for action in found.actions:
@@ -177,13 +182,15 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
         txns,
         txn_id,
         rest=rest.done(),
+        checksum=checksum,
     )
 
 
 def _without_carried(metadata: Metadata) -> Metadata:
-    if CARRIED not in metadata.configuration:
+    own = (CARRIED, CHECKPOINT_SEAL)
+    if not any(key in metadata.configuration for key in own):
         return metadata
-    kept = {key: value for key, value in metadata.configuration.items() if key != CARRIED}
+    kept = {key: value for key, value in metadata.configuration.items() if key not in own}
     return dataclasses.replace(metadata, configuration=kept)
 
 

@@ -14,6 +14,7 @@ from indextables.errors import CorruptTableError, ObjectNotFoundError
 from indextables.log import (
     Action,
     AddFile,
+    CommitInfo,
     LiveFiles,
     Metadata,
     Protocol,
@@ -26,6 +27,7 @@ from indextables.log import (
 from indextables.log.as_checkpoint import checkpoint_snapshot
 from indextables.log.as_state import snapshot_of_state
 from indextables.log.checkpoint import read_checkpoint
+from indextables.log.checksum import replaced_versions
 from indextables.log.layout import checkpoint_key, split_key, version_key
 from indextables.log.listing import LogListing, list_log
 from indextables.log.protocol import check_readable
@@ -87,7 +89,15 @@ def salvage(store: Store, settings: Settings) -> Salvage:
     for version in range(base + 1, max(versions, default=-1) + 1):
         if version not in versions:
             found.damaged.append(f"{version_key(version)}: missing")
+    replaced = replaced_versions(
+        {version: _commit_info(store, version) for version in versions if version > base}
+    )
     for version in sorted(versions):
+        if version in replaced:
+            found.damaged.append(
+                f"{version_key(version)}: not the file that the next version was written after"
+            )
+            continue
         # Of versions that the base covers only what every later one inherits is of interest, and only if it lacks it.
         if version > base or found.metadata is None:
             _apply_version(store, version, found, is_covered=version <= base)
@@ -139,6 +149,14 @@ def _apply_checkpoint(store: Store, version: int, found: Salvage) -> bool:
 def _take(snapshot: Snapshot, found: Salvage) -> None:
     found.protocol, found.metadata, found.txns = snapshot.protocol, snapshot.metadata, dict(snapshot.txns)
     found.files, found.rest = dict(snapshot.files.items()), snapshot.rest.edit()
+
+
+def _commit_info(store: Store, version: int) -> CommitInfo | None:
+    try:
+        actions = read_version(store, version) or []
+    except CorruptTableError:
+        return None
+    return next((action for action in actions if isinstance(action, CommitInfo)), None)
 
 
 def _apply_version(store: Store, version: int, found: Salvage, *, is_covered: bool) -> None:
