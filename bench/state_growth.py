@@ -57,8 +57,8 @@ class Meter:
         else:
             self.log_bytes += len(data)
 
-    def get(self, key: str) -> bytes:
-        return self._store.get(key)
+    def get(self, key: str, limit: int | None = None) -> bytes:
+        return self._store.get(key, limit)
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         return self._store.get_range(key, start, length)

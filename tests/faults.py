@@ -14,6 +14,7 @@ from typing import Any
 
 from indextables.errors import ObjectExistsError, ObjectNotFoundError, StorageError
 from indextables.storage import ObjectInfo
+from indextables.storage.store import check_size
 
 Call = Callable[[], Any]
 
@@ -26,11 +27,13 @@ class MemoryStore:
         self.objects: dict[str, tuple[bytes, int]] = {}
         self.writes = 0
 
-    def get(self, key: str) -> bytes:
+    def get(self, key: str, limit: int | None = None) -> bytes:
         try:
-            return self.objects[key][0]
+            data = self.objects[key][0]
         except KeyError:
             raise ObjectNotFoundError(f"{self.uri}/{key} does not exist") from None
+        check_size(f"{self.uri}/{key}", len(data), limit)
+        return data
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         return self.get(key)[start : start + length]
@@ -99,8 +102,8 @@ class FaultyStore:
         fault = next((fault for fault in self.faults if fault.wants(operation, key)), None)
         return call() if fault is None else fault.strike(call)
 
-    def get(self, key: str) -> bytes:
-        return self._run("get", key, lambda: self.inner.get(key))
+    def get(self, key: str, limit: int | None = None) -> bytes:
+        return self._run("get", key, lambda: self.inner.get(key, limit))
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         return self._run("get_range", key, lambda: self.inner.get_range(key, start, length))

@@ -143,7 +143,7 @@ class Gate:
         self._lock = threading.Lock()
         self.uri = inner.uri
 
-    def get(self, key: str) -> bytes:
+    def get(self, key: str, limit: int | None = None) -> bytes:
         if "/manifests/" in key:
             with self._lock:
                 self._now += 1
@@ -151,7 +151,7 @@ class Gate:
             self._barrier.wait()
             with self._lock:
                 self._now -= 1
-        return self._inner.get(key)
+        return self._inner.get(key, limit)
 
 
 @pytest.mark.parametrize("parallelism", [1, 4])

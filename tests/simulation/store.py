@@ -116,8 +116,8 @@ class ActorStore:
         self._network = network
         self._failing_for = 0
 
-    def get(self, key: str) -> bytes:
-        return self._call("get", key, lambda: self._truth.get(key))
+    def get(self, key: str, limit: int | None = None) -> bytes:
+        return self._call("get", key, lambda: self._truth.get(key, limit))
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         return self._call("get_range", key, lambda: self._truth.get_range(key, start, length))

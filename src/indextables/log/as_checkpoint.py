@@ -16,7 +16,8 @@ from typing import Any, Final
 import orjson
 
 from indextables.config import Settings, keys
-from indextables.errors import CorruptTableError
+from indextables.errors import CorruptTableError, InputError
+from indextables.log import codec
 from indextables.log.actions import Action, AddFile, Metadata, SkipFile
 from indextables.log.carried import from_carried, to_carried
 from indextables.log.checkpoint import read_checkpoint
@@ -105,6 +106,12 @@ def write_snapshot_checkpoint(
     whole = len(adds) <= size or snapshot.protocol.min_reader_version < _PARTS_SINCE
     parted = [[*head, *adds]] if whole else list(_parts(head, adds, size))
     texts = seal_checkpoint([encode_text(part) for part in parted], snapshot.version)
+    largest = max(len(text) for text in texts)
+    if largest > codec.MAX_INFLATED:
+        raise InputError(
+            f"a JSON checkpoint of {snapshot.uri} would have a file of {largest >> 20} MB, and readers take up to "
+            f"{codec.MAX_INFLATED >> 20} MB; lower {keys.STATE_ENTRIES_PER_MANIFEST.key}, or write Avro states"
+        )
     contents = [pack(text, compress=compress, marked=True) for text in texts]
     if whole:
         (data,) = contents

@@ -32,6 +32,9 @@ NONE: Final = -1
 
 _LINK: Final = re.compile(rf"{DIRECTORY}/([0-9]{{20}})\.json")
 _MAX_KNOWN: Final = 1000
+_MAX_LINK: Final = 64 << 20
+_MAX_NAMES: Final = 16 << 20
+"""So many bytes of transactions go into one link; what is left goes into the next."""
 
 _lock: Final = threading.Lock()
 _known: Final[dict[tuple[str, str], int]] = {}
@@ -103,8 +106,7 @@ def move_boundary(store: Store, last: int, transaction: Callable[[int], str | No
     `transaction` says who made a version. It is asked while nothing above the old boundary has been deleted.
     """
     while (end := boundary(store)) < last:
-        versions = range(end + 1, last + 1)
-        link = Link(end + 1, last, tuple(transaction(version) for version in versions))
+        link = _next_link(end + 1, last, transaction)
         try:
             store.create(link_key(link.first), encode_link(link))
         except ObjectExistsError:
@@ -112,11 +114,23 @@ def move_boundary(store: Store, last: int, transaction: Callable[[int], str | No
     return end
 
 
+def _next_link(first: int, last: int, transaction: Callable[[int], str | None]) -> Link:
+    """Return a link from `first` on that readers take: up to `last`, or as far as its size permits."""
+    names: list[str | None] = []
+    size = 0
+    for version in range(first, last + 1):
+        names.append(transaction(version))
+        size += len(orjson.dumps(names[-1])) + 1
+        if size > _MAX_NAMES:
+            break
+    return Link(first, first + len(names) - 1, tuple(names))
+
+
 def read_link(store: Store, first: int) -> Link | None:
     """The link that begins with a version, or None where there is none."""
     key = link_key(first)
     try:
-        data = store.get(key)
+        data = store.get(key, _MAX_LINK)
     except ObjectNotFoundError:
         return None
     link = decode_link(data, f"{store.uri}/{key}")

@@ -15,7 +15,7 @@ import orjson
 from indextables.errors import CorruptTableError, ObjectNotFoundError
 from indextables.log.actions import Action
 from indextables.log.checksum import Verification, verify_checkpoint
-from indextables.log.codec import MAX_INFLATED, decode_version, inflate
+from indextables.log.codec import MAX_INFLATED, MAX_STORED, decode_version, inflate
 from indextables.log.fields import FieldError, from_document
 from indextables.log.layout import checkpoint_key
 from indextables.state import LOG_DIRECTORY
@@ -28,7 +28,7 @@ def read_checkpoint(store: Store, version: int) -> list[Action]:
     """The actions of a checkpoint. CorruptTableError when it, or a part of it, is damaged or missing."""
     key = checkpoint_key(version)
     name = f"{store.uri}/{key}"
-    text = inflate(store.get(key), name, MAX_INFLATED)
+    text = inflate(store.get(key, MAX_STORED), name, MAX_INFLATED)
     whole = _single_document(text)
     if whole is None:
         verify_checkpoint(text, version).check(name)
@@ -41,7 +41,7 @@ def read_checkpoint(store: Store, version: int) -> list[Action]:
 def is_in_parts(store: Store, version: int) -> bool:
     """Whether the checkpoint of a version is in several files."""
     key = checkpoint_key(version)
-    whole = _single_document(inflate(store.get(key), f"{store.uri}/{key}", MAX_INFLATED))
+    whole = _single_document(inflate(store.get(key, MAX_STORED), f"{store.uri}/{key}", MAX_INFLATED))
     return whole is not None and isinstance(whole.get("parts"), list)
 
 
@@ -57,6 +57,8 @@ def _single_document(text: bytes) -> dict[str, Any] | None:
 def _read_parts(store: Store, version: int, parts: list[Any], name: str) -> list[Action]:
     actions: list[Action] = []
     verification: Verification | None = None
+    if len({str(part) for part in parts}) != len(parts):
+        raise CorruptTableError(f"{name} names a part of the checkpoint twice")
     for part in parts:
         text = _read_part(store, part, name)
         if verification is None:
@@ -74,7 +76,7 @@ def _read_part(store: Store, part: Any, name: str) -> bytes:
         raise CorruptTableError(f"{name} names a part {part!r}, which is no part of a checkpoint")
     key = f"{LOG_DIRECTORY}/{part}"
     try:
-        return inflate(store.get(key), f"{store.uri}/{key}", MAX_INFLATED)
+        return inflate(store.get(key, MAX_STORED), f"{store.uri}/{key}", MAX_INFLATED)
     except ObjectNotFoundError:
         raise CorruptTableError(f"{store.uri}/{key}, a part of the checkpoint {name}, is missing") from None
 

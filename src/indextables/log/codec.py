@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import orjson
@@ -19,7 +19,13 @@ from indextables.log.checksum import REPAIR_ADVICE, check_version, seal_version
 from indextables.log.fields import FieldError, from_document, to_document
 
 MAX_INFLATED: Final = 512 << 20
-"""A version file that inflates to more is refused: no honest one does, and a hostile one must not fill memory."""
+"""A text of this size is the largest that is written, and that is inflated: more must not fill memory.
+
+The original implementation inflates no more either.
+"""
+
+MAX_STORED: Final = 1 << 30
+"""A file that is larger is not read at all. Plain text is not inflated, and has this limit alone."""
 
 _GZIP: Final = b"\x1f\x8b"
 _OLD_PREFIX: Final = b"\x01\x01"
@@ -39,6 +45,21 @@ def encode_text(actions: Iterable[Action]) -> bytes:
         )
     except orjson.JSONEncodeError as reason:
         raise InputError(f"an action cannot be written to the log: {reason}") from None
+
+
+def in_texts(actions: Iterable[Action], limit: int) -> Iterator[list[Action]]:
+    """Return the actions in groups, each with a text of up to `limit` bytes unless it is a single action."""
+    group: list[Action] = []
+    size = 0
+    for action in actions:
+        length = len(encode_text([action]))
+        if group and size + length > limit:
+            yield group
+            group, size = [], 0
+        group.append(action)
+        size += length
+    if group:
+        yield group
 
 
 def pack(text: bytes, *, compress: bool = True, marked: bool = False) -> bytes:

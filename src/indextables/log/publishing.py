@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from indextables.log.actions import CommitInfo
-from indextables.log.codec import decode_version
+from indextables.log.codec import MAX_STORED, decode_version
 from indextables.log.layout import version_key
 from indextables.storage import Backoff, Claim, Store, claim
 
@@ -21,4 +21,4 @@ def publish(store: Store, version: int, data: bytes, txn_id: str, backoff: Backo
         return owner == txn_id
 
     advice = f"look in the history for a version with transaction id {txn_id}"
-    return claim(store, Claim(key, data, is_ours, f"version {version}", advice), backoff)
+    return claim(store, Claim(key, data, is_ours, f"version {version}", advice, MAX_STORED), backoff)

@@ -8,13 +8,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from indextables.errors import TableNotFoundError
 from indextables.log.actions import Action, Protocol, RemoveFile
 from indextables.log.protocol import CURRENT, check_writable
 from indextables.log.registry import renormalized
 from indextables.log.snapshot import Snapshot
+
+_FILES_AT_ONCE: Final = 100_000
+"""So many files are added again by one commit, which readers can take."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,8 @@ extra={})
 class RenormalizeSchemas:
     """One name for each field mapping, once the live files use more names than `threshold`.
 
-    A file is added again under the path that it has, with another reference: the later entry of a path counts.
+    A file is added again under the path that it has, with another reference: the later entry of a path counts. A
+    large table takes several commits, until there is nothing to do.
     """
 
     threshold: int
@@ -107,7 +111,7 @@ class RenormalizeSchemas:
         if current is None:
             raise TableNotFoundError("there is no table to tidy")
         due = renormalized(current.metadata, current.files.values(), self.threshold)
-        return [] if due is None else [due[0], *due[1]]
+        return [] if due is None else [due[0], *due[1][:_FILES_AT_ONCE]]
 
 
 def _both(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError
 from indextables.log.actions import Action, CommitInfo
-from indextables.log.codec import decode_version, first_action
+from indextables.log.codec import MAX_STORED, decode_version, first_action
 from indextables.log.layout import version_key
 from indextables.log.listing import VersionFile, list_log
 from indextables.log.snapshot import VersionActions
@@ -21,7 +21,7 @@ _READERS: Final = 16
 def read_version(store: Store, version: int) -> list[Action] | None:
     """The actions of one version file, or None where there is none."""
     try:
-        data = store.get(version_key(version))
+        data = store.get(version_key(version), MAX_STORED)
     except ObjectNotFoundError:
         return None
     return decode_version(data, f"{store.uri}/{version_key(version)}")
@@ -30,7 +30,7 @@ def read_version(store: Store, version: int) -> list[Action] | None:
 def read_txn_id(store: Store, version: int) -> str | None:
     """The transaction that made the version, if there is the version and its first action says so."""
     try:
-        data = store.get(version_key(version))
+        data = store.get(version_key(version), MAX_STORED)
     except ObjectNotFoundError:
         return None
     action = first_action(data, f"{store.uri}/{version_key(version)}")

@@ -27,8 +27,10 @@ def upgrade_protocol(store: Store, settings: Settings, base: Snapshot | None = N
 def renormalize_schemas(store: Store, settings: Settings, base: Snapshot | None = None) -> int:
     """Gives each field mapping one name in the registry, if there are too many; the version at which it is so."""
     base = base or load_snapshot(store, settings=settings)
-    threshold = settings.get(keys.RENORMALIZE_THRESHOLD)
-    return commit(store, RenormalizeSchemas(threshold), base=base, settings=settings).version
+    change = RenormalizeSchemas(settings.get(keys.RENORMALIZE_THRESHOLD))
+    while not (done := commit(store, change, base=base, settings=settings)).skipped:
+        base = done.snapshot
+    return done.version
 
 
 def upgrade_and_checkpoint(store: Store, settings: Settings) -> Checkpointed:

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
+import random
+import time
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import ClassVar, Final
 
-from indextables.config import Settings
+from indextables.config import Settings, keys
 from indextables.errors import InputError, TableExistsError, TableNotFoundError
-from indextables.log import LOG_DIRECTORY, Action, AddFile, Metadata, Protocol, Snapshot, commit
+from indextables.log import (
+    LOG_DIRECTORY,
+    Action,
+    AddFile,
+    CommitInfo,
+    Metadata,
+    Protocol,
+    Snapshot,
+    codec,
+    commit,
+)
+from indextables.log.checkpointing import now_ms
+from indextables.log.checksum import UNSEALED, seal_version
+from indextables.log.codec import encode_text, in_texts, pack
+from indextables.log.commit import ENGINE
 from indextables.log.protocol import CURRENT
+from indextables.log.publishing import publish
 from indextables.log.rest import Rest
 from indextables.log.revisions import raised_protocol
 from indextables.maintenance.presence import missing_files
 from indextables.maintenance.rebuilding import rebuild
 from indextables.maintenance.salvage import salvage
-from indextables.storage import Store, open_store, table_uri
+from indextables.storage import Backoff, Store, open_store, table_uri
 
 _NAMED: Final = 5
 
@@ -105,7 +123,7 @@ def repair(
         adds,
         {"source": source.uri, "sourceVersion": str(found.version)},
     )
-    commit(target, change, base=None, settings=settings)
+    _write(target, change, settings)
     return Repaired(
         f"{source.uri}/{LOG_DIRECTORY}",
         f"{target.uri}/{LOG_DIRECTORY}",
@@ -115,6 +133,37 @@ def repair(
         len(missing),
         _status(damaged),
     )
+
+
+def _write(target: Store, change: _Rebuild, settings: Settings) -> None:
+    """Write the table as version 0, or as several versions if it is too large for one.
+
+    Then the metadata comes last: a log that was not finished has none, and cannot be taken for the table.
+    """
+    adds = list(in_texts(change.adds, codec.MAX_INFLATED // 2))
+    if len(adds) < 2:
+        commit(target, change, base=None, settings=settings)
+        return
+    last: list[Action] = [
+        action for action in change.actions(None) if not isinstance(action, Protocol | AddFile)
+    ]
+    backoff = Backoff.of(settings, random.Random(), time.sleep)  # noqa: S311 - jitter, not secrecy
+    previous: str | None = None
+    versions: list[list[Action]] = [[change.protocol], *adds, last]
+    for version, actions in enumerate(versions):
+        info = CommitInfo(
+            str(uuid.uuid4()),
+            change.operation,
+            dict(change.parameters),
+            engine=ENGINE,
+            timestamp=now_ms() + version,
+            previous_sha256=previous,
+            sha256=UNSEALED,
+        )
+        text, previous = seal_version(encode_text([info, *actions]))
+        data = pack(text, compress=settings.get(keys.COMPRESS_VERSION_FILES))
+        if not publish(target, version, data, str(info.txn_id), backoff):
+            raise TableExistsError(f"another process writes at {target.uri}; repair to an empty place")
 
 
 def _table_of(log: str | PathLike[str]) -> str:

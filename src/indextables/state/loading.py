@@ -24,7 +24,7 @@ from indextables.state.container import (
 )
 from indextables.state.entries import decode_entries
 from indextables.state.layout import is_content_named, manifest_key, manifest_path
-from indextables.state.manifest import ManifestInfo, ManifestPlace
+from indextables.state.manifest import MAX_MANIFEST, ManifestInfo, ManifestPlace
 from indextables.state.paths import KeyOf, with_keys
 from indextables.state.pruning import Filter
 from indextables.state.sharing import shared_out
@@ -76,7 +76,7 @@ class _ManifestFile:
         return f"{self.store.uri}/{self.key}"
 
     def all(self) -> pa.Table:
-        data, name = self.store.get(self.key), self.name
+        data, name = self.store.get(self.key, MAX_MANIFEST), self.name
         if is_content_named(self.info.path) and manifest_path(data) != self.info.path:
             raise CorruptTableError(f"{name}: the content is not what its name says; the file is damaged")
         header = read_header(data, name)
@@ -95,6 +95,7 @@ class _ManifestFile:
 
     def matching(self, chosen: Filter, place: ManifestPlace) -> pa.Table:
         """Only the blocks that can match, each verified; everything, when that is most of it."""
+        self._check_length(place.header_size)
         head = self.store.get_range(self.key, 0, place.header_size)
         if zlib.crc32(head) != place.header_crc:
             raise CorruptTableError(
@@ -111,12 +112,17 @@ class _ManifestFile:
 
     def _read(self, header: Header, run: list[IndexedBlock]) -> Iterator[Block]:
         start, end = run[0].place.offset, run[-1].place.offset + run[-1].place.size
+        self._check_length(end - start)
         data = self.store.get_range(self.key, header.size + start, end - start)
         if len(data) != end - start:
             raise CorruptTableError(f"{self.name} is cut off")
         for block in run:
             at = block.place.offset - start
             yield read_block(data[at : at + block.place.size], block.place, header, self.name)
+
+    def _check_length(self, length: int) -> None:
+        if not 0 <= length <= MAX_MANIFEST:
+            raise CorruptTableError(f"{self.name}: a part of {length} bytes is named, which no manifest has")
 
     def _decoded(self, header: Header, blocks: Iterable[Block]) -> pa.Table:
         return with_keys(decode_entries(header.schema, blocks, self.name), self.key_of)

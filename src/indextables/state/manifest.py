@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple
 import fastavro
 import orjson
 
-from indextables.errors import CorruptTableError, ProtocolError
+from indextables.codecs import MAX_BLOCK
+from indextables.errors import CorruptTableError, InputError, ProtocolError
 from indextables.predicates import Bounds
 from indextables.schema import Field
 from indextables.state.container import (
@@ -30,6 +31,12 @@ from indextables.stats import bounds_of
 
 FORMAT_VERSION: Final = 1
 REGISTRY_PREFIX: Final = "docMappingSchema."
+
+MAX_STATE: Final = 1 << 30
+"""A state manifest with more bytes is neither written nor read."""
+
+MAX_MANIFEST: Final = 2 << 30
+"""Likewise for a manifest of file entries."""
 
 _PLACES: Final = "indextables.manifests"
 _CARRIED: Final = "indextables.log"
@@ -155,12 +162,17 @@ def encode_state(state: StateManifest, *, codec: str = "zstandard", level: int =
     """The bytes of `_manifest.avro`."""
     out = io.BytesIO()
     fastavro.schemaless_writer(out, _PARSED, _document(state))
+    if out.tell() > MAX_BLOCK:
+        raise InputError(
+            f"the state of version {state.state_version} has {out.tell() >> 20} MB in one record, and readers take up "
+            f"to {MAX_BLOCK >> 20} MB; compact it (COMPACT INDEXTABLES)"
+        )
     places = {
         info.path: [info.place.header_size, info.place.header_crc, _as_lists(info.statistics)]
         for info in state.manifests
         if info.place
     }
-    return write_container(
+    data = write_container(
         orjson.dumps(STATE_SCHEMA).decode(),
         [Block(1, out.getvalue())],
         codec=codec,
@@ -170,6 +182,11 @@ def encode_state(state: StateManifest, *, codec: str = "zstandard", level: int =
             _CARRIED: orjson.dumps(state.carried).decode(),
         },
     )
+    if len(data) > MAX_STATE:
+        raise InputError(
+            f"the state of version {state.state_version} has {len(data) >> 20} MB; up to {MAX_STATE >> 20} are read"
+        )
+    return data
 
 
 def decode_state(data: bytes, name: str) -> StateManifest:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.config import Settings, keys
-from indextables.errors import StorageError
+from indextables.errors import InputError, StorageError
 from indextables.schema import Field
 from indextables.state.blocks import encode_index
 from indextables.state.columns import Ranked, locality_order, ranked
@@ -23,7 +23,7 @@ from indextables.state.container import BlockPlace, DeflatedBlock, deflated, joi
 from indextables.state.entries import AVRO_SCHEMA, BATCH_ROWS, ENTRY_SCHEMA, encode_entries
 from indextables.state.gathering import Gatherer
 from indextables.state.layout import LOG_DIRECTORY, manifest_path
-from indextables.state.manifest import ManifestInfo, ManifestPlace, StatBounds
+from indextables.state.manifest import MAX_MANIFEST, ManifestInfo, ManifestPlace, StatBounds
 from indextables.state.sharing import shared_out
 from indextables.state.statistics import Measured, bounds_by_column, over_all
 from indextables.storage import Store
@@ -78,6 +78,11 @@ def write_manifests(
 
     with ThreadPoolExecutor(pa.cpu_count(), thread_name_prefix="indextables-encode") as workers:
         for data, info in _ahead(encoded, range(0, entries.num_rows, options.entries_per_manifest)):
+            if len(data) > MAX_MANIFEST:
+                raise InputError(
+                    f"a manifest of {info.num_entries} files has {len(data) >> 20} MB, and readers take up to "
+                    f"{MAX_MANIFEST >> 20} MB; lower {keys.STATE_ENTRIES_PER_MANIFEST.key}"
+                )
             key = f"{LOG_DIRECTORY}/{info.path}"
             try:
                 store.create(key, data)

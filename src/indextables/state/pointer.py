@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from indextables.errors import ObjectNotFoundError
+from indextables.errors import CorruptTableError, ObjectNotFoundError
 from indextables.state.layout import LAST_CHECKPOINT
 from indextables.storage import Store
 
@@ -16,6 +16,7 @@ AVRO_STATE: Final = "avro-state"
 JSON: Final = "json"
 JSON_MULTIPART: Final = "json-multipart"
 
+_MAX_SIZE: Final = 1 << 20
 _NAMES: Final = {
     "version": "version",
     "size": "size",
@@ -80,9 +81,9 @@ def decode_pointer(data: bytes) -> LastCheckpoint | None:
 
 def read_pointer(store: Store) -> LastCheckpoint | None:
     try:
-        return decode_pointer(store.get(LAST_CHECKPOINT))
-    except ObjectNotFoundError:
-        return None
+        return decode_pointer(store.get(LAST_CHECKPOINT, _MAX_SIZE))
+    except (ObjectNotFoundError, CorruptTableError):
+        return None  # one that is too large is no hint either
 
 
 def write_pointer(store: Store, pointer: LastCheckpoint) -> None:

@@ -18,7 +18,7 @@ from indextables.state import metrics
 from indextables.state.gathering import without
 from indextables.state.layout import state_key
 from indextables.state.loading import load_manifest
-from indextables.state.manifest import ManifestInfo, StateManifest, decode_state
+from indextables.state.manifest import MAX_STATE, ManifestInfo, StateManifest, decode_state
 from indextables.state.paths import KEY, LIVE_SCHEMA, KeyOf
 from indextables.state.pruning import Filter
 from indextables.storage import Store
@@ -30,10 +30,10 @@ def read_state(store: Store, version: int) -> StateManifest:
     """The state manifest of a version. ObjectNotFoundError where there is none."""
     key = state_key(version)
     try:
-        data = store.get(key)
+        data = store.get(key, MAX_STATE)
     except ObjectNotFoundError:
         key = state_key(version, "json")
-        data = store.get(key)
+        data = store.get(key, MAX_STATE)
     state = decode_state(data, f"{store.uri}/{key}")
     if state.state_version != version:
         raise CorruptTableError(

@@ -50,7 +50,8 @@ class Backoff:
 class Claim:
     """An object to be created by one of many. `is_ours` finds the mark of this writer in what is there.
 
-    `what` names it in errors, and `advice` says what to do when nobody knows whose it is.
+    `what` names it in errors, and `advice` says what to do when nobody knows whose it is. No object of more than
+    `limit` bytes is read back.
     """
 
     key: str
@@ -58,6 +59,7 @@ class Claim:
     is_ours: Callable[[bytes], bool]
     what: str
     advice: str
+    limit: int | None = None
 
 
 def claim(store: Store, wanted: Claim, backoff: Backoff) -> bool:
@@ -98,7 +100,7 @@ def _is_ours(store: Store, wanted: Claim, backoff: Backoff) -> bool | None:
     failure: Exception | None = None
     for attempt in range(READ_BACKS):
         try:
-            return wanted.is_ours(store.get(wanted.key))
+            return wanted.is_ours(store.get(wanted.key, wanted.limit))
         except ObjectNotFoundError:
             return None
         except (StorageError, CorruptTableError) as reason:

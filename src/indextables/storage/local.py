@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import shutil
 import uuid
@@ -25,9 +26,10 @@ from indextables.errors import (
     StorageError,
     UnsafeStoreError,
 )
-from indextables.storage.store import ObjectInfo, check_key
+from indextables.storage.store import ObjectInfo, check_key, check_size
 
 _DENIED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT})
+_CHUNK: Final = 1 << 24
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
@@ -41,13 +43,18 @@ class LocalStore:
     def __repr__(self) -> str:
         return f"LocalStore({self.uri!r})"
 
-    def get(self, key: str) -> bytes:
+    def get(self, key: str, limit: int | None = None) -> bytes:
         path = self._path(key)
         try:
             with open(path, "rb", buffering=0) as file:
-                return file.read()
+                if limit is None:
+                    return file.read()
+                check_size(self._name(key), os.fstat(file.fileno()).st_size, limit)
+                data = _read_at_most(file, limit + 1)  # it may be longer than it said
         except OSError as reason:
             self._fail("read", key, reason)
+        check_size(self._name(key), len(data), limit)
+        return data
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         path = self._path(key)
@@ -211,6 +218,14 @@ def _walk(root: str, directory: str, start_after: str | None) -> Iterator[Object
 
 def _is_temporary(name: str) -> bool:
     return name.startswith(".") and name.endswith(".tmp")
+
+
+def _read_at_most(file: io.FileIO, length: int) -> bytes:
+    pieces: list[bytes] = []
+    while length > 0 and (piece := file.read(min(length, _CHUNK))):
+        pieces.append(piece)
+        length -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _write_all(fd: int, data: bytes) -> None:

@@ -21,7 +21,7 @@ from indextables.errors import (
     StorageError,
 )
 from indextables.storage.probe import check_conditional_create
-from indextables.storage.store import ObjectInfo, check_key
+from indextables.storage.store import ObjectInfo, check_key, check_size
 
 T = TypeVar("T")
 
@@ -80,8 +80,16 @@ class RemoteStore:
         # Its clients would take their secrets along; what travels instead are the options of a task.
         raise TypeError(f"the store of {self.uri} does not travel: open it where it is needed")
 
-    def get(self, key: str) -> bytes:
-        return self._call("read", key, lambda path: bytes(self._client.get(path).bytes()))
+    def get(self, key: str, limit: int | None = None) -> bytes:
+        def read(path: str) -> bytes:
+            answer = self._client.get(
+                path
+            )  # the head of the answer: the content follows when it is asked for
+            if limit is not None:
+                check_size(f"{self.uri}/{key}", int(answer.meta["size"]), limit)
+            return bytes(answer.bytes())
+
+        return self._call("read", key, read)
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         if length == 0:

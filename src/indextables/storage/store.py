@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from indextables.errors import StorageError
+from indextables.errors import CorruptTableError, StorageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,11 @@ class Store(Protocol):
     def uri(self) -> str:
         """The canonical address of the root, without credentials."""
 
-    def get(self, key: str) -> bytes:
-        """The whole object. ObjectNotFoundError when there is none."""
+    def get(self, key: str, limit: int | None = None) -> bytes:
+        """The whole object. ObjectNotFoundError when there is none.
+
+        CorruptTableError, before it is read, if it has more than `limit` bytes.
+        """
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         """Exactly `length` bytes from `start`; an object too short for that is a StorageError."""
@@ -59,6 +62,18 @@ class Store(Protocol):
 
     def local_path(self, key: str) -> Path | None:
         """Where the object lies on this machine's disk, or None for stores that are elsewhere."""
+
+
+def check_size(name: str, size: int, limit: int | None) -> None:
+    """Raise CorruptTableError for an object that is larger than any honest one of its kind.
+
+    >>> check_size("/data/logs/_last_checkpoint", 9, limit=8)
+    Traceback (most recent call last):
+        ...
+    indextables.errors.CorruptTableError: /data/logs/_last_checkpoint has 9 bytes or more, and up to 8 are read
+    """
+    if limit is not None and size > limit:
+        raise CorruptTableError(f"{name} has {size} bytes or more, and up to {limit} are read")
 
 
 def check_key(uri: str, key: str) -> str:
