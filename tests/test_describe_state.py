@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from bench.state_growth import grow
 
 from faults import MemoryStore
-from indextables.config import Settings
+from indextables.config import Settings, keys
 from indextables.errors import TableNotFoundError
 from indextables.log import Append, Protocol, cache, checkpoint, commit, load_snapshot
 from indextables.log.fields import to_document
 from indextables.log.layout import checkpoint_key
 from indextables.maintenance import describe_state
-from indextables.state import read_state
+from indextables.state import LAST_CHECKPOINT, read_state
 from logs import add, metadata, put_version
 
 
@@ -56,6 +57,26 @@ def test_small_manifests_above_the_limit_are_to_be_compacted(store: MemoryStore)
     assert found.num_manifests > 1
     assert found.needs_compaction
     assert "to be compacted" in found.status
+
+
+def test_a_state_says_when_it_was_written_and_what_reading_it_takes(store: MemoryStore):
+    commit(store, Append((add("a"),), metadata()), base=None)
+    found = describe_state(store, Settings())
+    assert (found.created_at, found.protocol_version) == (None, 4)
+    checkpoint(store, Settings(), clock=lambda: 1_704_067_200_000)
+    found = describe_state(store, Settings())
+    assert (found.created_at, found.protocol_version) == (datetime(2024, 1, 1, tzinfo=UTC), 4)
+
+
+def test_a_json_checkpoint_says_so_too(store: MemoryStore):
+    commit(store, Append((add("a"),), metadata(), protocol=Protocol(3, 3)), base=None)
+    settings = Settings({keys.STATE_FORMAT.key: "json"})
+    checkpoint(store, settings, clock=lambda: 1_704_067_200_000)
+    found = describe_state(store, settings)
+    assert (found.created_at, found.protocol_version) == (datetime(2024, 1, 1, tzinfo=UTC), 3)
+    store.delete(LAST_CHECKPOINT)  # then as the store says
+    written = datetime.fromtimestamp(store.head(checkpoint_key(0)).modified_ms / 1000, tz=UTC)
+    assert describe_state(store, settings).created_at == written
 
 
 def test_a_json_checkpoint_has_figures_too(store: MemoryStore):

@@ -11,7 +11,13 @@ import pytest
 
 import indextables as it
 from indextables.config import Settings
-from indextables.errors import InputError, ProtocolError, TableExistsError, TableNotFoundError
+from indextables.errors import (
+    CorruptTableError,
+    InputError,
+    ProtocolError,
+    TableExistsError,
+    TableNotFoundError,
+)
 from indextables.log import Protocol, cache, encode_version, version_key
 from indextables.maintenance import repair
 from indextables.maintenance.salvage import salvage
@@ -203,3 +209,49 @@ def test_what_is_salvaged_of_a_sound_log_is_its_snapshot(table: Path):
         snapshot.txns,
     )
     assert found.damaged == []
+
+
+# In its own place
+
+
+@pytest.mark.parametrize("suffix", ["", f"/{LOG}"])
+def test_a_lost_log_is_reconstructed_in_its_own_place(table: Path, suffix: str):
+    shutil.rmtree(table / LOG)
+    done = repair(f"{table}{suffix}")
+    assert (done.source_path, done.target_path) == (f"{table}/{LOG}", f"{table}/{LOG}")
+    assert (done.source_version, done.valid_splits, done.status) == (-1, 6, "SUCCESS")
+    cache.forget()
+    assert numbers(it.open(table)) == [0, 1, 2, 3, 4, 5]
+
+
+def test_pointers_to_versions_that_are_gone_do_not_outlive_them(table: Path):
+    it.open(table).truncate_time_travel()
+    for path in [*(table / LOG).glob("*.json"), *(table / LOG).glob("state-v*/*")]:
+        path.unlink()
+    assert (table / LAST_CHECKPOINT).exists()
+    assert list((table / LOG / "_cleanup").iterdir())
+    cache.forget()
+    repair(table / LOG)
+    cache.forget()
+    opened = it.open(table)
+    assert (opened.version, numbers(opened)) == (0, [0, 1, 2, 3, 4, 5])
+    assert it.write(table, pa.table({"n": [6], "message": ["m"], "day": ["mon"]})) == 1
+    assert numbers(it.open(table)) == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_what_is_left_of_a_log_is_not_overwritten(table: Path):
+    damage(table, version_key(4))
+    before = {path: path.read_bytes() for path in table.rglob("*") if path.is_file()}
+    with pytest.raises(TableExistsError, match="up to version 5.*AT LOCATION"):
+        repair(table / LOG)
+    assert {path: path.read_bytes() for path in table.rglob("*") if path.is_file()} == before
+
+
+def test_an_empty_version_file_is_passed_over(table: Path, tmp_path: Path):
+    (table / version_key(4)).write_bytes(b"")
+    cache.forget()
+    with pytest.raises(CorruptTableError, match="is empty"):
+        it.open(table)
+    done = repair(table / LOG, tmp_path / "new" / LOG)
+    assert "is empty" in done.status
+    assert numbers(put_in_place(table, tmp_path / "new")) == [0, 1, 2, 3, 5]

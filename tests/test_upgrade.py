@@ -9,7 +9,7 @@ import pytest
 
 from faults import MemoryStore
 from indextables.config import Settings, keys
-from indextables.errors import ProtocolError
+from indextables.errors import InputError, ProtocolError
 from indextables.log import (
     Append,
     Metadata,
@@ -106,9 +106,59 @@ def test_a_commit_that_writes_a_state_by_itself_upgrades_the_table(store: Memory
     for version, path in ((2, "b"), (3, "c")):
         done = commit(store, Append((add(path),), metadata()), base=load_snapshot(store), settings=settings)
         assert done.version == version
-    assert [a for a in read_version(store, 2) or () if isinstance(a, Protocol)] == []
+    assert [a for a in read_version(store, 2) or () if isinstance(a, Protocol)] == [Protocol(3, 3)]
     assert [a for a in read_version(store, 3) or () if isinstance(a, Protocol)] == [Protocol(4, 4)]
     assert read_snapshot(store).files.base_version == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "more", "wanted"),
+    [
+        (1, {}, 3),
+        (2, {}, 3),
+        (3, {}, 3),
+        (4, {}, 4),
+        (1, {"doc_mapping_ref": None}, 1),
+        (1, {"doc_mapping_ref": None, "has_footer_offsets": True}, 2),
+    ],
+)
+def test_an_append_raises_the_protocol_to_the_fields_that_it_writes(
+    store: MemoryStore, old: int, more: dict[str, Any], wanted: int
+):
+    put_table(store, [add("a", doc_mapping_ref=None)], protocol=Protocol(old, old))
+    commit(store, Append((add("b", **more),), metadata()), base=load_snapshot(store))
+    assert read_snapshot(store).protocol == Protocol(wanted, wanted)
+    written = [action for action in read_version(store, 2) or () if isinstance(action, Protocol)]
+    assert written == ([] if old == wanted else [Protocol(wanted, wanted)])
+
+
+@pytest.mark.parametrize(
+    ("reader", "writer", "wanted"), [(2, 3, (2, 3)), (1, 1, (1, 2)), (4, 4, (4, 4)), (3, 1, (3, 2))]
+)
+def test_the_protocol_is_raised_to_the_versions_that_are_asked_for(
+    store: MemoryStore, reader: int, writer: int, wanted: tuple[int, int]
+):
+    put_table(store, protocol=Protocol(1, 2))
+    upgrade_protocol(store, SETTINGS, min_reader_version=reader, min_writer_version=writer)
+    assert load_snapshot(store).protocol == Protocol(*wanted)
+
+
+@pytest.mark.parametrize(("reader", "writer", "error"), [(0, 4, InputError), (4, 5, ProtocolError)])
+def test_protocol_versions_that_there_are_not_are_refused(
+    store: MemoryStore, reader: int, writer: int, error: type[Exception]
+):
+    put_table(store, protocol=Protocol(1, 2))
+    with pytest.raises(error):
+        upgrade_protocol(store, SETTINGS, min_reader_version=reader, min_writer_version=writer)
+    assert load_snapshot(store).version == 0
+
+
+def test_an_upgrade_that_is_followed_by_a_state_goes_all_the_way(store: MemoryStore):
+    put_table(store, protocol=Protocol(1, 1))
+    settings = Settings({keys.CHECKPOINT_INTERVAL.key: "1"})
+    upgrade_protocol(store, settings, min_reader_version=2, min_writer_version=2)
+    assert read_snapshot(store).protocol == Protocol(4, 4)
+    assert read_snapshot(store).files.base_version == 1
 
 
 # The schema registry

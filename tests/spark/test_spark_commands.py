@@ -102,7 +102,8 @@ def a_checkpoint_is_written_and_the_state_described(spark, world) -> None:
     before = spark.sql(f"DESCRIBE INDEXTABLES STATE {quoted(path)}")
     assert columns(before) == (
         "table_path:string,format:string,version:bigint,num_files:bigint,num_manifests:int,num_tombstones:int,"
-        "tombstone_ratio:double,total_bytes:bigint,needs_compaction:boolean,status:string"
+        "tombstone_ratio:double,total_bytes:bigint,needs_compaction:boolean,status:string,"
+        "created_at:timestamp,protocol_version:int"
     )
     assert only(before)["format"] == "none"
     done = spark.sql(f"checkpoint indextables `{path}` ;")

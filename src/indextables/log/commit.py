@@ -24,7 +24,7 @@ from indextables.errors import (
     TableNotFoundError,
 )
 from indextables.log import codec
-from indextables.log.actions import Action, CommitInfo, Metadata, RemoveFile
+from indextables.log.actions import Action, CommitInfo, Metadata, Protocol, RemoveFile
 from indextables.log.boundary import boundary
 from indextables.log.changes import Change
 from indextables.log.checkpointing import checkpoint_if_due, is_due, now_ms
@@ -34,7 +34,7 @@ from indextables.log.history import summarize
 from indextables.log.layout import version_key
 from indextables.log.loading import load_snapshot, read_snapshot, refresh
 from indextables.log.overtaken import overtaken
-from indextables.log.protocol import CURRENT, check_writable
+from indextables.log.protocol import CURRENT, check_writable, required_protocol
 from indextables.log.publishing import publish
 from indextables.log.purged import check_not_purged
 from indextables.log.revisions import Restore, raised_protocol
@@ -95,7 +95,7 @@ def commit(
             continue
         if not isinstance(change, Restore):  # which brings back what a version named, and sees to it itself
             check_not_purged(store, current, wanted)
-        wanted = [*_upgrade(change, current, settings), *wanted]
+        wanted = _with_protocol(change, current, wanted, settings)
         info = CommitInfo(
             txn_id,
             change.operation,
@@ -154,12 +154,21 @@ def _actions(change: Change, current: Snapshot | None, uri: str) -> list[Action]
         raise TableNotFoundError(f"{uri}: {reason}") from None
 
 
-def _upgrade(change: Change, current: Snapshot | None, settings: Settings) -> list[Action]:
-    """Today's protocol for an older table that gets a state by this commit: older readers would not look there."""
-    if current is None or not is_due(change, current.version + 1, settings):
-        return []
-    raised = raised_protocol(current.protocol, CURRENT)
-    return [] if raised == current.protocol else [raised]
+def _with_protocol(
+    change: Change, current: Snapshot | None, wanted: list[Action], settings: Settings
+) -> list[Action]:
+    """Return the actions with the protocol that an older table needs from this commit on, unless it has it.
+
+    A state takes today's, as older readers do not look for states; actions take the one that has their fields.
+    """
+    if current is None:
+        return wanted
+    given = next((action for action in wanted if isinstance(action, Protocol)), current.protocol)
+    due = is_due(change, current.version + 1, settings)
+    raised = raised_protocol(given, CURRENT if due else required_protocol(wanted))
+    if raised == given:
+        return wanted
+    return [raised, *(action for action in wanted if not isinstance(action, Protocol))]
 
 
 def _made(current: Snapshot | None, wanted: list[Action], info: CommitInfo, now: int) -> VersionActions:

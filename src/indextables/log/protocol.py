@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from indextables.errors import ProtocolError
-from indextables.log.actions import Protocol
+from indextables.log.actions import Action, AddFile, Protocol, SkipFile
 
 READER_VERSION: Final = 4
 WRITER_VERSION: Final = 4
@@ -25,6 +26,26 @@ FEATURES: Final = frozenset(
 
 CURRENT: Final = Protocol(READER_VERSION, WRITER_VERSION)
 """What new tables ask for."""
+
+
+_PLAIN: Final = Protocol(1, 1)
+_SPLIT_METADATA: Final = Protocol(2, 2)
+_SCHEMA_REFERENCES: Final = Protocol(3, 3)
+
+
+def required_protocol(actions: Iterable[Action]) -> Protocol:
+    """Return the oldest protocol whose readers and writers understand the actions.
+
+    >>> required_protocol([AddFile("a", {}, 1, doc_mapping_ref="ab")]).min_reader_version
+    3
+    """
+    required = _PLAIN
+    for action in actions:
+        if isinstance(action, AddFile) and action.doc_mapping_ref is not None:
+            return _SCHEMA_REFERENCES
+        if isinstance(action, SkipFile) or (isinstance(action, AddFile) and action.has_footer_offsets):
+            required = _SPLIT_METADATA
+    return required
 
 
 def check_readable(protocol: Protocol, where: str) -> None:

@@ -6,7 +6,9 @@ A checkpoint is the occasion: readers of older protocols do not look at states.
 from __future__ import annotations
 
 from indextables.config import Settings, keys
+from indextables.errors import InputError
 from indextables.log import (
+    Protocol,
     RenormalizeSchemas,
     Snapshot,
     UpgradeProtocol,
@@ -15,13 +17,31 @@ from indextables.log import (
     load_snapshot,
 )
 from indextables.log.checkpointing import Checkpointed, writes_json
+from indextables.log.protocol import READER_VERSION, WRITER_VERSION
 from indextables.storage import Store
 
 
-def upgrade_protocol(store: Store, settings: Settings, base: Snapshot | None = None) -> int:
-    """Commits today's protocol, unless the table has it; the version at which it does."""
+def upgrade_protocol(
+    store: Store,
+    settings: Settings,
+    base: Snapshot | None = None,
+    *,
+    min_reader_version: int = READER_VERSION,
+    min_writer_version: int = WRITER_VERSION,
+) -> int:
+    """Raise the protocol of a table to at least these versions; return the version of the table that has it.
+
+    The protocol is never lowered. InputError for a version below 1, ProtocolError for one that this release does not
+    know.
+    """
+    wanted = Protocol(min_reader_version, min_writer_version)
+    if min(min_reader_version, min_writer_version) < 1:
+        raise InputError(
+            f"protocol versions begin with 1; {min_reader_version} for readers and {min_writer_version} for writers "
+            f"were asked for"
+        )
     base = base or load_snapshot(store, settings=settings)
-    return commit(store, UpgradeProtocol(), base=base, settings=settings).version
+    return commit(store, UpgradeProtocol(wanted), base=base, settings=settings).version
 
 
 def renormalize_schemas(store: Store, settings: Settings, base: Snapshot | None = None) -> int:

@@ -24,10 +24,12 @@ from indextables.log import (
     codec,
     commit,
 )
+from indextables.log.boundary import link_of
 from indextables.log.checkpointing import now_ms
 from indextables.log.checksum import UNSEALED, seal_version
 from indextables.log.codec import encode_text, in_texts, pack
 from indextables.log.commit import ENGINE
+from indextables.log.listing import list_log
 from indextables.log.protocol import CURRENT
 from indextables.log.publishing import publish
 from indextables.log.rest import Rest
@@ -35,6 +37,7 @@ from indextables.log.revisions import raised_protocol
 from indextables.maintenance.presence import missing_files
 from indextables.maintenance.rebuilding import rebuild
 from indextables.maintenance.salvage import salvage
+from indextables.state import LAST_CHECKPOINT
 from indextables.storage import Backoff, Store, open_store, table_uri
 
 _NAMED: Final = 5
@@ -81,12 +84,18 @@ class _Rebuild:
 
 
 def repair(
-    source_log: str | PathLike[str], target_log: str | PathLike[str], settings: Settings | None = None
+    source_log: str | PathLike[str],
+    target_log: str | PathLike[str] | None = None,
+    settings: Settings | None = None,
 ) -> Repaired:
     """Writes at `target_log` what can be read of the log at `source_log`, less the splits that are gone.
 
     Both end in `_transaction_log`; the target is absent or empty. When there is no log at the source, the splits
     beside it are all there is to go by. Paths stay relative: the new log belongs into the place of the old one.
+
+    Without a target, a log that is lost is reconstructed from the splits, in its own place; the path may then be that
+    of the table, too. TableExistsError if there is still a version, a state or a checkpoint: what is left of a log is
+    never overwritten.
 
     >>> import indextables as it, pyarrow as pa
     >>> it.write("memory://doc-repair", pa.table({"n": [1]}))
@@ -95,8 +104,13 @@ def repair(
     1
     """
     settings = settings or Settings()
-    source, target = (open_store(_table_of(log), settings) for log in (source_log, target_log))
-    if next(iter(target.list_from(LOG_DIRECTORY)), None) is not None:
+    if target_log is None:
+        table = table_uri(source_log).removesuffix(f"/{LOG_DIRECTORY}")
+        source = target = open_store(table, settings)
+        _check_lost(source)
+    else:
+        source, target = (open_store(_table_of(log), settings) for log in (source_log, target_log))
+    if target_log is not None and next(iter(target.list_from(LOG_DIRECTORY)), None) is not None:
         raise TableExistsError(f"{target.uri}/{LOG_DIRECTORY} is not empty; repair to an empty place")
     found = salvage(source, settings)
     files, metadata, damaged = found.files, found.metadata, list(found.damaged)
@@ -123,6 +137,8 @@ def repair(
         adds,
         {"source": source.uri, "sourceVersion": str(found.version)},
     )
+    if target_log is None:
+        _delete_pointers(target)
     _write(target, change, settings)
     return Repaired(
         f"{source.uri}/{LOG_DIRECTORY}",
@@ -133,6 +149,23 @@ def repair(
         len(missing),
         _status(damaged),
     )
+
+
+def _check_lost(store: Store) -> None:
+    listing = list_log(store)
+    if not listing.is_empty:
+        log = f"{store.uri}/{LOG_DIRECTORY}"
+        raise TableExistsError(
+            f"{log} has a log up to version {listing.newest}, and its own place is for one that is lost; write what "
+            f"can be read of it to another place: REPAIR INDEXFILES TRANSACTION LOG '{log}' AT LOCATION '<new log>'"
+        )
+
+
+def _delete_pointers(store: Store) -> None:
+    """Delete what speaks of versions that are gone: it would make the new ones look like a part of the old log."""
+    stale = [info.key for info in store.list_from(LOG_DIRECTORY) if link_of(info.key) is not None]
+    for key in [LAST_CHECKPOINT, *sorted(stale, reverse=True)]:
+        store.delete(key)
 
 
 def _write(target: Store, change: _Rebuild, settings: Settings) -> None:

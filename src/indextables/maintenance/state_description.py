@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from indextables.config import Settings
@@ -10,7 +11,7 @@ from indextables.log import Snapshot
 from indextables.log.checkpoint import is_in_parts
 from indextables.log.listing import list_log
 from indextables.log.loading import Wanted, read_snapshot
-from indextables.state import StateManifest, StateOptions, compaction_reason
+from indextables.state import StateManifest, StateOptions, compaction_reason, read_pointer
 from indextables.storage import Store
 
 AVRO: Final = "avro-state"
@@ -24,6 +25,8 @@ class StateDescription:
     """The newest state, or older JSON checkpoint, that can be read; without one, format `none` and its figures 0.
 
     `version` and what follows are of the state, not of the table, which may be ahead of it: `status` says so.
+    `created_at` is the time at which the state was written, None without one; `protocol_version` is what a reader
+    must know.
     """
 
     table_path: str
@@ -36,6 +39,8 @@ class StateDescription:
     total_bytes: int
     needs_compaction: bool
     status: str
+    created_at: datetime | None = None
+    protocol_version: int | None = None
 
 
 def describe_state(store: Store, settings: Settings) -> StateDescription:
@@ -58,9 +63,24 @@ def describe_state(store: Store, settings: Settings) -> StateDescription:
     if checkpoints:
         older = read_snapshot(store, Wanted(checkpoints[-1].version), settings)
         form = JSON_MULTIPART if is_in_parts(store, older.version) else JSON
-        return _of_checkpoint(older, snapshot.version, form)
+        pointer = read_pointer(store)
+        named = pointer.created_time if pointer is not None and pointer.version == older.version else None
+        created_ms = checkpoints[-1].modified_ms if named is None else named
+        return _of_checkpoint(older, snapshot.version, form, created_ms)
     status = f"no state yet; version {snapshot.version} is read from its version files"
-    return StateDescription(store.uri, NONE, 0, 0, 0, 0, 0.0, 0, needs_compaction=False, status=status)
+    return StateDescription(
+        store.uri,
+        NONE,
+        0,
+        0,
+        0,
+        0,
+        0.0,
+        0,
+        needs_compaction=False,
+        status=status,
+        protocol_version=snapshot.protocol.min_reader_version,
+    )
 
 
 def _of_state(snapshot: Snapshot, state: StateManifest, options: StateOptions) -> StateDescription:
@@ -78,10 +98,12 @@ def _of_state(snapshot: Snapshot, state: StateManifest, options: StateOptions) -
         state.total_bytes,
         needs_compaction=reason is not None,
         status=_status(state.state_version, snapshot.version, reason),
+        created_at=_moment(state.created_at),
+        protocol_version=state.protocol_version,
     )
 
 
-def _of_checkpoint(checkpoint: Snapshot, current: int, form: str) -> StateDescription:
+def _of_checkpoint(checkpoint: Snapshot, current: int, form: str, created_ms: int) -> StateDescription:
     files = list(checkpoint.files.values())
     return StateDescription(
         checkpoint.uri,
@@ -94,7 +116,17 @@ def _of_checkpoint(checkpoint: Snapshot, current: int, form: str) -> StateDescri
         total_bytes=sum(file.size for file in files),
         needs_compaction=False,
         status=_status(checkpoint.version, current, None),
+        created_at=_moment(created_ms),
+        protocol_version=checkpoint.protocol.min_reader_version,
     )
+
+
+def _moment(ms: int) -> datetime | None:
+    """Return the time, or None for a number that is out of the range of times."""
+    try:
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
+    except OverflowError:
+        return None
 
 
 def _status(version: int, current: int, reason: str | None) -> str:

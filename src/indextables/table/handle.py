@@ -230,9 +230,21 @@ class Table:
         age, log_age = hours(older_than, "older_than"), hours(log_retention, "log_retention")
         return purge(store, self._settings, hours=age, log_hours=log_age, dry_run=dry_run or None)
 
-    def upgrade_protocol(self) -> int:
-        """Commits today's protocol, unless the table has it; the version at which it does."""
-        return upgrade_protocol(open_store(self._uri, self._settings), self._settings, self._snapshot)
+    def upgrade_protocol(self, min_reader_version: int = 4, min_writer_version: int = 4) -> int:
+        """Raise the protocol to at least these versions, unless the table has it; return the version that does.
+
+        >>> import indextables as it
+        >>> _ = it.write("memory://doc-upgrade", pa.table({"n": [1]}))
+        >>> it.open("memory://doc-upgrade").upgrade_protocol(min_reader_version=2, min_writer_version=3)
+        0
+        """
+        return upgrade_protocol(
+            open_store(self._uri, self._settings),
+            self._settings,
+            self._snapshot,
+            min_reader_version=min_reader_version,
+            min_writer_version=min_writer_version,
+        )
 
     def checkpoint(self) -> int:
         """Writes the state of the newest version, compacted, so that opening it is cheap; that version."""

@@ -129,8 +129,8 @@ class _Parser:
         self._expect("TRANSACTION")
         self._expect("LOG")
         source = self._string("the path of a log in quotes")
-        self._expect("AT")
-        self._expect("LOCATION")
+        if not self._phrase("AT", "LOCATION"):
+            return RepairLog(source)
         return RepairLog(source, self._string("the path of a log in quotes"))
 
     def _table(self) -> TableRef:

@@ -38,6 +38,7 @@ _TEXT: Final = pa.string()
 _LONG: Final = pa.int64()
 _INT: Final = pa.int32()
 _TRUTH: Final = pa.bool_()
+_MOMENT: Final = pa.timestamp("ms", tz="UTC")
 
 STATE_COLUMNS: Final = pa.schema(
     {
@@ -51,6 +52,8 @@ STATE_COLUMNS: Final = pa.schema(
         "total_bytes": _LONG,
         "needs_compaction": _TRUTH,
         "status": _TEXT,
+        "created_at": _MOMENT,
+        "protocol_version": _INT,
     }
 )
 TRUNCATE_COLUMNS: Final = pa.schema(

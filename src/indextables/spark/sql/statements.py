@@ -80,10 +80,10 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class RepairLog:
-    """Both are paths of logs, not of tables."""
+    """The paths of logs, not of tables. Without a target, a log that is lost is written where it was."""
 
     source: str
-    target: str
+    target: str | None = None
 
 
 Other: TypeAlias = (
