@@ -172,7 +172,10 @@ def test_a_commit_that_writes_json_does_not_raise_the_protocol(store):
     snapshot = told(store)
     for n in range(10):
         snapshot = commit(
-            store, Append((add(f"n{n}"),), metadata()), base=snapshot, settings=chosen()
+            store,
+            Append((add(f"n{n}", doc_mapping_ref=None),), metadata()),
+            base=snapshot,
+            settings=chosen(),
         ).snapshot
     assert snapshot.protocol == Protocol(2, 2)
     assert len(strictly_read(store)["add"]) == 11

@@ -16,8 +16,8 @@ from indextables.log.as_state import snapshot_of_state
 from indextables.log.boundary import boundary
 from indextables.log.listing import VersionFile, list_log
 from indextables.log.loading import read_snapshot
+from indextables.log.version_retention import expired_versions, retention_ms
 from indextables.maintenance import CleanedVersions, clean_versions
-from indextables.maintenance.retention import expired_versions, retention_ms
 from indextables.state import StateContext, StateOptions, state_key, write_state
 from logs import add, live, metadata
 

@@ -8,8 +8,8 @@ from faults import Fault, FaultyStore, MemoryStore, claims_it_exists
 from indextables.config import Settings
 from indextables.errors import VersionNotFoundError
 from indextables.log import Append, Snapshot, checkpoint, commit, load_snapshot
+from indextables.log.covering import state_alone
 from indextables.log.loading import Wanted, read_snapshot
-from indextables.maintenance.covering import state_alone
 from logs import add, live, metadata
 
 SETTINGS = Settings()

@@ -12,7 +12,8 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from faults import MemoryStore
 from indextables.config import Settings
-from indextables.log import MergeGroup, MergeSplits, cache, checkpoint, commit, load_snapshot
+from indextables.log import MergeGroup, MergeSplits, cache, commit, load_snapshot
+from indextables.maintenance import upgrade_and_checkpoint
 from indextables.predicates import Compare
 from indextables.state import metrics
 from logs import add, metadata
@@ -91,7 +92,7 @@ def test_a_write_tells_its_time_and_whether_it_compacted(store: MemoryStore, rea
     assert points["indextables.state.write.duration_ms"].count == 3
     assert points["indextables.state.write.duration_ms"].sum > 0
     assert points["indextables.state.write.compacted"].value == 1
-    checkpoint(store, Settings())
+    upgrade_and_checkpoint(store, Settings())
     assert told(reader)["indextables.state.write.compacted"].value == 2
 
 
@@ -119,7 +120,7 @@ def test_tombstones_are_those_of_the_newest_state(store: MemoryStore, reader: In
     points = told(reader)
     assert points["indextables.state.tombstone_count"].value == 1
     assert points["indextables.state.tombstone_ratio"].value == pytest.approx(1 / 12)
-    checkpoint(store, Settings())
+    upgrade_and_checkpoint(store, Settings())
     assert told(reader)["indextables.state.tombstone_count"].value == 0
     assert told(reader)["indextables.state.tombstone_ratio"].value == 0
 

@@ -24,7 +24,7 @@ from indextables.log.layout import checkpoint_key
 from indextables.log.loading import read_snapshot
 from indextables.maintenance import truncate_time_travel
 from indextables.predicates import Compare
-from indextables.state import LAST_CHECKPOINT, state_key
+from indextables.state import LAST_CHECKPOINT
 from logs import add, live, metadata, put_table
 
 SETTINGS = Settings({keys.CHECKPOINT_ENABLED.key: "false"})
@@ -121,9 +121,7 @@ def test_a_state_that_reads_back_wrong_stops_it_before_anything_is_deleted(store
         (key for key in store.objects if "/manifests/" in key), key=lambda key: store.objects[key][1]
     )
     store.put(manifest, b"torn")
-    faulty = FaultyStore(
-        store, Fault("put", tears, key=state_key(4)), Fault("create", tears, key=state_key(4))
-    )
+    faulty = FaultyStore(store, Fault("create", tears, key="state-v", times=10))
     with (
         pytest.warns(UserWarning, match="cannot be read"),
         pytest.raises(CorruptTableError, match="nothing was deleted"),

@@ -135,7 +135,10 @@ def purge_all(process: Process) -> None:
 
 
 def give_up_history(process: Process) -> None:
-    truncate_time_travel(process.store, process.settings, clock=process.actor.clock)
+    def run() -> None:
+        truncate_time_travel(process.store, process.settings, clock=process.actor.clock)
+
+    process.try_to("upkeep", run)
 
 
 def read(process: Process) -> None:

@@ -70,3 +70,4 @@ def simulated_machine(
 def forget_everything() -> None:
     cache.forget()
     importlib.import_module("indextables.log.boundary")._known.clear()
+    importlib.import_module("indextables.log.checkpointing")._states.clear()

@@ -28,7 +28,7 @@ from indextables.log.layout import checkpoint_key, part_name, split_key
 from indextables.log.live import LiveFiles
 from indextables.log.snapshot import CARRIED, Snapshot, VersionActions, replay
 from indextables.state import LOG_DIRECTORY, LastCheckpoint, write_pointer
-from indextables.storage import Store
+from indextables.storage import Store, create_once
 
 _ADDED: Final = "added"
 _EXTRA: Final = "addExtra"
@@ -95,7 +95,8 @@ def write_snapshot_checkpoint(
 ) -> LastCheckpoint:
     """Write the snapshot's checkpoint: its parts if it is large, then the file that names it, then the hint.
 
-    Everything is named by version and content, so that writers who meet write the same.
+    Everything is named by version and content, so that writers who meet write the same: the second finds it in place.
+    CorruptTableError if what is in place cannot be read.
     """
     files = [added for _, added in snapshot.files.added()]
     head: list[Action] = [snapshot.protocol, _with_carried(snapshot, files), *snapshot.rest.skips.values()]
@@ -119,7 +120,7 @@ def write_snapshot_checkpoint(
         checkpoint_id = hashlib.sha256(b"".join(contents)).hexdigest()[:12]
         names = [part_name(snapshot.version, checkpoint_id, n) for n in range(1, len(contents) + 1)]
         for name, content in zip(names, contents, strict=True):
-            store.put(f"{LOG_DIRECTORY}/{name}", content)
+            create_once(store, f"{LOG_DIRECTORY}/{name}", content)  # the name says what is inside
         parts = len(names)
         data = orjson.dumps(
             {
@@ -130,7 +131,8 @@ def write_snapshot_checkpoint(
                 "format": "json",
             }
         )
-    store.put(checkpoint_key(snapshot.version), data)
+    if not create_once(store, checkpoint_key(snapshot.version), data):
+        checkpoint_snapshot(store.uri, snapshot.version, read_checkpoint(store, snapshot.version))
     # Without `format` and all that is younger: readers that know only JSON refuse a hint with a field they do not know.
     pointer = LastCheckpoint(
         snapshot.version,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from indextables.config import Settings, keys
-from indextables.errors import ObjectNotFoundError
+from indextables.errors import CorruptTableError, ObjectNotFoundError
 from indextables.log.as_checkpoint import write_snapshot_checkpoint
 from indextables.log.as_state import write_snapshot_state
 from indextables.log.changes import Change, MergeSplits
@@ -20,7 +21,17 @@ from indextables.log.protocol import check_writable
 from indextables.log.rebuild import StateWarning, Wanted
 from indextables.log.snapshot import Snapshot
 from indextables.log.state_retention import StateRetention
-from indextables.state import StateManifest, StateOptions, is_clean, manifest_key, read_pointer, state_key
+from indextables.log.version_retention import clean_if_due
+from indextables.state import (
+    LastCheckpoint,
+    StateManifest,
+    StateOptions,
+    WrittenState,
+    is_clean,
+    manifest_key,
+    read_pointer,
+    state_key,
+)
 from indextables.storage import Store
 
 _log: Final = logging.getLogger(__name__)
@@ -30,45 +41,61 @@ MERGED: Final = "splits were merged"
 LOST: Final = "manifests that it shared with another state have been collected"
 
 
+_MAX_STATES: Final = 1000
+_lock: Final = threading.RLock()
+_states: Final[dict[tuple[str, str], int]] = {}
+"""The newest state of a table that this process wrote or saw, by the table's address and id."""
+
+
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True)
 class Checkpointed:
-    """The state or JSON checkpoint of a version; `parts` is how many files the latter is in, if in several."""
+    """The state or JSON checkpoint of a version; `parts` is how many files the latter is in, if in several.
+
+    `is_clean` is False if another writer's state of this version was in place, and a compaction would make it smaller.
+    """
 
     state_version: int
     num_files: int
     num_actions: int
     protocol_version: int
     parts: int | None = None
+    is_clean: bool = True
 
 
 def checkpoint(store: Store, settings: Settings, clock: Callable[[], int] = now_ms) -> Checkpointed:
-    """The compacted state of the newest version, written unless it is there already; or its JSON checkpoint."""
+    """Write the compacted state of the newest version, or its JSON checkpoint, and clean up version files.
+
+    A state that is in place already is left as it is: files of the log are written once. CorruptTableError if it
+    cannot be read.
+    """
     snapshot = read_snapshot(store, Wanted(), settings)
     check_writable(snapshot.protocol, store.uri)
     if writes_json(settings):
         written = write_snapshot_checkpoint(store, snapshot, settings, clock())
         files, actions = written.num_files or 0, written.size or 0
-        return Checkpointed(
+        done = Checkpointed(
             written.version, files, actions, snapshot.protocol.min_reader_version, written.parts
         )
-    state = _compacted(store, snapshot, settings, clock)
-    protocol_and_metadata = 2
-    return Checkpointed(
-        state.state_version, state.num_files, state.num_files + protocol_and_metadata, state.protocol_version
-    )
-
-
-def _compacted(
-    store: Store, snapshot: Snapshot, settings: Settings, clock: Callable[[], int]
-) -> StateManifest:
-    base, options = snapshot.files.base, StateOptions.of(settings)
-    if base is not None and base.version == snapshot.version and is_clean(base.manifest, options):
-        return base.manifest
-    return _write(store, snapshot, settings, clock, compact=ASKED)
+    else:
+        base = snapshot.files.base
+        if base is not None and base.version == snapshot.version:
+            state = base.manifest
+        else:
+            state = _write(store, snapshot, settings, clock, compact=ASKED)
+        protocol_and_metadata = 2
+        done = Checkpointed(
+            state.state_version,
+            state.num_files,
+            state.num_files + protocol_and_metadata,
+            state.protocol_version,
+            is_clean=is_clean(state, StateOptions.of(settings)),
+        )
+    _clean_up(store, settings, done.num_files)
+    return done
 
 
 def writes_json(settings: Settings) -> bool:
@@ -76,31 +103,75 @@ def writes_json(settings: Settings) -> bool:
     return settings.get(keys.STATE_FORMAT) == "json"
 
 
-def is_due(change: Change, version: int, settings: Settings) -> bool:
-    """Whether the commit of this change as this version is to be followed by a state, and not by a JSON checkpoint."""
-    return _is_turn(change, version, settings) and not writes_json(settings)
+def is_due(change: Change, before: Snapshot, settings: Settings) -> bool:
+    """Return whether a commit of this change after `before` is to be followed by a state, not by a JSON checkpoint."""
+    return _is_turn(change, before, before.version + 1, settings) and not writes_json(settings)
 
 
-def _is_turn(change: Change, version: int, settings: Settings) -> bool:
-    turn = version > 0 and version % settings.get(keys.CHECKPOINT_INTERVAL) == 0
-    return settings.get(keys.CHECKPOINT_ENABLED) and (turn or _is_merge(change, settings))
+def _is_turn(change: Change, known: Snapshot, version: int, settings: Settings) -> bool:
+    if version == 0 or not settings.get(keys.CHECKPOINT_ENABLED):
+        return False
+    return (
+        _is_regular(version, settings)
+        or _is_merge(change, settings)
+        or version - _newest_state(known) >= settings.get(keys.CHECKPOINT_INTERVAL)
+    )
+
+
+def _is_regular(version: int, settings: Settings) -> bool:
+    return version % settings.get(keys.CHECKPOINT_INTERVAL) == 0
 
 
 def checkpoint_if_due(
     store: Store, change: Change, committed: Snapshot, settings: Settings, clock: Callable[[], int]
 ) -> None:
-    """After a commit: the state, if its turn has come. The commit stands whatever happens here."""
-    if not _is_turn(change, committed.version, settings):
+    """After a commit: the state, if its turn has come. The commit stands whatever happens here.
+
+    A turn that failed, or whose process died, is made up for by the next commit.
+    """
+    if not _is_turn(change, committed, committed.version, settings):
         return
     try:
+        if not (_is_regular(committed.version, settings) or _is_merge(change, settings)):
+            # Overdue, by what this process has seen: another one may have written a state meanwhile.
+            _remember_state(committed, read_pointer(store))
+            if not _is_turn(change, committed, committed.version, settings):
+                return
         if writes_json(settings):
-            write_snapshot_checkpoint(store, committed, settings, clock())
-            return
-        snapshot = _on_newest_state(store, committed, settings)
-        merged = MERGED if _is_merge(change, settings) else None
-        _write(store, snapshot, settings, clock, compact=merged)
+            written = write_snapshot_checkpoint(store, committed, settings, clock())
+            _remember_state(committed, written)
+            files = written.num_files or 0
+        else:
+            snapshot = _on_newest_state(store, committed, settings)
+            merged = MERGED if _is_merge(change, settings) else None
+            files = _write(store, snapshot, settings, clock, compact=merged).num_files
+            _remember_state(committed, LastCheckpoint(committed.version))
+        _clean_up(store, settings, files)
     except Exception:  # noqa: BLE001 - a state is a convenience, and the next commits try again
         _log.warning("no state was written for version %d of %s", committed.version, store.uri, exc_info=True)
+
+
+def _newest_state(snapshot: Snapshot) -> int:
+    """Return the version of the newest state or checkpoint that this process knows of; 0 without one."""
+    return max(_states.get((snapshot.uri, snapshot.metadata.id), 0), snapshot.files.base_version)
+
+
+def _remember_state(snapshot: Snapshot, pointer: LastCheckpoint | None) -> None:
+    if pointer is None:
+        return
+    with _lock:
+        if len(_states) >= _MAX_STATES:
+            _states.clear()
+        # Not beyond the snapshot: a hint may be left over from another table.
+        known = max(_newest_state(snapshot), min(pointer.version, snapshot.version))
+        _states[snapshot.uri, snapshot.metadata.id] = known
+
+
+def _clean_up(store: Store, settings: Settings, live_files: int) -> None:
+    try:
+        clean_if_due(store, settings, live_files=live_files)
+    except Exception:  # noqa: BLE001 - nothing depends on it, and the next checkpoint tries again
+        _log.warning("old version files of %s were not cleaned up", store.uri, exc_info=True)
 
 
 def _write(
@@ -111,16 +182,33 @@ def _write(
     written = write_snapshot_state(store, snapshot, settings, started, compact=compact)
     late = clock() - started > retention.manifest_age_ms // 2
     if (late or _lost_its_base(store, snapshot)) and not _is_whole(store, written.manifest):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", StateWarning)  # of the state that is being replaced
-            whole = read_snapshot(store, Wanted(snapshot.version), settings)
-            written = write_snapshot_state(store, whole, settings, clock(), compact=LOST)
+        written = _write_again(store, snapshot, written, settings, clock)
     if written.compacted is not None:
         try:
             collect_if_due(store, retention, clock())
         except Exception:  # noqa: BLE001 - nothing depends on it, and the next compaction tries again
             _log.warning("old states of %s were not collected", store.uri, exc_info=True)
     return written.manifest
+
+
+def _write_again(
+    store: Store, snapshot: Snapshot, written: WrittenState, settings: Settings, clock: Callable[[], int]
+) -> WrittenState:
+    """Take back a state whose manifests were collected before it was there, and write one without them.
+
+    Only the process that created a state takes it back. Until then no clean-up relies on it, for it cannot be read;
+    and no other process puts another in its place, for a state is written once.
+    """
+    if not written.created:
+        raise CorruptTableError(
+            f"the state of version {snapshot.version} of {store.uri} names manifests that are gone; the next "
+            f"checkpoint replaces it"
+        )
+    store.delete(state_key(snapshot.version))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StateWarning)  # of the states that cannot be read
+        whole = read_snapshot(store, Wanted(snapshot.version), settings)
+        return write_snapshot_state(store, whole, settings, clock(), compact=LOST)
 
 
 def _lost_its_base(store: Store, snapshot: Snapshot) -> bool:

@@ -164,7 +164,7 @@ def _with_protocol(
     if current is None:
         return wanted
     given = next((action for action in wanted if isinstance(action, Protocol)), current.protocol)
-    due = is_due(change, current.version + 1, settings)
+    due = is_due(change, current, settings)
     raised = raised_protocol(given, CURRENT if due else required_protocol(wanted))
     if raised == given:
         return wanted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from indextables.errors import ObjectNotFoundError
 from indextables.log.boundary import link_of
 from indextables.log.layout import checkpoint_of, version_key, version_of
 from indextables.state import LOG_DIRECTORY, state_of
-from indextables.storage import Store
+from indextables.storage import ObjectInfo, Store
 
 
 class VersionFile(NamedTuple):
@@ -86,11 +87,16 @@ def list_log(store: Store, after: int = -1) -> LogListing:
     """What there is after version `after`, and all states and links."""
     # States and links sort after version files, so that a listing that skips old versions still has them all.
     begin = None if after < 0 else version_key(after)
+    return listing_of(store.list_from(LOG_DIRECTORY, start_after=begin), after)
+
+
+def listing_of(infos: Iterable[ObjectInfo], after: int = -1) -> LogListing:
+    """Return the same from the objects of the log directory after version `after`."""
     versions: list[VersionFile] = []
     checkpoints: list[VersionFile] = []
     states: set[int] = set()
     cleanups: list[int] = []
-    for info in store.list_from(LOG_DIRECTORY, start_after=begin):
+    for info in infos:
         if (version := version_of(info.key)) is not None:
             versions.append(VersionFile(version, info.modified_ms))
         elif (version := checkpoint_of(info.key)) is not None:

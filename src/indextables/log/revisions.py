@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from indextables.errors import TableNotFoundError
@@ -74,6 +74,19 @@ class UpgradeProtocol:
         check_writable(self.protocol, current.uri)
         raised = raised_protocol(current.protocol, self.protocol)
         return [] if raised == current.protocol else [raised]
+
+
+@dataclass(frozen=True)
+class NextVersion:
+    """A version that changes nothing, for a state that cannot be that of the version before."""
+
+    operation: ClassVar[str] = "CHECKPOINT"
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    def actions(self, current: Snapshot | None) -> list[Action]:
+        if current is None:
+            raise TableNotFoundError("there is no table to write a state of")
+        return [current.protocol]
 
 
 def raised_protocol(old: Protocol, wanted: Protocol) -> Protocol:

@@ -5,8 +5,10 @@ A checkpoint is the occasion: readers of older protocols do not look at states.
 
 from __future__ import annotations
 
+from typing import Final
+
 from indextables.config import Settings, keys
-from indextables.errors import InputError
+from indextables.errors import CorruptTableError, InputError
 from indextables.log import (
     Protocol,
     RenormalizeSchemas,
@@ -17,8 +19,12 @@ from indextables.log import (
     load_snapshot,
 )
 from indextables.log.checkpointing import Checkpointed, writes_json
+from indextables.log.listing import list_log
 from indextables.log.protocol import READER_VERSION, WRITER_VERSION
+from indextables.log.revisions import NextVersion
 from indextables.storage import Store
+
+_TRIES: Final = 3
 
 
 def upgrade_protocol(
@@ -61,4 +67,31 @@ def upgrade_and_checkpoint(store: Store, settings: Settings) -> Checkpointed:
     if not writes_json(settings):
         upgrade_protocol(store, settings)
     renormalize_schemas(store, settings)
+    return compacted_state(store, settings)
+
+
+def compacted_state(store: Store, settings: Settings) -> Checkpointed:
+    """Return a compacted state or JSON checkpoint of the newest version, which is written if there is none.
+
+    Files of the log are written once. Where the newest version has a state that cannot be read, or that is to be
+    compacted, another version follows that changes nothing, and gets the state.
+    """
+    quiet = Settings(dict(settings) | {keys.CHECKPOINT_ENABLED.key: "false"})
+    for _ in range(_TRIES):
+        try:
+            done = checkpoint(store, settings)
+        except CorruptTableError:
+            if not _has_state(store, settings):
+                raise
+        else:
+            if done.is_clean:
+                return done
+        commit(store, NextVersion(), base=load_snapshot(store, settings=settings), settings=quiet)
     return checkpoint(store, settings)
+
+
+def _has_state(store: Store, settings: Settings) -> bool:
+    """Return whether the newest version has a state, or a JSON checkpoint if those are written."""
+    listing = list_log(store)
+    found = {file.version for file in listing.checkpoints} if writes_json(settings) else listing.states
+    return listing.newest in found

@@ -24,15 +24,15 @@ from indextables.log.collection import (
     expired_states,
     read_log_files,
 )
+from indextables.log.covering import covering_version
 from indextables.log.listing import LogListing, list_log
 from indextables.log.loading import read_snapshot
 from indextables.log.protocol import check_writable
 from indextables.log.purged import Purge
 from indextables.log.state_retention import StateRetention, orphaned_manifests
-from indextables.maintenance.covering import covering_version
+from indextables.log.version_retention import delete_versions, versions_to_clean
 from indextables.maintenance.needed import NeededFiles, named_since, needed_files
 from indextables.maintenance.orphans import Deleted, delete_here, orphaned_splits
-from indextables.maintenance.retention import delete_versions, versions_to_clean
 from indextables.storage import ObjectInfo, Store
 
 _HOUR_MS: Final = 3_600_000

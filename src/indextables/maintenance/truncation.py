@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,19 +10,21 @@ from typing import Final
 
 from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageError
-from indextables.log import Snapshot
+from indextables.log import Snapshot, commit
 from indextables.log.as_checkpoint import write_snapshot_checkpoint
 from indextables.log.as_state import write_snapshot_state
 from indextables.log.checkpointing import now_ms, writes_json
+from indextables.log.covering import checkpoint_alone, state_alone
 from indextables.log.listing import list_log
 from indextables.log.loading import read_snapshot
 from indextables.log.protocol import check_writable
-from indextables.maintenance.covering import checkpoint_alone, state_alone
-from indextables.maintenance.retention import delete_versions
+from indextables.log.revisions import NextVersion
+from indextables.log.version_retention import delete_versions
 from indextables.state import LOG_DIRECTORY, manifest_key, read_state
 from indextables.storage import Store
 
 ALONE: Final = "the versions before it are to be deleted"
+_TRIES: Final = 3
 _OLDER: Final = re.compile(rf"{LOG_DIRECTORY}/(?:state-v([0-9]{{20}})/|([0-9]{{20}})\.checkpoint\.)")
 
 
@@ -59,7 +62,9 @@ def truncate_time_travel(
         checkpoints = _older_checkpoints(store, current, frozenset())
         message = f"would delete {len(versions)} version files and {len(checkpoints)} files of states and checkpoints"
         return _truncated(snapshot, "DRY_RUN", len(versions), len(checkpoints), message)
-    _secure(store, snapshot, settings, clock())
+    snapshot = _secure(store, snapshot, settings, clock())
+    current = snapshot.version
+    versions = [file.version for file in list_log(store).versions if file.version < current]
     deleted, failures = delete_versions(store, versions, settings)
     checkpoints = _older_checkpoints(store, current, _manifests(store, current))
     gone, more = _delete(store, checkpoints, settings)
@@ -67,19 +72,32 @@ def truncate_time_travel(
     return _truncated(snapshot, "SUCCESS", deleted, gone, "; ".join([message, *failures, *more]))
 
 
-def _secure(store: Store, snapshot: Snapshot, settings: Settings, now: int) -> None:
-    """See to it that the state of the current version is there, needs nothing else, and says what the log says."""
-    if _is_same(_alone(store, snapshot.version, settings), snapshot):
-        return
-    if writes_json(settings):
-        write_snapshot_checkpoint(store, snapshot, settings, now)
-    else:
-        write_snapshot_state(store, snapshot, settings, now, compact=ALONE)
-    if not _is_same(_alone(store, snapshot.version, settings), snapshot):
-        raise CorruptTableError(
-            f"the state of version {snapshot.version} of {store.uri} does not read back as it was written; "
-            f"nothing was deleted"
+def _secure(store: Store, snapshot: Snapshot, settings: Settings, now: int) -> Snapshot:
+    """Return a snapshot whose state is there, needs nothing else, and says what the log says.
+
+    It is the given one; or the next, if its state is in place, was written by another writer and needs other files.
+    """
+    quiet = Settings(dict(settings) | {keys.CHECKPOINT_ENABLED.key: "false"})
+    for _ in range(_TRIES):
+        if _is_same(_alone(store, snapshot.version, settings), snapshot):
+            return snapshot
+        with contextlib.suppress(CorruptTableError):  # of what is in its place
+            if writes_json(settings):
+                write_snapshot_checkpoint(store, snapshot, settings, now)
+            else:
+                write_snapshot_state(store, snapshot, settings, now, compact=ALONE)
+        if _is_same(_alone(store, snapshot.version, settings), snapshot):
+            return snapshot
+        newest = read_snapshot(store, settings=settings)
+        if newest.version == snapshot.version:
+            newest = commit(store, NextVersion(), base=snapshot, settings=quiet).snapshot
+        snapshot = (
+            newest  # otherwise others have gone on, and a collection may have taken the state of before
         )
+    raise CorruptTableError(
+        f"the state of version {snapshot.version} of {store.uri} does not read back as it was written; "
+        f"nothing was deleted"
+    )
 
 
 def _alone(store: Store, version: int, settings: Settings) -> Snapshot | None:

@@ -1,7 +1,7 @@
 """Writing a state: the manifests first, then the state that names them, then the hint that it is there.
 
 Everything up to the state manifest is invisible, and everything is named by version or content, so that writers
-who meet write the same things: the second finds them there and is content.
+who meet write the same things: the second finds them in place, and nothing is written twice.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageError
+from indextables.errors import CorruptTableError
 from indextables.schema import Field
 from indextables.state import metrics
 from indextables.state.compaction import TOO_MANY, compaction_reason, to_merge
@@ -30,7 +30,7 @@ from indextables.state.pointer import AVRO_STATE, LastCheckpoint, write_pointer
 from indextables.state.reading import TableState, read_state
 from indextables.state.statistics import Measured
 from indextables.state.unique import last_of_each
-from indextables.storage import Store
+from indextables.storage import Store, create_once
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,14 @@ class Delta:
 
 @dataclass(frozen=True)
 class WrittenState:
-    """The state that is in the store now; `compacted` is why it was written anew, if it was."""
+    """The state that is in the store now; `compacted` is why it was written anew, if it was.
+
+    `created` is False if another writer had written the state of this version before.
+    """
 
     manifest: StateManifest
     compacted: str | None
+    created: bool = True
 
 
 def write_state(
@@ -107,12 +111,12 @@ def write_state(
             state = _incremental(store, base, delta, context, options, merge=reason == TOO_MANY)
     if state is None:
         state = _compacted(store, base, delta, context, options)
-    state = _publish(store, state, options, replace=compact is not None)
+    state, created = _publish(store, state, options)
     write_pointer(store, _pointer(state))
     elapsed = time.perf_counter() - started
     metrics.state_was_written(store.uri, seconds=elapsed, compacted=reason is not None)
     metrics.state_was_seen(store.uri, tombstones=len(state.tombstones), files=state.num_files)
-    return WrittenState(state, reason)
+    return WrittenState(state, reason, created)
 
 
 def is_clean(state: StateManifest, options: StateOptions) -> bool:
@@ -186,23 +190,15 @@ def _surviving(entries: pa.Table, delta: Delta) -> pa.Table:
     return last_of_each(entries, KEY)
 
 
-def _publish(store: Store, state: StateManifest, options: StateOptions, *, replace: bool) -> StateManifest:
-    """Put the state in its place. One that is there already says the same, if it can be read.
+def _publish(store: Store, state: StateManifest, options: StateOptions) -> tuple[StateManifest, bool]:
+    """Create the state; return the one that is there then, and whether this call created it.
 
-    `replace` is for a compaction: the same table in fewer pieces, so that readers may see either.
+    A state is written once. One that is there already says the same, perhaps in more pieces; CorruptTableError if it
+    cannot be read.
     """
-    key = state_key(state.state_version)
     data = encode_state(state, codec=options.codec, level=options.level)
-    try:
-        store.create(key, data)
-    except (
-        StorageError
-    ):  # it is there, or the store failed for a moment; to put the same table again does no harm
-        if not replace:
-            with contextlib.suppress(CorruptTableError, ObjectNotFoundError):
-                return read_state(store, state.state_version)
-        store.put(key, data)
-    return state
+    created = create_once(store, state_key(state.state_version), data)
+    return (state, True) if created else (read_state(store, state.state_version), False)
 
 
 def _pointer(state: StateManifest) -> LastCheckpoint:

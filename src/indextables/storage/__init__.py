@@ -1,7 +1,7 @@
 """Where tables lie: one small interface over local disk, memory, S3 and Azure, with a durable create-if-absent."""
 
 from indextables.storage.access import options_for_tasks
-from indextables.storage.claiming import READ_BACKS, Backoff, Claim, claim
+from indextables.storage.claiming import READ_BACKS, Backoff, Claim, claim, create_once
 from indextables.storage.opening import open_store
 from indextables.storage.store import ObjectInfo, Store
 from indextables.storage.uri import is_on_this_machine, table_uri
@@ -13,6 +13,7 @@ __all__ = [
     "ObjectInfo",
     "Store",
     "claim",
+    "create_once",
     "is_on_this_machine",
     "open_store",
     "options_for_tasks",

@@ -27,6 +27,7 @@ from indextables.storage.store import Store
 
 READ_BACKS: Final = 5
 _SAME_NAME_TRIES: Final = 10
+_CREATE_TRIES: Final = 3
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,28 @@ class Claim:
     what: str
     advice: str
     limit: int | None = None
+
+
+def create_once(store: Store, key: str, data: bytes) -> bool:
+    """Create the object if it is absent: True if this call did it, False if there is one.
+
+    For objects that several writers may create and of which any is as good. StorageError if the store fails.
+    """
+    failure: Exception | None = None
+    for _ in range(_CREATE_TRIES):
+        try:
+            store.create(key, data)
+        except StorageError as reason:  # there, or it was created and the answer is lost, or it was not
+            failure = reason
+        else:
+            return True
+        try:
+            store.head(key)
+        except ObjectNotFoundError:
+            continue
+        return False
+    assert failure is not None
+    raise failure
 
 
 def claim(store: Store, wanted: Claim, backoff: Backoff) -> bool:

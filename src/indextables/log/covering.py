@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, ObjectNotFoundError, SchemaError
-from indextables.log import Protocol, Snapshot
+from indextables.log.actions import Protocol
 from indextables.log.as_checkpoint import checkpoint_snapshot
 from indextables.log.as_state import snapshot_of_state
 from indextables.log.checkpoint import read_checkpoint
 from indextables.log.listing import LogListing
+from indextables.log.snapshot import Snapshot
 from indextables.state import read_state
 from indextables.storage import Store
 
