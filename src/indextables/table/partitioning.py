@@ -1,18 +1,19 @@
 """Rows by partition: batches in any order become one stream of batches for each partition value.
 
-Rows are spilled to local Arrow files, a file for each partition, and read back one partition at a time, so
-that a task holds one open index however many partitions its input mixes, and memory stays bounded.
+Rows are collected until they fill a run, grouped by partition, and spilled to one local Arrow file, a record
+batch for each partition of the run. A task therefore has one open file, however many partitions its input mixes
+and however many batches it comes in, and memory stays bounded.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,73 +22,98 @@ from indextables.schema import TableSchema, encode_value
 PartitionKey: TypeAlias = tuple[str | None, ...]
 """The partition values of a row in column order, as the log writes them."""
 
-_MAX_OPEN_FILES: Final = 64
+_RUN_BYTES: Final = 16 << 20
+"""Rows are grouped when they are so many: a run is held twice, and its batches should not be tiny."""
+
 _OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 def split_by_partition(
     batch: pa.RecordBatch, schema: TableSchema, columns: tuple[str, ...]
 ) -> Iterator[tuple[PartitionKey, pa.RecordBatch]]:
-    """The rows of a batch, grouped by partition value, order kept within a group."""
+    """Yield the rows of each partition value in the batch, in the batch's order: one sort, then slices of it."""
     if batch.num_rows == 0:
         return
-    encoded = [pc.dictionary_encode(batch.column(name), null_encoding="encode") for name in columns]
-    codes = np.zeros(batch.num_rows, dtype=np.int64)
-    for column in encoded:
-        codes = codes * len(column.dictionary) + column.indices.to_numpy(zero_copy_only=False)
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    for group, row in enumerate(first):
-        key = tuple(
-            encode_value(batch.column(name)[int(row)].as_py(), schema.field(name).type) for name in columns
-        )
-        rows = batch if len(first) == 1 else batch.take(pa.array(np.flatnonzero(inverse == group)))
-        yield key, rows
+    codes = _partition_codes(batch, columns)
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    ends = [*starts[1:].tolist(), batch.num_rows]
+    grouped = batch if len(starts) == 1 else batch.take(pa.array(order))
+    firsts = grouped.select(list(columns)).take(pa.array(starts))
+    kinds = [schema.field(name).type for name in columns]
+    values = zip(*(column.to_pylist() for column in firsts.columns), strict=True)
+    for start, end, row in zip(starts.tolist(), ends, values, strict=True):
+        key = tuple(encode_value(value, kind) for value, kind in zip(row, kinds, strict=True))
+        yield key, grouped.slice(start, end - start)
+
+
+def _partition_codes(batch: pa.RecordBatch, columns: tuple[str, ...]) -> npt.NDArray[np.int64]:
+    """Return one number from 0 for each distinct combination of values.
+
+    The codes are made dense after each column, so that both factors of the product are at most the number of rows
+    and no number of columns overflows it.
+    """
+    codes: npt.NDArray[np.int64] = np.zeros(batch.num_rows, dtype=np.int64)
+    for name in columns:
+        encoded = pc.dictionary_encode(batch.column(name), null_encoding="encode")
+        combined = codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
+        codes = np.unique(combined, return_inverse=True)[1].astype(np.int64)
+    return codes
 
 
 class PartitionSpill:
-    """Holds spilled rows until they are read back; deletes its files when it is closed."""
+    """Holds spilled rows until they are read back; deletes its file when it is closed."""
 
-    def __init__(self, directory: Path, schema: TableSchema, columns: tuple[str, ...]) -> None:
-        self._directory = directory
+    def __init__(
+        self, directory: Path, schema: TableSchema, columns: tuple[str, ...], *, run_bytes: int = _RUN_BYTES
+    ) -> None:
+        self._path = directory / "spill.arrow"
         self._schema = schema
         self._columns = columns
-        self._stored = [name for name in schema.names if name not in columns]
-        self._files: dict[PartitionKey, list[Path]] = {}
-        self._open: OrderedDict[PartitionKey, pa.ipc.RecordBatchStreamWriter] = OrderedDict()
+        self._stored = schema.without(columns).arrow
+        self._run_bytes = run_bytes
+        self._run: list[pa.RecordBatch] = []
+        self._size = 0
+        self._writer: pa.ipc.RecordBatchFileWriter | None = None
+        self._written = 0
+        self._batches: dict[PartitionKey, list[int]] = {}
 
     def add(self, batch: pa.RecordBatch) -> None:
-        for key, rows in split_by_partition(batch, self._schema, self._columns):
-            self._writer(key, rows).write_batch(rows.select(self._stored))
+        """Take in rows that have the schema's columns and types."""
+        self._run.append(batch)
+        self._size += batch.nbytes
+        if self._size >= self._run_bytes:
+            self._spill()
 
     def partitions(self) -> Iterator[tuple[PartitionKey, Iterator[pa.RecordBatch]]]:
-        """Each partition with its rows; a partition's files go as soon as it has been read."""
-        self._close_writers()
-        for key in list(self._files):
-            yield key, self._read(self._files.pop(key))
+        """Yield each partition with its rows in the order in which they came."""
+        self._spill()
+        self._close_writer()
+        if not self._batches:
+            return
+        with pa.memory_map(str(self._path)) as source, pa.ipc.open_file(source) as reader:
+            for key, numbers in self._batches.items():
+                yield key, map(reader.get_batch, numbers)
 
-    def _writer(self, key: PartitionKey, rows: pa.RecordBatch) -> pa.ipc.RecordBatchStreamWriter:
-        if key in self._open:
-            self._open.move_to_end(key)
-            return self._open[key]
-        if len(self._open) >= _MAX_OPEN_FILES:
-            self._open.popitem(last=False)[1].close()
-        files = self._files.setdefault(key, [])
-        path = self._directory / f"spill-{len(self._files)}-{len(files)}.arrow"
-        files.append(path)
-        schema = rows.select(self._stored).schema
-        self._open[key] = pa.ipc.new_stream(str(path), schema, options=_OPTIONS)
-        return self._open[key]
+    def _spill(self) -> None:
+        # Texts of more than 2 GB do not fit into one batch; the table then keeps them in several.
+        table = pa.Table.from_batches(self._run, self._schema.arrow).combine_chunks()
+        for batch in table.to_batches():
+            for key, rows in split_by_partition(batch, self._schema, self._columns):
+                self._write(rows.select(self._stored.names))
+                self._batches.setdefault(key, []).append(self._written - 1)
+        self._run, self._size = [], 0
 
-    @staticmethod
-    def _read(paths: list[Path]) -> Iterator[pa.RecordBatch]:
-        for path in paths:
-            with pa.ipc.open_stream(pa.memory_map(str(path))) as reader:
-                yield from reader
-            path.unlink()
+    def _write(self, rows: pa.RecordBatch) -> None:
+        if self._writer is None:
+            self._writer = pa.ipc.new_file(str(self._path), self._stored, options=_OPTIONS)
+        self._writer.write_batch(rows)
+        self._written += 1
 
-    def _close_writers(self) -> None:
-        while self._open:
-            self._open.popitem()[1].close()
+    def _close_writer(self) -> None:
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            writer.close()
 
     def __enter__(self) -> Self:
         return self
@@ -95,7 +121,5 @@ class PartitionSpill:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._close_writers()
-        for paths in self._files.values():
-            for path in paths:
-                path.unlink(missing_ok=True)
+        self._close_writer()
+        self._path.unlink(missing_ok=True)
