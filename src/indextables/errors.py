@@ -16,6 +16,7 @@
     │   ├── QueryError             a search query that cannot be parsed or does not fit its column
     │   ├── CommandError           a SQL command that cannot be understood
     │   └── ConfigError            an unknown setting, or a value out of range
+    ├── ForkedProcessError         a library's threads stayed in the parent: start processes with `spawn`
     └── StorageError               the store failed: try again, or look at credentials and network
         ├── ObjectNotFoundError
         ├── ObjectExistsError
@@ -110,6 +111,10 @@ class CommandError(InputError):
 
 class ConfigError(InputError):
     kind = "CONFIG"
+
+
+class ForkedProcessError(IndexTablesError):
+    kind = "FORKED_PROCESS"
 
 
 class StorageError(IndexTablesError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from indextables.columns.formats import open_rows
 from indextables.columns.manifest import ColumnGroup, ColumnGroupFile
 from indextables.columns.stored_files import Files
 from indextables.errors import CorruptTableError
+from indextables.forking import ForkSafeLock
 
 OPEN_FILES: Final = 32
 """How many files of a group are held open: more would be memory for their footers, which a scan does not need again."""
@@ -47,7 +47,7 @@ class GroupRows:
         counts = [file.end_index - file.start_index for file in group.files]
         self._starts: RowIds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
         self._opened: OrderedDict[int, FileRows] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     @property
     def num_rows(self) -> int:

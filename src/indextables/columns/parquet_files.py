@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +15,7 @@ import pyarrow.parquet as pq
 
 from indextables.columns.filerows import RowIds, WriteOptions
 from indextables.columns.stored_files import FILE_SIZE, FOOTER_SIZE, StoredFile
+from indextables.forking import ForkSafeLock
 from indextables.predicates import Bounds
 from indextables.storage.ranged import RangedFile
 
@@ -83,7 +83,7 @@ class ParquetRows:
     def __init__(self, stored: StoredFile) -> None:
         self._stored = stored
         self._idle: list[_Handle] = []
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._footer: pq.FileMetaData | None = None
         self._kept: _Kept | None = None
         path = stored.store.local_path(stored.key)

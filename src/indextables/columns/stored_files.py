@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, ObjectNotFoundError
+from indextables.forking import ForkSafeLock
 from indextables.storage import Store, open_store
 
 FILE_SIZE: Final = "file_size"
@@ -38,7 +38,7 @@ class Files:
     def __init__(self, settings: Settings | Mapping[str, str] | None = None) -> None:
         self._settings = as_settings(settings)
         self._stores: dict[str, Store] = {}
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def store(self, directory: str) -> Store:
         with self._lock:

@@ -15,7 +15,6 @@ created one of them can tell whether it was that version, since passed on in a s
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,6 +22,7 @@ from typing import Any, Final
 import orjson
 
 from indextables.errors import CorruptTableError, ObjectExistsError, ObjectNotFoundError
+from indextables.forking import ForkSafeLock
 from indextables.state import LOG_DIRECTORY
 from indextables.storage import Store
 
@@ -36,7 +36,7 @@ _MAX_LINK: Final = 64 << 20
 _MAX_NAMES: Final = 16 << 20
 """So many bytes of transactions go into one link; what is left goes into the next."""
 
-_lock: Final = threading.Lock()
+_lock: Final = ForkSafeLock()
 _known: Final[dict[tuple[str, str], int]] = {}
 
 

@@ -6,13 +6,13 @@ by age, by number, and by the files that the kept snapshots name, the least rece
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from indextables.config import Settings, keys
+from indextables.forking import ForkSafeLock
 from indextables.log.snapshot import Snapshot
 
 
@@ -58,7 +58,7 @@ class _Kept(NamedTuple):
 
 
 _DEFAULT: Final = CacheLimits()
-_lock: Final = threading.Lock()
+_lock: Final = ForkSafeLock()
 _kept: Final[OrderedDict[tuple[str, int], _Kept]] = OrderedDict()
 _figures: Final[dict[str, CacheFigures]] = {}
 _clock = time.monotonic

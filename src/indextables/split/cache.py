@@ -13,7 +13,6 @@ import hashlib
 import os
 import shutil
 import tempfile
-import threading
 import time
 import uuid
 from collections import OrderedDict
@@ -25,6 +24,7 @@ from typing import Final, TypeAlias, TypeVar
 import tantivy
 
 from indextables.config import Settings, keys
+from indextables.forking import ForkSafeLock
 from indextables.split.bundle import Bundle
 from indextables.split.extract import extract_members
 
@@ -47,7 +47,7 @@ class OpenIndex:
 
 # Every open index has a watcher thread, so only so many stay open. Threads do not survive a fork.
 _open: OrderedDict[str, OpenIndex] = OrderedDict()
-_lock = threading.Lock()
+_lock = ForkSafeLock()
 os.register_at_fork(after_in_child=_open.clear)
 
 

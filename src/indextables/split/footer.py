@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
+from indextables.forking import ForkSafeLock
 from indextables.split.pages import PageDirectory
 
 RowIds: TypeAlias = npt.NDArray[np.int64]
@@ -66,7 +66,7 @@ class Footers:
     def __init__(self, most: int) -> None:
         self._most = most
         self._known: OrderedDict[str, Footer] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def get(self, name: str, read: Callable[[], Footer]) -> Footer:
         with self._lock:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import CorruptTableError
+from indextables.forking import PYRUHVRO
 from indextables.state import fallback
 from indextables.state.container import Block, encode_long
 from indextables.state.entry_fields import AVRO_SCHEMA, ENTRY_SCHEMA, FIELDS
@@ -56,7 +57,7 @@ def encode_entries(entries: pa.Table) -> Iterator[Block]:
 
 
 def _encode(batch: pa.RecordBatch) -> pa.BinaryArray:
-    if pyruhvro is None:
+    if pyruhvro is None or not PYRUHVRO.usable():
         return fallback.encode(batch, AVRO_SCHEMA)
     (datums,) = pyruhvro.serialize_record_batch(batch, AVRO_SCHEMA, 1)
     assert datums.offset == 0, "the encoder's own array begins at its first byte"

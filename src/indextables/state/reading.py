@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError
+from indextables.forking import ForkSafeLock
 from indextables.state import metrics
 from indextables.state.gathering import without
 from indextables.state.layout import state_key
@@ -60,7 +60,7 @@ class TableState:
         self._store = store
         self._key_of = key_of
         self._parallelism = parallelism
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._entries: pa.Table | None = None
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections import OrderedDict
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from obstore.store import AzureStore, MemoryStore, S3Store
 
 from indextables.config import Settings
 from indextables.errors import ConfigError
+from indextables.forking import ForkSafeLock
 from indextables.storage.access import Access, azure_access, s3_access
 from indextables.storage.local import LocalStore
 from indextables.storage.remote import Client, RemoteStore, clean_message
@@ -23,7 +23,7 @@ _MEMORY: Final = MemoryStore()
 
 MAX_CLIENTS: Final = 16
 _clients: Final[OrderedDict[object, tuple[Client, Client]]] = OrderedDict()
-_lock: Final = threading.Lock()
+_lock: Final = ForkSafeLock()
 
 
 def open_store(uri: str | os.PathLike[str], settings: Settings | None = None) -> Store:
@@ -60,6 +60,7 @@ def _connect(kind: Any, location: Location, access: Access) -> Store:
         prefix=location.path,
         secrets=access.secrets,
         place=f"{access.endpoint} {location.uri}",
+        is_networked=True,
     )
 
 

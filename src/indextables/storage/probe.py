@@ -7,7 +7,6 @@ by two creates of one new key: the second must be refused.
 from __future__ import annotations
 
 import contextlib
-import threading
 import uuid
 from collections.abc import Callable
 from typing import Final, TypeVar
@@ -19,6 +18,7 @@ from indextables.errors import (
     StorageError,
     UnsafeStoreError,
 )
+from indextables.forking import ForkSafeLock
 
 Create = Callable[[str, bytes], None]
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 _PROBE_PREFIX: Final = "_transaction_log/_probe-"
 _TRIES: Final = 5
 _trusted: set[str] = set()
-_lock: Final = threading.Lock()
+_lock: Final = ForkSafeLock()
 
 
 def check_conditional_create(uri: str, create: Create, delete: Callable[[str], None], *, place: str) -> None:

@@ -15,11 +15,13 @@ from typing import Any, Final, NoReturn, Protocol, TypeVar
 from obstore import exceptions
 
 from indextables.errors import (
+    ForkedProcessError,
     ObjectExistsError,
     ObjectNotFoundError,
     StorageDeniedError,
     StorageError,
 )
+from indextables.forking import OBSTORE
 from indextables.storage.probe import check_conditional_create
 from indextables.storage.store import ObjectInfo, check_key, check_size
 
@@ -52,6 +54,7 @@ class RemoteStore:
     """`prefix` is the table's part of the bucket. `secrets` are blotted out of every error message.
 
     `place` tells stores of one address apart: the same bucket name means another bucket at another endpoint.
+    Requests of a store that `is_networked` need obstore's threads; memory does not.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class RemoteStore:
         secrets: Iterable[str] = (),
         probe: bool = True,
         place: str = "",
+        is_networked: bool = False,
     ) -> None:
         self.uri = uri
         self._place = place or uri
@@ -72,6 +76,7 @@ class RemoteStore:
         self._prefix = f"{prefix}/" if prefix else ""
         self._secrets = tuple(secret for secret in secrets if secret)
         self._probe = probe
+        self._is_networked = is_networked
 
     def __repr__(self) -> str:
         return f"RemoteStore({self.uri!r})"
@@ -149,6 +154,12 @@ class RemoteStore:
         if checked:
             check_key(self.uri, key)
         name = f"{self.uri}/{key}"
+        if not OBSTORE.usable() and self._is_networked:
+            raise ForkedProcessError(
+                f"cannot {verb} {name}: this process was forked after its parent had used a store, and the threads "
+                "of the store's client do not survive a fork; start processes with "
+                'multiprocessing.get_context("spawn") (or "forkserver"), or fork before the first use of a store'
+            )
         # The cause is left out of every chain below: obstore's text can quote a signed address.
         try:
             return action(self._prefix + key)

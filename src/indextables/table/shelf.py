@@ -6,13 +6,14 @@ or in one user's hands, never both.
 
 from __future__ import annotations
 
-import threading
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from indextables.forking import ForkSafeLock
 from indextables.schema import FieldMapping
 from indextables.split import SplitReader
 from indextables.storage import Store
@@ -51,7 +52,7 @@ class Shelf:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._splits: OrderedDict[tuple[FileState, Options], tuple[FieldMapping, SplitReader]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def __len__(self) -> int:
         return len(self._splits)
@@ -92,3 +93,4 @@ class Shelf:
 
 
 SHELF: Final = Shelf()
+os.register_at_fork(after_in_child=SHELF.clear)  # files that are open share their position with the parent's
