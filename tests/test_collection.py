@@ -204,9 +204,9 @@ def test_manifests_are_as_old_as_the_store_says():
         ObjectInfo(f"{LOG_DIRECTORY}/manifests/manifest-{name}.avro", 1, modified)
         for name, modified in (("a", 0), ("b", HOUR), ("c", HOUR + 1), ("d", 2 * HOUR))
     ]
-    found = orphaned_manifests(infos, {}, min_age_ms=HOUR)
+    found = orphaned_manifests(infos, (), min_age_ms=HOUR)
     assert [key.rpartition("-")[2] for key in found] == ["a.avro", "b.avro"]
-    assert orphaned_manifests([], {}, min_age_ms=0) == []
+    assert orphaned_manifests([], (), min_age_ms=0) == []
 
 
 def test_manifests_on_disk_go_when_they_are_old(tmp_path: Path):

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import indextables as it
-from indextables.spark import _configure, request, settling
+from indextables.spark import _configure, carried, settling
 from indextables.spark.source import ANSWER, IndexTablesDataSource
 
 SCHEMA = StructType([StructField("id", LongType()), StructField("message", StringType())])
@@ -82,11 +82,11 @@ def test_a_plan_too_large_to_carry_is_made_again(path, monkeypatch):
     asked = scan(path, filters=[more_than_15()])
     plan = ask("plan", path, **asked)
     assert (plan["splits_total"], plan["splits_read"]) == (2, 1)
-    carried = source("scan", path, **asked, plan=plan["plan"]).reader(SCHEMA)
-    monkeypatch.setattr(request, "MAX_CARRIED_BYTES", 10)
+    first = source("scan", path, **asked, plan=plan["plan"]).reader(SCHEMA)
+    monkeypatch.setattr(carried, "MAX_CARRIED_BYTES", 10)
     assert ask("plan", path, **asked)["plan"] is None
     again = source("scan", path, **asked, plan=None).reader(SCHEMA)
-    assert ids(carried) == ids(again) == [16, 17, 18, 19]
+    assert ids(first) == ids(again) == [16, 17, 18, 19]
 
 
 def test_a_small_search_is_answered_instead_of_planned(path):
@@ -148,7 +148,7 @@ def test_a_scan_of_no_columns_still_counts_its_rows(path):
 
 @pytest.mark.parametrize("limit", [10, 1 << 20])
 def test_a_write_is_planned_once_or_again_and_never_dropped(path, monkeypatch, limit):
-    monkeypatch.setattr(request, "MAX_CARRIED_BYTES", limit)
+    monkeypatch.setattr(carried, "MAX_CARRIED_BYTES", limit)
     asked = {"mode": "append", "schema": SCHEMA.json(), "partition_by": None}
     plan = ask("plan_write", path, **asked)
     assert plan["skip"] is False

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import os
+import pickle
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 
 import indextables as it
 
@@ -46,9 +53,45 @@ def appends_and_overwrites_commit(spark, directory: Path) -> None:
     assert it.open(path).version == 2
 
 
+class Payload:
+    """Creates a directory when it is unpickled."""
+
+    def __init__(self, marker: Path) -> None:
+        self._marker = marker
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self._marker),)
+
+
+def sql_runs_no_code_of_its_own(spark, directory: Path) -> None:
+    marker = directory / "code-ran"
+    plan = base64.b64encode(pickle.dumps(Payload(marker))).decode()
+    shape = {"options": {}, "columns": ["id"], "filters": [], "parallelism": 1}
+    request = json.dumps({"command": "scan", "path": "/t", "plan": plan} | shape)
+    job = Path(tempfile.mkdtemp(dir=directory)) / "x.job"
+    job.write_bytes(pickle.dumps(Payload(marker)))
+    for text in (request, json.dumps({"command": "job", "options": {}, "job": str(job)})):
+        try:
+            spark.sql(
+                f"CREATE TEMPORARY VIEW hostile (id LONG) USING indextables OPTIONS (__request '{text}')"
+            )
+            rows = spark.sql("SELECT * FROM hostile").collect()
+        except PySparkException as error:
+            assert "InputError" in str(error) or "not a request" in str(error), error
+        else:
+            raise AssertionError(f"answered {rows}")
+        finally:
+            spark.sql("DROP VIEW IF EXISTS hostile")
+    assert not marker.exists()
+
+
 CASES = {
     case.__name__: case
-    for case in (reads_are_right_whatever_the_order_of_filters, appends_and_overwrites_commit)
+    for case in (
+        reads_are_right_whatever_the_order_of_filters,
+        appends_and_overwrites_commit,
+        sql_runs_no_code_of_its_own,
+    )
 }
 
 

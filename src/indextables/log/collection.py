@@ -27,6 +27,7 @@ from indextables.log.state_retention import (
     StateRetention,
     expired_bases,
     is_manifest,
+    named_manifests,
     orphaned_manifests,
 )
 from indextables.state import (
@@ -156,7 +157,7 @@ def collect(store: Store, retention: StateRetention, now_ms: int) -> Collected:
     left = files.without((), states)
     check_states(store, left)
     deleted, failures = delete_states(store, files, states)
-    found, gone, more = collect_manifests(store, left, retention)
+    found, gone, more = collect_manifests(store, named_manifests(left.states), retention)
     return Collected(tuple(states), deleted, found, gone, (*failures, *more))
 
 
@@ -190,15 +191,17 @@ def delete_states(store: Store, files: LogFiles, versions: Sequence[int]) -> tup
 
 
 def collect_manifests(
-    store: Store, left: LogFiles, retention: StateRetention
+    store: Store, named: frozenset[str], retention: StateRetention
 ) -> tuple[tuple[str, ...], int, tuple[str, ...]]:
     """Delete manifests that no state names: those found, how many went, what went wrong.
 
-    `left` are the files as they were read before the states were deleted, without those. They are read again: a state
+    `named` are those that the states which stay named before the others were deleted. The log is read again: a state
     that came meanwhile may name what none did before, and one that a listing has yet to show is not forgotten.
     """
     now = read_log_files(store)
-    found = orphaned_manifests(now.infos, {**left.states, **now.states}, min_age_ms=retention.manifest_age_ms)
+    found = orphaned_manifests(
+        now.infos, named | named_manifests(now.states), min_age_ms=retention.manifest_age_ms
+    )
     failures: list[str] = []
     for key in found:
         try:

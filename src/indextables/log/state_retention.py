@@ -79,17 +79,19 @@ def expired_bases(
     return expired
 
 
-def orphaned_manifests(
-    infos: Sequence[ObjectInfo], states: Mapping[int, StateManifest], *, min_age_ms: int
-) -> list[str]:
-    """The keys of the manifests in a listing of the log that no state names and that are old enough.
+def named_manifests(states: Mapping[int, StateManifest]) -> frozenset[str]:
+    """Return the keys of the manifests that states name."""
+    return frozenset(
+        manifest_key(info.path, version) for version, state in states.items() for info in state.manifests
+    )
+
+
+def orphaned_manifests(infos: Sequence[ObjectInfo], named: Collection[str], *, min_age_ms: int) -> list[str]:
+    """The keys of the manifests in a listing of the log that are not `named` by any state and are old enough.
 
     They are as old as the store says: now is the moment of its newest file. The caller's clock may be wrong, and with
     it a manifest would go whose state is just being written.
     """
-    named = {
-        manifest_key(info.path, version) for version, state in states.items() for info in state.manifests
-    }
     now_ms = max((info.modified_ms for info in infos), default=0)
     return [
         info.key

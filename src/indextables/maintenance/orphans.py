@@ -53,9 +53,14 @@ def orphaned_splits(infos: Iterable[ObjectInfo], needed: NeededFiles) -> list[Ob
         directory, within, _ = info.key.partition(f"/{LOG_DIRECTORY}/")
         if within and not info.key.startswith(f"{LOG_DIRECTORY}/"):
             others.add(f"{directory}/")
-        elif _OURS.fullmatch(info.key) and _split(info.key) not in needed:
+        elif is_split_key(info.key) and _split(info.key) not in needed:
             found.append(info)
     return [info for info in found if not info.key.startswith(tuple(others))]
+
+
+def is_split_key(key: str) -> bool:
+    """Return True for a key under which writers put splits, or the checksum of one."""
+    return _OURS.fullmatch(key) is not None
 
 
 def _split(key: str) -> str:

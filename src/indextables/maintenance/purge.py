@@ -17,7 +17,6 @@ from indextables.log import Snapshot, commit
 from indextables.log.boundary import NONE, boundary
 from indextables.log.checkpointing import now_ms
 from indextables.log.collection import (
-    LogFiles,
     check_states,
     collect_manifests,
     delete_states,
@@ -29,7 +28,7 @@ from indextables.log.listing import LogListing, list_log
 from indextables.log.loading import read_snapshot
 from indextables.log.protocol import check_writable
 from indextables.log.purged import Purge
-from indextables.log.state_retention import StateRetention, orphaned_manifests
+from indextables.log.state_retention import StateRetention, named_manifests, orphaned_manifests
 from indextables.log.version_retention import delete_versions, versions_to_clean
 from indextables.maintenance.needed import NeededFiles, named_since, needed_files
 from indextables.maintenance.orphans import Deleted, delete_here, orphaned_splits
@@ -69,7 +68,10 @@ class Purged:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A purge whose splits are found and not deleted yet: `splits` may go, `spared` are too young or too many."""
+    """A purge whose splits are found and not deleted yet: `splits` may go, `spared` are too young or too many.
+
+    `named` are the manifests that states named before anything was deleted, `unnamed` in a dry run those that would go.
+    """
 
     started_ms: int
     hours: int
@@ -79,7 +81,8 @@ class Prepared:
     versions_deleted: int
     states: tuple[int, ...]
     states_deleted: int
-    left: LogFiles
+    named: frozenset[str]
+    unnamed: tuple[str, ...]
     splits: tuple[ObjectInfo, ...]
     spared: int
     failures: tuple[str, ...] = ()
@@ -184,7 +187,12 @@ def prepare_purge(
         gone,
         tuple(states),
         states_gone,
-        left,
+        named_manifests(left.states),
+        tuple(
+            orphaned_manifests(left.infos, named_manifests(left.states), min_age_ms=retention.manifest_age_ms)
+        )
+        if dry_run
+        else (),
         tuple(splits),
         len(orphans) - len(splits),
         failures,
@@ -195,13 +203,10 @@ def finish_purge(
     store: Store, prepared: Prepared, deleted: Deleted, *, clock: Callable[[], int] = now_ms
 ) -> Purged:
     """Deletes the manifests that no state names any more, and says what the whole purge did."""
-    window, started = prepared.retention.manifest_age_ms, prepared.started_ms
-    gone, more = 0, prepared.failures[:0]
-    if prepared.dry_run:
-        left = prepared.left
-        manifests = tuple(orphaned_manifests(left.infos, left.states, min_age_ms=window))
-    else:
-        manifests, gone, more = collect_manifests(store, prepared.left, prepared.retention)
+    started = prepared.started_ms
+    manifests, gone, more = prepared.unnamed, 0, prepared.failures[:0]
+    if not prepared.dry_run:
+        manifests, gone, more = collect_manifests(store, prepared.named, prepared.retention)
     failures = (*prepared.failures, *deleted.failures, *more)
     size = sum(info.size for info in prepared.splits) if prepared.dry_run else deleted.bytes
     status = "DRY_RUN" if prepared.dry_run else "PARTIAL_SUCCESS" if failures else "SUCCESS"

@@ -30,6 +30,9 @@ from indextables.schema.types import Field, TableSchema
 ALL_COLUMN: Final = "_indexall"
 """The metadata column that stands for `*` in `* TEXTSEARCH 'q'`."""
 
+MAX_DEPTH: Final = 200
+"""A filter nested more deeply is left to Spark: predicates travel to tasks, and Python pickles to a depth of 250."""
+
 _FLIPPED: Final[dict[str, CompareOp]] = {
     "=": "=",
     "<=>": "<=>",
@@ -51,22 +54,40 @@ _TEXT_OPS: Final[dict[str, TextOp]] = {
 }
 
 
+_ARGUMENTS: Final[dict[str | None, int]] = {
+    **dict.fromkeys(("NOT", "BOOLEAN_EXPRESSION", "IS_NULL", "IS_NOT_NULL", "IN"), 1),
+    **dict.fromkeys((*_FLIPPED, *_MATCHES), 2),
+}
+"""How many arguments an operator has at least."""
+
+
 class _NotOursError(Exception):
     """A node that Spark must decide itself."""
 
 
 def from_spark(node: dict[str, Any], schema: TableSchema) -> Predicate | None:
-    """The predicate, or None when any part of it is not ours to decide.
+    """The predicate, or None when any part of it is not ours to decide, or it is nested too deeply for us.
 
     >>> schema = TableSchema((Field("n", "integer"),))
     >>> from_spark({"op": ">", "args": [{"col": ["n"]}, {"lit": "5", "type": "int"}]}, schema)
     Compare(op='>', column='n', value=5)
     >>> from_spark({"op": "=", "args": [{"op": "+", "args": []}, {"lit": "5", "type": "int"}]}, schema)
     """
+    if _depth(node) > MAX_DEPTH:
+        return None
     try:
         return _predicate(node, schema)
     except _NotOursError:
         return None
+
+
+def _depth(node: dict[str, Any]) -> int:
+    """How many operators stand inside each other at most. Without recursion, of which a deep tree takes too much."""
+    depth, level = 0, [node]
+    while level:
+        depth += 1
+        level = [arg for inner in level for arg in inner.get("args", [])]
+    return depth
 
 
 def _predicate(node: dict[str, Any], schema: TableSchema) -> Predicate:
@@ -82,6 +103,8 @@ def _predicate(node: dict[str, Any], schema: TableSchema) -> Predicate:
             raise _NotOursError
         return Constant(None if node["lit"] is None else node["lit"] == "true")
     op, args = node.get("op"), node.get("args", [])
+    if len(args) < _ARGUMENTS.get(op, 0):
+        raise _NotOursError
     match op:
         case "AND":
             return And(tuple(_predicate(arg, schema) for arg in args))
@@ -115,7 +138,7 @@ def _predicate(node: dict[str, Any], schema: TableSchema) -> Predicate:
 
 
 def _comparison(op: str, args: list[dict[str, Any]], schema: TableSchema) -> Compare:
-    left, right = args
+    left, right = args[:2]
     if "lit" in left and "col" in right:
         left, right, op = right, left, _FLIPPED[op]
     column = _column(left, schema)
@@ -123,14 +146,15 @@ def _comparison(op: str, args: list[dict[str, Any]], schema: TableSchema) -> Com
 
 
 def _text_query(node: dict[str, Any], schema: TableSchema) -> TextQuery:
-    target, query = node["args"]
-    if "col" not in target or query.get("lit") is None:
+    args, op = node.get("args", []), _TEXT_OPS.get(node["udf"])
+    if op is None or len(args) != 2 or "col" not in args[0] or args[1].get("lit") is None:
         raise _NotOursError
+    target, query = args
     if target["col"] == [ALL_COLUMN]:
         name = ALL_FIELDS
     else:
         name = _column(target, schema).name
-    return TextQuery(_TEXT_OPS[node["udf"]], name, query["lit"])
+    return TextQuery(op, name, query["lit"])
 
 
 def _column(node: dict[str, Any], schema: TableSchema) -> Field:
@@ -150,7 +174,10 @@ def _literal(node: dict[str, Any], column: Field) -> Value | None:
         raise _NotOursError
     if node["lit"] is None:
         return None
-    value = from_catalyst(node["lit"], node["type"])
+    try:
+        value = from_catalyst(node["lit"], node["type"])
+    except ValueError:
+        value = None
     if value is None:
         raise _NotOursError
     return value

@@ -20,7 +20,8 @@ from indextables.spark.arrow_types import arrow_schema, spark_schema
 from indextables.spark.columns_options import ColumnsOptions
 from indextables.spark.columns_scan import ColumnsTask, stored_bytes, tasks_of
 from indextables.spark.columns_write import ColumnsWrite
-from indextables.spark.request import Request, carried
+from indextables.spark.commands import command_of
+from indextables.spark.request import Request, refused
 from indextables.storage import options_for_tasks, table_uri
 from indextables.table import as_mode
 
@@ -34,7 +35,7 @@ def is_of_columns(request: Request) -> bool:
 def columns_answer(request: Request) -> Answer:
     """See `commands.answer`."""
     try:
-        return _COMMANDS[request.command](request)
+        return command_of(_COMMANDS, request)(request)
     except IndexTablesError as error:
         return {"error": {"kind": error.kind, "message": str(error)}}
 
@@ -44,6 +45,8 @@ def planned_tasks(request: Request, dataset: Dataset | None = None) -> list[Colu
     dataset, options, wanted = dataset or _dataset(request), _options(request), request.arguments
     is_count = wanted.get("aggregate") == "count"
     decided = _decided(dataset.schema)
+    if not is_count and not set(wanted["columns"]) <= set(dataset.schema.names):
+        raise refused("it asks for a column that the dataset does not have")
     whole = ColumnsTask(
         settings=options_for_tasks(dataset.uri, Settings(request.options)),
         manifest=dataset.manifest,
@@ -118,7 +121,7 @@ def _taken(node: dict[str, Any], schema: TableSchema) -> Predicate | None:
 def _must_take(node: dict[str, Any], schema: TableSchema) -> Predicate:
     predicate = _taken(node, schema)
     if predicate is None:
-        raise AssertionError(f"a filter that was not accepted reached the scan: {node}")
+        raise refused("a filter that was not accepted reached the scan")
     return predicate
 
 
@@ -143,7 +146,7 @@ def _plan(request: Request) -> Answer:
         "bytes": sum(stored_bytes(group) for group in groups),
         "splits_total": sum(len(group.files) for group in dataset.manifest.column_groups),
         "splits_read": len({file.path for group in groups for file in group.files}),
-        "plan": carried(tasks),
+        "plan": None,  # made again from the request: one manifest to read
     }
 
 
@@ -158,7 +161,7 @@ def _prepare_write(request: Request) -> Answer:
 
 def _plan_write(request: Request) -> Answer:
     plan = planned_write(request)
-    return {"skip": plan is None, "plan": carried(plan), "partition_columns": []}
+    return {"skip": plan is None, "plan": None, "partition_columns": []}
 
 
 _COMMANDS: Final[dict[str, Callable[[Request], Answer]]] = {

@@ -22,7 +22,7 @@ from indextables.spark.columns_write import (
     commit_columns_write,
     run_columns_write,
 )
-from indextables.spark.request import Request, uncarried
+from indextables.spark.request import Request
 
 
 class ColumnsReader(DataSourceReader):
@@ -66,16 +66,11 @@ class ColumnsWriter(DataSourceArrowWriter):
 
 
 def columns_reader(request: Request) -> ColumnsReader:
-    plan = request.arguments.get("plan")
-    return ColumnsReader(planned_tasks(request) if plan is None else uncarried(plan))
+    return ColumnsReader(planned_tasks(request))
 
 
 def columns_writer(request: Request) -> ColumnsWriter:
-    """With the plan as it was carried here, made again where it was too large for that."""
-    if request.arguments["skip"]:
-        return ColumnsWriter(None)
-    plan = request.arguments["plan"]
-    return ColumnsWriter(planned_write(request) if plan is None else uncarried(plan))
+    return ColumnsWriter(None if request.arguments.get("skip") else planned_write(request))
 
 
 def _written(messages: Sequence[WriterCommitMessage | None]) -> list[Written]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -13,7 +13,8 @@ from indextables.errors import IndexTablesError, QueryError, TableExistsError
 from indextables.predicates import Predicate, conjunction, from_spark
 from indextables.predicates.spark import ALL_COLUMN
 from indextables.schema import TableSchema
-from indextables.spark.request import Request, carried
+from indextables.spark.carried import CarriedScan, carried_write, carry_scan, carry_write
+from indextables.spark.request import Request, refused
 from indextables.spark.settling import settle
 from indextables.spark.sql import Job, TableName, finish_job, run_command
 from indextables.spark.sql.rows import rows_answer
@@ -21,6 +22,7 @@ from indextables.storage import open_store, table_uri
 from indextables.table import (
     ScanPlan,
     ScanRequest,
+    ScanTask,
     Table,
     WritePlan,
     answer_nearby,
@@ -39,7 +41,7 @@ Answer = dict[str, Any]
 def answer(request: Request) -> Answer:
     """The command's answer. An error of ours is an answer too: raising would cost Spark a worker and a traceback."""
     try:
-        return _COMMANDS[request.command](request)
+        return command_of(_COMMANDS, request)(request)
     except IndexTablesError as error:
         return {"error": {"kind": error.kind, "message": str(error)}}
     finally:
@@ -50,10 +52,50 @@ def requested_table(request: Request) -> Table:
     return open_table(request.path, version=request.version, as_of=request.as_of, settings=request.options)
 
 
+def command_of(
+    commands: Mapping[str, Callable[[Request], Answer]], request: Request
+) -> Callable[[Request], Answer]:
+    if request.command not in commands:
+        raise refused(f"command {request.command!r} has no answer")
+    return commands[request.command]
+
+
 def requested_scan(request: Request) -> ScanPlan:
     """The tasks of a scan; the same request at the same version always plans the same."""
     table = requested_table(request)
-    schema = table.snapshot.schema
+    scan = _scan_of(request, table.snapshot.schema)
+    parallelism = request.arguments["parallelism"]
+    return plan_scan(table.uri, table.snapshot, scan, table.settings, parallelism=parallelism)
+
+
+def requested_tasks(request: Request) -> Sequence[ScanTask]:
+    """Return the tasks of a scan, from its plan where the request carries one."""
+    plan = request.arguments.get("plan")
+    if plan is None:
+        return requested_scan(request).tasks
+    carried = CarriedScan(plan)
+    scan = _scan_of(request, carried.schema)
+    return carried.tasks(table_uri(request.path), Settings(request.options), scan)
+
+
+def requested_write(request: Request) -> WritePlan | None:
+    """Return the plan of a write, from the request where it carries one. None: leave the table alone."""
+    wanted = request.arguments
+    uri, mode, settings = table_uri(request.path), as_mode(wanted["mode"]), Settings(request.options)
+    if wanted.get("skip"):
+        return None
+    if "plan" in wanted:
+        return carried_write(wanted["plan"], uri, mode, settings)
+    return plan_write(
+        uri,
+        TableSchema.from_json(wanted["schema"]),
+        mode=mode,
+        partition_by=wanted.get("partition_by"),
+        settings=settings,
+    )
+
+
+def _scan_of(request: Request, schema: TableSchema) -> ScanRequest:
     wanted = request.arguments
     if ALL_COLUMN in wanted["columns"]:
         raise QueryError(
@@ -61,25 +103,12 @@ def requested_scan(request: Request) -> ScanPlan:
             "the search must stand in the WHERE of a query directly on the table"
         )
     is_count = wanted.get("aggregate") == "count"
-    accepted = [_must_take(node, schema) for node in wanted["filters"]]
-    scan = ScanRequest(
+    return ScanRequest(
         columns=() if is_count else tuple(wanted["columns"]),
-        predicate=conjunction(accepted),
+        predicate=conjunction([_must_take(node, schema) for node in wanted["filters"]]),
         limit=wanted.get("limit"),
         top=wanted.get("top"),
         count_only=is_count,
-    )
-    return plan_scan(table.uri, table.snapshot, scan, table.settings, parallelism=wanted["parallelism"])
-
-
-def requested_write(request: Request) -> WritePlan | None:
-    wanted = request.arguments
-    return plan_write(
-        table_uri(request.path),
-        TableSchema.from_json(wanted["schema"]),
-        mode=as_mode(wanted["mode"]),
-        partition_by=wanted["partition_by"],
-        settings=Settings(request.options),
     )
 
 
@@ -115,7 +144,7 @@ def _plan(request: Request) -> Answer:
         "bytes": plan.bytes,
         "splits_total": plan.splits_total,
         "splits_read": plan.splits_read,
-        "plan": carried(plan.tasks),
+        "plan": carry_scan(plan.tasks),
     }
 
 
@@ -136,7 +165,7 @@ def _plan_write(request: Request) -> Answer:
     plan = requested_write(request)
     return {
         "skip": plan is None,
-        "plan": carried(plan),
+        "plan": carry_write(plan),
         "partition_columns": [] if plan is None else plan.partition_columns,
     }
 
@@ -168,7 +197,7 @@ def _as_stream(rows: pa.Table) -> str:
 def _must_take(node: dict[str, Any], schema: TableSchema) -> Predicate:
     predicate = from_spark(node, schema)
     if predicate is None:
-        raise AssertionError(f"a filter that was not accepted reached the scan: {node}")
+        raise refused("a filter that was not accepted reached the scan")
     return predicate
 
 

@@ -1,22 +1,25 @@
-"""What the JVM asks of Python: one option that holds JSON, since Spark folds the case of option keys.
+"""Parse what the JVM asks of Python: one option that holds JSON, since Spark folds the case of option keys.
 
 Without that option the source is used directly, by a session that lacks the jar.
+
+Anyone who can write SQL can write that option (`USING indextables OPTIONS (__request ...)`), so a request is input like
+any other: its size is bounded, its fields and their types are checked here, and it holds plain values only.
 """
 
 from __future__ import annotations
 
-import base64
-import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import orjson
 
+from indextables.errors import InputError
+
 OPTION: Final = "__request"
-MAX_CARRIED_BYTES: Final = 1 << 20
-"""A plan up to this size travels in an option; Spark's schema JSON, which carries answers, takes a few times more."""
+MAX_REQUEST_BYTES: Final = 64 << 20
+"""The largest requests are those with long lists of literals in a filter, a few megabytes."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -28,36 +31,160 @@ class Request:
     command: str
     path: str
     options: Mapping[str, str] = field(repr=False)  # credentials may be among them
-    arguments: Mapping[str, Any] = field(repr=False)  # and a plan, which holds the options too
+    arguments: Mapping[str, Any] = field(repr=False)
     version: int | None = None
     as_of: datetime | None = None
 
     @classmethod
     def parse(cls, text: str) -> Request:
-        """The request in the JSON that the jar sends.
+        """Return the request in the JSON that the jar sends. InputError for anything else.
 
         >>> request = Request.parse('{"command":"describe","path":"/t","options":{"A":"1"},"timestamp":1500000}')
         >>> request.command, request.options, str(request.as_of)
         ('describe', {'A': '1'}, '1970-01-01 00:00:01.500000+00:00')
+        >>> Request.parse('{"command":"describe","path":1}')
+        Traceback (most recent call last):
+            ...
+        indextables.errors.InputError: not a request of the Spark jar: field 'path' is not a string
         """
-        fields = orjson.loads(text)
+        fields = _checked(text)
         micros = fields.pop("timestamp", None)
         return cls(
             command=fields.pop("command"),
-            path=fields.pop("path", ""),  # a command in SQL names its table itself
+            path=fields.pop("path", None) or "",  # a command in SQL names its table itself
             options=fields.pop("options"),
             version=fields.pop("version", None),
-            as_of=None if micros is None else _EPOCH + timedelta(microseconds=micros),
+            as_of=None if micros is None else _moment(micros),
             arguments=fields,
         )
 
 
-def carried(plan: object) -> str | None:
-    """A plan as text for an option, or None when it is too large for one."""
-    pickled = pickle.dumps(plan)
-    return base64.b64encode(pickled).decode() if len(pickled) <= MAX_CARRIED_BYTES else None
+def refused(reason: str) -> InputError:
+    """Return the error for a request, or a part of one, that the jar did not make."""
+    return InputError(f"not a request of the Spark jar: {reason}")
 
 
-def uncarried(text: str) -> Any:
-    """The inverse of `carried`. Only ever given what this driver itself has sent through the JVM."""
-    return pickle.loads(base64.b64decode(text))  # noqa: S301
+def is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def is_number(value: Any) -> bool:
+    """True for a whole number, zero or more, of 64 bits."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
+
+
+def is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(is_text, value))
+
+
+def _is_text_map(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(is_text, value.values()))
+
+
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_moment(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _are_filters(value: Any) -> bool:
+    """True for a list of filter trees (see `predicates.spark`). Walks without recursion: trees may be deep."""
+    left = [value]
+    while left:
+        nodes = left.pop()
+        if not isinstance(nodes, list):
+            return False
+        for node in nodes:
+            if not isinstance(node, dict) or not all(
+                name in _FILTER_FIELDS and _FILTER_FIELDS[name](item) for name, item in node.items()
+            ):
+                return False
+            if "lit" in node and "type" not in node:
+                return False
+            left.append(node.get("args", []))
+    return True
+
+
+_FILTER_FIELDS: Final[dict[str, Callable[[Any], bool]]] = {
+    "col": is_texts,
+    "lit": lambda value: value is None or is_text(value),
+    "type": is_text,
+    "op": is_text,
+    "udf": is_text,
+    "args": lambda value: isinstance(value, list),
+    "opaque": is_text,
+}
+_FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
+    "command": (is_text, "a string"),
+    "path": (is_text, "a string"),
+    "options": (_is_text_map, "an object of strings"),
+    "version": (is_number, "a version"),
+    "timestamp": (_is_moment, "a whole number"),
+    "column_groups": (_is_text_map, "an object of strings"),
+    "columns": (is_texts, "a list of strings"),
+    "filters": (_are_filters, "a list of filters"),
+    "parallelism": (is_number, "a whole number"),
+    "limit": (is_number, "a whole number"),
+    "top": (is_number, "a whole number"),
+    "aggregate": (lambda value: value == "count", "count"),
+    "mode": (is_text, "a string"),
+    "schema": (is_text, "a string"),
+    "partition_by": (is_texts, "a list of strings"),
+    "skip": (_is_truth, "true or false"),
+    "plan": (is_text, "a string"),
+    "sql": (is_text, "a string"),
+    "located": (is_text, "a string"),
+    "job": (is_text, "a string"),
+    "results": (is_texts, "a list of strings"),
+}
+_REQUIRED: Final[dict[str, tuple[str, ...]]] = {
+    "create_table": ("path", "mode", "schema"),
+    "describe": ("path",),
+    "job": ("job",),
+    "plan": ("path", "columns", "filters", "parallelism"),
+    "plan_write": ("path", "mode", "schema"),
+    "prepare_write": ("path", "mode"),
+    "pushdown": ("path", "filters"),
+    "scan": ("path", "columns", "filters", "parallelism"),
+    "sql": ("sql",),
+    "write": ("path", "mode", "schema", "skip"),
+}
+"""The commands, and the arguments without which each makes no sense. Null is as good as absent."""
+
+
+def _checked(text: str) -> dict[str, Any]:
+    if len(text) > MAX_REQUEST_BYTES:
+        raise refused(f"it has {len(text)} characters, and {MAX_REQUEST_BYTES} are the most")
+    try:
+        fields = orjson.loads(text)
+    except orjson.JSONDecodeError as reason:
+        raise refused(f"not JSON ({reason})") from None
+    if not isinstance(fields, dict):
+        raise refused("not a JSON object")
+    fields = {name: value for name, value in fields.items() if value is not None}
+    for name, value in fields.items():
+        if name not in _FIELDS:
+            raise refused(f"unknown field {name[:100]!r}")
+        is_one, kind = _FIELDS[name]
+        if not is_one(value):
+            raise refused(f"field {name!r} is not {kind}")
+    command = fields.get("command", "")
+    if command not in _REQUIRED:
+        raise refused(f"unknown command {command[:100]!r}")
+    missing = [name for name in ("options", *_REQUIRED[command]) if name not in fields]
+    if missing:
+        raise refused(f"command {command!r} needs the field {missing[0]!r}")
+    if ("job" in fields) != ("results" in fields or command == "job"):
+        raise refused("a job and its results go together")
+    return fields
+
+
+def _moment(micros: int) -> datetime:
+    try:
+        return _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        raise InputError(
+            f"{micros} microseconds since 1970 are not a time between the years 1 and 9999"
+        ) from None

@@ -13,14 +13,14 @@ from indextables.errors import ConfigError
 from indextables.schema import TableSchema
 from indextables.spark.columns import columns_answer, is_of_columns
 from indextables.spark.columns_source import columns_reader, columns_writer
-from indextables.spark.commands import answer, requested_scan, requested_write
+from indextables.spark.commands import answer, requested_tasks, requested_write
 from indextables.spark.jobs import JobReader
 from indextables.spark.reader import ScanReader
-from indextables.spark.request import OPTION, Request, uncarried
+from indextables.spark.request import OPTION, Request, refused
 from indextables.spark.sql import job_tasks
 from indextables.spark.writer import TableWriter
 from indextables.storage import table_uri
-from indextables.table import ScanRequest, Table, WritePlan, open_table, plan_scan, plan_write
+from indextables.table import ScanRequest, Table, open_table, plan_scan, plan_write
 
 ANSWER = "__it"
 """The schema field whose metadata carries an answer."""
@@ -48,19 +48,22 @@ class IndexTablesDataSource(DataSource):
         request = self._request()
         if request is None:
             return self._plain_reader(schema)
-        if is_of_columns(request):
-            return columns_reader(request)
         if request.command == "job":
             return JobReader(job_tasks(request.arguments["job"]))
-        plan = request.arguments.get("plan")
-        return ScanReader(uncarried(plan) if plan is not None else requested_scan(request).tasks)
+        if request.command != "scan":
+            raise refused(f"command {request.command!r} does not read rows")
+        if is_of_columns(request):
+            return columns_reader(request)
+        return ScanReader(requested_tasks(request))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         request = self._request()
+        if request is not None and request.command != "write":
+            raise refused(f"command {request.command!r} does not write rows")
         if request is not None and is_of_columns(request):
             return columns_writer(request)
         if request is not None:
-            return TableWriter(_write_plan(request))
+            return TableWriter(requested_write(request))
         return TableWriter(
             plan_write(
                 table_uri(self._path()),
@@ -83,6 +86,10 @@ class IndexTablesDataSource(DataSource):
 
     def _table(self) -> Table:
         version = self.options.get("versionasof")
+        if version is not None and not version.strip().isdecimal():
+            raise ConfigError(
+                f"{version!r} is not a version of a table; versions are whole numbers, 0 the first"
+            )
         return open_table(
             self._path(),
             version=None if version is None else int(version),
@@ -96,12 +103,3 @@ class IndexTablesDataSource(DataSource):
         parallelism = os.cpu_count() or 1
         plan = plan_scan(table.uri, table.snapshot, request, table.settings, parallelism=parallelism)
         return ScanReader(plan.tasks)
-
-
-def _write_plan(request: Request) -> WritePlan | None:
-    """The plan as it was carried here, made again where it was too large for that; None: leave the table alone."""
-    if request.arguments["skip"]:
-        return None
-    plan = request.arguments["plan"]
-    carried: WritePlan | None = uncarried(plan) if plan is not None else requested_write(request)
-    return carried

@@ -110,24 +110,45 @@ def plan_write(
     properties = chosen_properties(settings, schema if base is None or mode == "overwrite" else base.schema)
     if base is None or mode == "overwrite":
         metadata = _new_metadata(base, schema, partition_by, typemap, properties)
-        columns = tuple(metadata.partition_columns)
     else:
         check_appendable(base, schema, partition_by, typemap)
-        metadata, schema, columns = adopted(base), base.schema, base.partition_columns
-    mapping = FieldMapping.of(schema, columns, stored_typemap(metadata))
+        metadata = adopted(base)
     version = base.version if base is not None else None
     replaces = base.metadata if base is not None else None
+    return planned(
+        uri,
+        settings,
+        mode=mode,
+        base_version=version,
+        metadata=metadata,
+        replaces=replaces,
+        txn=sequence,
+    )
+
+
+def planned(
+    uri: str,
+    settings: Settings,
+    *,
+    mode: WriteMode,
+    base_version: int | None,
+    metadata: Metadata,
+    replaces: Metadata | None,
+    txn: Txn | None = None,
+) -> WritePlan:
+    """Return the plan of a write for which everything is decided; the rest follows from the metadata."""
+    schema = TableSchema.of_table(metadata.schema_string)
     return WritePlan(
         uri,
         options_for_tasks(uri, with_properties(settings, metadata)),
         mode,
-        version,
+        base_version,
         metadata,
         schema,
-        columns,
-        mapping,
+        metadata.partition_columns,
+        FieldMapping.of(schema, metadata.partition_columns, stored_typemap(metadata)),
         replaces,
-        sequence,
+        txn,
     )
 
 

@@ -6,12 +6,8 @@ file on the driver's disk, and asks the JVM to run the tasks; with their results
 
 from __future__ import annotations
 
-import os
-import pickle
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -28,7 +24,9 @@ from indextables.maintenance.orphans import (
     run_delete_task,
     summed,
 )
-from indextables.maintenance.purge import Prepared, Purged, finish_purge, prepare_purge, retention_hours
+from indextables.maintenance.purge import Purged, finish_purge, prepare_purge, retention_hours
+from indextables.spark.sql import job_files
+from indextables.spark.sql.job_files import WaitingPurge
 from indextables.spark.sql.statements import Purge
 from indextables.spark.sql.tokens import misplaced
 from indextables.storage import open_store, options_for_tasks
@@ -61,14 +59,6 @@ class Job:
     file: str
 
 
-@dataclass(frozen=True)
-class _Waiting:
-    uri: str
-    options: Mapping[str, str]
-    prepared: Prepared
-    tasks: tuple[DeleteTask, ...]
-
-
 def run_purge(
     statement: Purge, uri: str, settings: Settings, sql: str, *, with_jobs: bool = False
 ) -> pa.Table | Job:
@@ -83,16 +73,19 @@ def run_purge(
         dry_run=statement.dry_run or None,
     )
     if with_jobs and not prepared.dry_run and len(prepared.splits) > BATCH:
-        options = options_for_tasks(uri, settings)
-        tasks = delete_tasks(uri, options, prepared.splits, settings.get(keys.PURGE_PARALLELISM))
-        return Job(_kept(_Waiting(uri, dict(settings), prepared, tuple(tasks))))
+        file = job_files.keep(WaitingPurge(uri, options_for_tasks(uri, settings), prepared))
+        if file is not None:
+            return Job(file)
     deleted = Deleted() if prepared.dry_run else delete_here(store, prepared.splits, settings)
     return _row(finish_purge(store, prepared, deleted))
 
 
 def job_tasks(file: str) -> tuple[DeleteTask, ...]:
     """The tasks of a job that waits."""
-    return _read(file).tasks
+    waiting = job_files.read(file)
+    options = dict(waiting.options)
+    at_most = Settings(options).get(keys.PURGE_PARALLELISM)
+    return tuple(delete_tasks(waiting.uri, options, waiting.prepared.splits, at_most))
 
 
 def run_job_task(task: DeleteTask) -> pa.RecordBatch:
@@ -104,10 +97,10 @@ def run_job_task(task: DeleteTask) -> pa.RecordBatch:
 
 def finish_job(file: str, results: Sequence[str]) -> pa.Table:
     """The row of a purge whose tasks have run."""
-    waiting = _read(file)
-    Path(file).unlink()
+    waiting = job_files.read(file)
+    parts = [_deleted(result) for result in results]
+    job_files.remove(file)
     store = open_store(waiting.uri, Settings(waiting.options))
-    parts = [Deleted(files, size, tuple(failures)) for files, size, failures in map(orjson.loads, results)]
     return _row(finish_purge(store, waiting.prepared, summed(parts)))
 
 
@@ -126,15 +119,12 @@ def _row(done: Purged) -> pa.Table:
     return pa.Table.from_pylist([{"table_path": done.table_path, "metrics": metrics}], schema=PURGE_COLUMNS)
 
 
-def _kept(waiting: _Waiting) -> str:
-    handle, path = tempfile.mkstemp(prefix="indextables-", suffix=".job")
-    with os.fdopen(handle, "wb") as file:
-        pickle.dump(waiting, file)
-    return path
-
-
-def _read(file: str) -> _Waiting:
-    """Only ever what this driver itself has left there, in a file that nobody else may write."""
-    with Path(file).open("rb") as source:
-        found: _Waiting = pickle.load(source)  # noqa: S301
-    return found
+def _deleted(result: str) -> Deleted:
+    try:
+        files, size, failures = orjson.loads(result)
+    except (ValueError, TypeError):
+        raise InputError("the result of a task is not one of a purge") from None
+    numbers = all(isinstance(number, int) for number in (files, size))
+    if not numbers or not isinstance(failures, list) or not all(isinstance(text, str) for text in failures):
+        raise InputError("the result of a task is not one of a purge")
+    return Deleted(files, size, tuple(failures))

@@ -12,24 +12,33 @@ import org.apache.spark.sql.connector.expressions.UserDefinedScalarFunc;
 
 /** Spark's pushed expressions as JSON, one for one; what they mean and which of them to take is for Python to say. */
 final class PredicateJson {
+  /** Python takes no filter that is nested as deeply as this, and parses no JSON that is nested much more deeply. */
+  private static final int MAX_DEPTH = 200;
+
   private PredicateJson() {}
 
   static ArrayNode of(List<? extends Expression> expressions) {
+    return of(expressions, 0);
+  }
+
+  private static ArrayNode of(List<? extends Expression> expressions, int depth) {
     ArrayNode array = Json.array();
-    expressions.forEach(expression -> array.add(of(expression)));
+    expressions.forEach(expression -> array.add(of(expression, depth)));
     return array;
   }
 
-  static ObjectNode of(Expression expression) {
+  private static ObjectNode of(Expression expression, int depth) {
     ObjectNode node = Json.object();
-    if (expression instanceof NamedReference reference) {
+    if (depth > MAX_DEPTH) {
+      node.put("opaque", "nested");
+    } else if (expression instanceof NamedReference reference) {
       node.set("col", Json.strings(List.of(reference.fieldNames())));
     } else if (expression instanceof Literal<?> literal) {
       node.put("lit", text(literal.value())).put("type", literal.dataType().simpleString());
     } else if (expression instanceof UserDefinedScalarFunc function && SearchFunction.isOurs(function.canonicalName())) {
-      node.put("udf", function.name()).set("args", of(List.of(function.children())));
+      node.put("udf", function.name()).set("args", of(List.of(function.children()), depth + 1));
     } else if (expression instanceof GeneralScalarExpression scalar) {
-      node.put("op", scalar.name()).set("args", of(List.of(scalar.children())));
+      node.put("op", scalar.name()).set("args", of(List.of(scalar.children()), depth + 1));
     } else {
       node.put("opaque", expression.getClass().getSimpleName());
     }

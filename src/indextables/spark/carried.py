@@ -1,0 +1,159 @@
+"""Plans on their way through the JVM, as text inside a request: JSON of plain values.
+
+A plan that comes back is checked like any other input. What the request itself says (the table's address, the settings,
+the columns and filters of a scan) is not repeated in it: no credential is in a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, get_args
+
+import orjson
+
+from indextables.config import Settings
+from indextables.log import Metadata
+from indextables.log.fields import FieldError, from_document, to_document
+from indextables.schema import FieldMapping, IndexKind, MappedField, TableSchema, decode_value, encode_value
+from indextables.spark.request import is_number, is_text, is_texts, refused
+from indextables.storage import options_for_tasks
+from indextables.storage.store import check_key
+from indextables.table import ScanRequest, ScanTask, WriteMode, WritePlan
+from indextables.table.scan import SplitRef
+from indextables.table.write import planned
+
+MAX_CARRIED_BYTES: Final = 1 << 20
+"""A plan up to this size travels in an option; Spark's schema JSON, which carries answers, takes a few times more."""
+
+
+def carry_scan(tasks: Sequence[ScanTask]) -> str | None:
+    """Return the splits of each task as text, or None when it would be too large for an option.
+
+    Splits of one partition share its values, so each set of values is stored once.
+    """
+    first = tasks[0]
+    kinds = {column.name: column.type for column in first.schema}
+    partitions: list[dict[str, str | None]] = []
+    numbers: dict[int, int] = {}
+    groups = []
+    for task in tasks:
+        splits: list[tuple[str, int, int | None, int]] = []
+        for ref in task.splits:
+            values = ref.partition_values
+            number = numbers.get(id(values))
+            if number is None:
+                number = numbers[id(values)] = len(partitions)
+                partitions.append({name: encode_value(value, kinds[name]) for name, value in values.items()})
+            splits.append((ref.path, ref.size, ref.num_records, number))
+        groups.append(splits)
+    return _carried(
+        {
+            "schema": first.schema.to_json(),
+            "mapping": [(mapped.name, mapped.spark_type, mapped.kind) for mapped in first.mapping.fields],
+            "partitions": partitions,
+            "tasks": groups,
+        }
+    )
+
+
+class CarriedScan:
+    """A scan's plan, read back. `schema` is needed to make sense of the rest of the request."""
+
+    def __init__(self, text: str) -> None:
+        self._fields = _fields(text, "schema", "mapping", "partitions", "tasks")
+        if not is_text(self._fields["schema"]):
+            raise refused("the schema in its plan is not a string")
+        self.schema = TableSchema.of_table(self._fields["schema"])
+
+    def tasks(self, uri: str, settings: Settings, request: ScanRequest) -> tuple[ScanTask, ...]:
+        options = options_for_tasks(uri, settings)
+        mapping = self._mapping()
+        kinds = {column.name: column.type for column in self.schema}
+        partitions = []
+        for texts in _listed(self._fields["partitions"]):
+            if not isinstance(texts, dict) or not all(
+                name in kinds and (text is None or is_text(text)) for name, text in texts.items()
+            ):
+                raise refused("the partition values in its plan are not texts by column")
+            partitions.append({name: decode_value(text, kinds[name]) for name, text in texts.items()})
+        tasks = []
+        for group in _listed(self._fields["tasks"]):
+            splits = []
+            for split in _listed(group):
+                match split:
+                    case [str(path), size, records, number] if (
+                        is_number(size)
+                        and (records is None or is_number(records))
+                        and is_number(number)
+                        and number < len(partitions)
+                    ):
+                        splits.append(SplitRef(check_key(uri, path), size, records, partitions[number]))
+                    case _:
+                        raise refused("a split in its plan is not path, size, rows and partition")
+            tasks.append(ScanTask(uri, options, self.schema, mapping, request, tuple(splits)))
+        if not tasks:
+            raise refused("its plan has no task")
+        return tuple(tasks)
+
+    def _mapping(self) -> FieldMapping:
+        fields = []
+        for entry in _listed(self._fields["mapping"]):
+            if not is_texts(entry) or len(entry) != 3 or entry[2] not in get_args(IndexKind):
+                raise refused("a mapping in its plan is not name, type and kind")
+            fields.append(MappedField(*entry))
+        return FieldMapping(tuple(fields))
+
+
+def carry_write(plan: WritePlan | None) -> str | None:
+    """Return what a write has decided as text, or None when it is too large, or when there is nothing to write."""
+    if plan is None:
+        return None
+    assert plan.txn is None, "Spark has no option for it"
+    replaces = None if plan.replaces is None else to_document(plan.replaces)
+    return _carried(
+        {"base_version": plan.base_version, "metadata": to_document(plan.metadata), "replaces": replaces}
+    )
+
+
+def carried_write(text: str, uri: str, mode: WriteMode, settings: Settings) -> WritePlan:
+    """The inverse of `carry_write`."""
+    fields = _fields(text, "base_version", "metadata", "replaces")
+    version = fields["base_version"]
+    if version is not None and not is_number(version):
+        raise refused("the version in its plan is not a version")
+    metadata = _metadata(fields["metadata"])
+    replaces = None if fields["replaces"] is None else _metadata(fields["replaces"])
+    return planned(uri, settings, mode=mode, base_version=version, metadata=metadata, replaces=replaces)
+
+
+def _carried(plan: dict[str, Any]) -> str | None:
+    text = orjson.dumps(plan)
+    return text.decode() if len(text) <= MAX_CARRIED_BYTES else None
+
+
+def _fields(text: str, *names: str) -> dict[str, Any]:
+    if len(text) > MAX_CARRIED_BYTES:
+        raise refused(f"its plan has {len(text)} characters, and {MAX_CARRIED_BYTES} are the most")
+    try:
+        fields = orjson.loads(text)
+    except orjson.JSONDecodeError as reason:
+        raise refused(f"its plan is not JSON ({reason})") from None
+    if not isinstance(fields, dict) or set(fields) != set(names):
+        raise refused(f"its plan does not have the fields {', '.join(names)}")
+    return fields
+
+
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise refused("its plan has something else where a list should be")
+    return value
+
+
+def _metadata(document: Any) -> Metadata:
+    try:
+        actions = from_document(document)
+    except FieldError as reason:
+        raise refused(f"the metadata in its plan: {reason}") from None
+    if len(actions) != 1 or not isinstance(actions[0], Metadata):
+        raise refused("its plan does not hold the metadata of a table")
+    return actions[0]

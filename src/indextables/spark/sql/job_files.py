@@ -1,0 +1,153 @@
+"""A purge that waits for its tasks, as a file on the driver's disk: JSON of plain values, for this user only.
+
+The JVM gives the name of the file back in a request, which anyone who can write SQL can also write (see
+`spark.request`). So only a file of this kind and of this user is read, its contents are checked, and no task of it
+deletes anything but splits.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import orjson
+
+from indextables.errors import InputError, StorageError
+from indextables.log.state_retention import StateRetention
+from indextables.maintenance.orphans import is_split_key
+from indextables.maintenance.purge import Prepared
+from indextables.storage import ObjectInfo
+from indextables.storage.store import check_key
+
+MAX_BYTES: Final = 1 << 30
+"""About eight million splits."""
+
+T = TypeVar("T")
+
+_NAME: Final = re.compile(r"indextables-[a-z0-9_]+\.job")
+
+
+@dataclass(frozen=True)
+class WaitingPurge:
+    """What it takes to run the tasks of a purge and to finish it."""
+
+    uri: str
+    options: Mapping[str, str] = field(repr=False)  # credentials may be among them
+    prepared: Prepared
+
+
+def keep(waiting: WaitingPurge) -> str | None:
+    """Write the file and return its name, or None where it would be too large."""
+    document = orjson.dumps(_document(waiting))
+    if len(document) > MAX_BYTES:
+        return None
+    handle, path = tempfile.mkstemp(prefix="indextables-", suffix=".job")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(document)
+    except BaseException:
+        Path(path).unlink()
+        raise
+    return path
+
+
+def read(file: str) -> WaitingPurge:
+    """Return the purge that waits in a file. InputError for any file that `keep` did not write."""
+    try:
+        return _waiting(orjson.loads(_bytes(file)))
+    except FileNotFoundError:
+        raise InputError(f"there is no job in {file[:200]!r}; it may have been finished already") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, StorageError) as reason:
+        raise InputError(f"{file[:200]!r} is not a job of this session: {reason}") from None
+
+
+def remove(file: str) -> None:
+    """Delete the file. Only for one that `read` has accepted."""
+    Path(file).unlink(missing_ok=True)
+
+
+def _bytes(file: str) -> bytes:
+    directory, name = os.path.split(file)
+    if directory != os.path.abspath(tempfile.gettempdir()) or not _NAME.fullmatch(name):  # noqa: PTH100
+        raise ValueError("jobs wait in the temporary directory, under a name of their own")
+    # Neither a link to another file, nor a pipe that never answers.
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    with os.fdopen(os.open(file, flags), "rb") as source:
+        found = os.fstat(source.fileno())
+        is_ours = stat.S_ISREG(found.st_mode) and not found.st_mode & 0o077 and found.st_nlink == 1
+        if not is_ours or found.st_uid != os.geteuid():
+            raise ValueError("it is not a file that only this user can read and write")
+        if found.st_size > MAX_BYTES:
+            raise ValueError(f"it has {found.st_size} bytes, and {MAX_BYTES} are the most")
+        return source.read(MAX_BYTES)
+
+
+def _document(waiting: WaitingPurge) -> dict[str, Any]:
+    prepared = waiting.prepared
+    retention = prepared.retention
+    return {
+        "uri": waiting.uri,
+        "options": dict(waiting.options),
+        "started_ms": prepared.started_ms,
+        "hours": prepared.hours,
+        "retention": [retention.versions, retention.age_ms, retention.manifest_age_ms],
+        "versions": prepared.versions,
+        "versions_deleted": prepared.versions_deleted,
+        "states": prepared.states,
+        "states_deleted": prepared.states_deleted,
+        "named": sorted(prepared.named),
+        "splits": [(info.key, info.size, info.modified_ms) for info in prepared.splits],
+        "spared": prepared.spared,
+        "failures": prepared.failures,
+    }
+
+
+def _waiting(document: Any) -> WaitingPurge:
+    uri = _text(document["uri"])
+    prepared = Prepared(
+        started_ms=_whole(document["started_ms"]),
+        hours=_whole(document["hours"]),
+        dry_run=False,
+        retention=StateRetention(*_all(_whole, document["retention"])),
+        versions=_all(_whole, document["versions"]),
+        versions_deleted=_whole(document["versions_deleted"]),
+        states=_all(_whole, document["states"]),
+        states_deleted=_whole(document["states_deleted"]),
+        named=frozenset(_all(_text, document["named"])),
+        unnamed=(),
+        splits=tuple(_split(uri, *entry) for entry in document["splits"]),
+        spared=_whole(document["spared"]),
+        failures=_all(_text, document["failures"]),
+    )
+    options = {_text(key): _text(value) for key, value in document["options"].items()}
+    return WaitingPurge(uri, options, prepared)
+
+
+def _split(uri: str, key: Any, size: Any, modified_ms: Any) -> ObjectInfo:
+    if not is_split_key(check_key(uri, _text(key))):
+        raise ValueError("it names a file that is not a split")
+    return ObjectInfo(key, _whole(size), _whole(modified_ms))
+
+
+def _all(kind: Callable[[Any], T], values: Any) -> tuple[T, ...]:
+    if not isinstance(values, list):
+        raise TypeError("something else stands where a list should be")
+    return tuple(map(kind, values))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("something else stands where a text should be")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError("something else stands where a whole number should be")
+    return value
