@@ -368,12 +368,42 @@ def test_a_write_comes_back_as_it_was_carried(tmp_path, mode):
     assert carried_write(text, path, mode, chosen) == plan
 
 
+PLAN = {
+    "schema": TableSchema((Field("id", "long"),)).to_json(),
+    "mapping": [["id", "long", "i64"]],
+    "partitions": [{}],
+    "tasks": [[["a.split"], [1], [None], [0]]],
+}
+
+
 def test_a_split_of_a_plan_is_inside_its_table(tmp_path):
-    plan = {
-        "schema": TableSchema((Field("id", "long"),)).to_json(),
-        "mapping": [["id", "long", "i64"]],
-        "partitions": [{}],
-        "tasks": [[["../elsewhere/a.split", 1, None, 0]]],
-    }
+    plan = PLAN | {"tasks": [[["../elsewhere/a.split"], [5000], [None], [0]]]}
+    reader = source(scan(str(tmp_path), plan=json.dumps(plan))).reader(SCHEMA)
     with pytest.raises(IndexTablesError, match="not a key below"):
-        source(scan(str(tmp_path), plan=json.dumps(plan))).reader(SCHEMA)
+        list(reader.read(reader.partitions()[0]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tasks": []},
+        {"tasks": [[]]},
+        {"tasks": [[["a"], [1], [None], [1]]]},
+        {"tasks": [[["a"], [1], [None], [-1]]]},
+        {"tasks": [[["a"], [-1], [None], [0]]]},
+        {"tasks": [[["a"], [True], [None], [0]]]},
+        {"tasks": [[["a"], [1, 2], [None], [0]]]},
+        {"tasks": [[[None], [1], [None], [0]]]},
+        {"tasks": [[["a"], [1], ["1"], [0]]]},
+        {"partitions": [{"unheard_of": "1"}]},
+        {"partitions": [{"id": "x"}]},
+        {"partitions": [{"id": 1}]},
+        {"mapping": [["id", "long", "nonsense"]]},
+        {"mapping": [["id"]]},
+        {"schema": "{}"},
+    ],
+)
+def test_a_plan_with_anything_else_in_it_is_refused(tmp_path, change):
+    assert len(source(scan(str(tmp_path), plan=json.dumps(PLAN))).reader(SCHEMA).partitions()) == 1
+    with pytest.raises(IndexTablesError):
+        source(scan(str(tmp_path), plan=json.dumps(PLAN | change))).reader(SCHEMA)

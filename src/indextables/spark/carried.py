@@ -17,7 +17,6 @@ from indextables.log.fields import FieldError, from_document, to_document
 from indextables.schema import FieldMapping, IndexKind, MappedField, TableSchema, decode_value, encode_value
 from indextables.spark.request import is_number, is_text, is_texts, refused
 from indextables.storage import options_for_tasks
-from indextables.storage.store import check_key
 from indextables.table import ScanRequest, ScanTask, WriteMode, WritePlan
 from indextables.table.scan import SplitRef
 from indextables.table.write import planned
@@ -37,15 +36,23 @@ def carry_scan(tasks: Sequence[ScanTask]) -> str | None:
     numbers: dict[int, int] = {}
     groups = []
     for task in tasks:
-        splits: list[tuple[str, int, int | None, int]] = []
+        in_partition = []
         for ref in task.splits:
             values = ref.partition_values
             number = numbers.get(id(values))
             if number is None:
                 number = numbers[id(values)] = len(partitions)
                 partitions.append({name: encode_value(value, kinds[name]) for name, value in values.items()})
-            splits.append((ref.path, ref.size, ref.num_records, number))
-        groups.append(splits)
+            in_partition.append(number)
+        splits = task.splits
+        groups.append(
+            [
+                [ref.path for ref in splits],
+                [ref.size for ref in splits],
+                [ref.num_records for ref in splits],
+                in_partition,
+            ]
+        )
     return _carried(
         {
             "schema": first.schema.to_json(),
@@ -78,19 +85,22 @@ class CarriedScan:
             partitions.append({name: decode_value(text, kinds[name]) for name, text in texts.items()})
         tasks = []
         for group in _listed(self._fields["tasks"]):
-            splits = []
-            for split in _listed(group):
-                match split:
-                    case [str(path), size, records, number] if (
-                        is_number(size)
-                        and (records is None or is_number(records))
-                        and is_number(number)
-                        and number < len(partitions)
-                    ):
-                        splits.append(SplitRef(check_key(uri, path), size, records, partitions[number]))
-                    case _:
-                        raise refused("a split in its plan is not path, size, rows and partition")
-            tasks.append(ScanTask(uri, options, self.schema, mapping, request, tuple(splits)))
+            columns = [_listed(column) for column in _listed(group)]
+            if len(columns) != 4 or len(set(map(len, columns))) != 1:
+                raise refused("a task in its plan is not paths, sizes, rows and partitions of splits")
+            paths, sizes, records, numbers = columns
+            # Whether a path is inside the table is for the store to check.
+            if not (
+                _all_of(str, paths)
+                and _all_of(int, sizes)
+                and _all_of(int, [count for count in records if count is not None])
+                and _all_of(int, numbers)
+                and (not paths or (min(sizes) >= 0 and 0 <= min(numbers) <= max(numbers) < len(partitions)))
+            ):
+                raise refused("a split in its plan is not path, size, rows and partition")
+            values = map(partitions.__getitem__, numbers)
+            splits = tuple(map(SplitRef, paths, sizes, records, values))
+            tasks.append(ScanTask(uri, options, self.schema, mapping, request, splits))
         if not tasks:
             raise refused("its plan has no task")
         return tuple(tasks)
@@ -147,6 +157,10 @@ def _listed(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise refused("its plan has something else where a list should be")
     return value
+
+
+def _all_of(kind: type, values: list[Any]) -> bool:
+    return set(map(type, values)) <= {kind}
 
 
 def _metadata(document: Any) -> Metadata:
