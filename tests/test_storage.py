@@ -277,6 +277,32 @@ def test_a_relative_path_is_made_absolute(tmp_path: Path, monkeypatch: pytest.Mo
     assert table_uri("a/b") == f"{tmp_path}/a/b"
     assert table_uri(Path("a")) == f"{tmp_path}/a"
     assert table_uri("10:30.logs") == f"{tmp_path}/10:30.logs"
+    assert table_uri("./a:b") == f"{tmp_path}/a:b"
+    assert table_uri("a/b:c/d") == f"{tmp_path}/a/b:c/d"
+    assert table_uri("c:/logs") == f"{tmp_path}/c:/logs", "a drive, were this Windows"
+    assert table_uri("/data/hdfs:/x") == "/data/hdfs:/x"
+    assert table_uri("file:/data/a:b") == "/data/a:b"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "dbfs:/x",
+        "hdfs:/x",
+        "hdfs://host:8020/x",
+        "gs:x",
+        "GS://b/x",
+        "logs:2024",
+        "my_store://b/x",
+        "10:/x",
+        " s3:/b",
+    ],
+)
+def test_an_unknown_scheme_is_never_a_local_directory(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="no store for scheme .* file, memory, s3, .*wasbs"):
+        open_store(path)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

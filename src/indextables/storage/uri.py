@@ -15,7 +15,9 @@ from indextables.errors import ConfigError
 
 Scheme = Literal["file", "memory", "s3", "azure"]
 
-_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):|([^/\\]{2,}?):/")
+"""A scheme, or what stands in the place of one. One letter before the colon is a Windows drive or a file name."""
+
 _SCHEMES: Final[dict[str, Scheme]] = {
     "file": "file",
     "memory": "memory",
@@ -59,6 +61,13 @@ def table_uri(path: str | os.PathLike[str]) -> str:
     ('s3://bucket/logs/2024', '/data/my logs')
     >>> table_uri("wasbs://box@acme.blob.core.windows.net/logs")
     'abfss://box@acme.dfs.core.windows.net/logs'
+    >>> table_uri("/data/a:b"), table_uri("file:/data/logs")
+    ('/data/a:b', '/data/logs')
+    >>> table_uri("dbfs:/data/logs")
+    Traceback (most recent call last):
+        ...
+    indextables.errors.ConfigError: no store for scheme 'dbfs'; it can be one of file, memory, s3, s3a, s3n, abfs, \
+abfss, wasb, wasbs. A local path with a colon in its first name is written with ./ or / before it
     """
     return parse(path).uri
 
@@ -76,17 +85,16 @@ def parse(path: str | os.PathLike[str]) -> Location:
     text = os.fspath(path)
     if not text or "\0" in text:
         raise ConfigError(f"{text!r} is not a table path")
-    # One letter before the colon is a Windows drive or a file name, never a scheme.
     match = _SCHEME.match(text)
     if match is None:
         return Location("file", os.path.abspath(text))
-    scheme = _SCHEMES.get(match[1].lower())
-    rest = text[match.end() :]
+    name = match[1] or match[2]
+    scheme = _SCHEMES.get(name.lower())
+    rest = text[len(name) + 1 :]
     if scheme is None:
-        if not rest.startswith("//"):
-            return Location("file", os.path.abspath(text))
         raise ConfigError(
-            f"no store for scheme {match[1]!r}; it can be one of {', '.join(_SCHEMES)}, or a local path"
+            f"no store for scheme {name!r}; it can be one of {', '.join(_SCHEMES)}. "
+            f"A local path with a colon in its first name is written with ./ or / before it"
         )
     if scheme == "file":
         return Location("file", _file_path(rest))
