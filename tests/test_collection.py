@@ -404,6 +404,17 @@ def test_what_cannot_be_deleted_is_told_of(store: Store):
 # By itself, and by PURGE
 
 
+def test_a_compaction_collects_nothing_in_a_dry_run(store: Store, caplog: pytest.LogCaptureFixture):
+    grown(store, 4)
+    write(store, "last")
+    before = states(store)
+    dry = Settings({keys.CLEANUP_DRY_RUN.key: "true", keys.CHECKPOINT_ENABLED.key: "false"})
+    with caplog.at_level("INFO"):
+        checkpoint(store, dry, lambda: later(169))
+    assert states(store) == [*before, 4]
+    assert "would be deleted" in caplog.text
+
+
 def test_a_compaction_collects_the_states_that_it_replaces(store: Store):
     week = 168 * HOUR
     grown(store, 4, created=lambda number: now_ms() - (4 - number) * week)

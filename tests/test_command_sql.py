@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -268,3 +269,22 @@ def test_a_purge_that_deletes_much_leaves_it_to_those_who_can_run_jobs(tmp_path)
     assert not Path(job.file).exists()
     assert len(list((tmp_path / "table/splits").iterdir())) == 1
     assert it.open(uri).count() == 1
+
+
+@pytest.mark.parametrize("command", ["TRUNCATE INDEXTABLES TIME TRAVEL '{}'", "PURGE INDEXTABLE '{}'"])
+def test_every_command_that_deletes_honours_the_setting_for_dry_runs(tmp_path, command):
+    path = tmp_path / "table"
+    for n in range(3):
+        it.write(path, pa.table({"n": [n]}), mode="overwrite")
+    for file in path.rglob("*"):
+        os.utime(file, (0, 0))
+    it.open(path).checkpoint()
+    before = sorted(path.rglob("*"))
+    options = {
+        "spark.indextables.cleanup.dryRun": "true",
+        "spark.indextables.purge.txLogRetentionHours": "0",
+    }
+    run_command(command.format(path), options)
+    assert sorted(path.rglob("*")) == before
+    run_command(command.format(path), options | {"spark.indextables.cleanup.dryRun": "false"})
+    assert sorted(path.rglob("*")) != before

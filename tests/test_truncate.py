@@ -152,3 +152,12 @@ def test_an_older_table_can_be_truncated(store: MemoryStore):
     put_table(old, [add("a")], [add("b")], protocol=Protocol(2, 2))
     assert truncate_time_travel(old, SETTINGS).versions_deleted == 2
     assert live(read_snapshot(old)) == ["a", "b"]
+
+
+def test_the_setting_for_dry_runs_is_honoured(store: MemoryStore):
+    before = dict(store.objects)
+    dry = Settings({keys.CLEANUP_DRY_RUN.key: "true"})
+    planned = truncate_time_travel(store, dry)
+    assert (planned.status, planned.versions_deleted) == ("DRY_RUN", 4)
+    assert store.objects == before
+    assert truncate_time_travel(store, dry, dry_run=False).status == "SUCCESS"

@@ -311,7 +311,8 @@ CLEANUP_DRY_RUN: Final = Setting(
     "spark.indextables.cleanup.dryRun",
     boolean,
     False,
-    "Clean-up says what it would delete, and deletes nothing.",
+    "PURGE, TRUNCATE TIME TRAVEL, clean-up of version files and the clean-up after a checkpoint say what they would "
+    "delete, and delete nothing.",
 )
 
 TYPEMAP: Final = Family(

@@ -185,7 +185,7 @@ def _write(
         written = _write_again(store, snapshot, written, settings, clock)
     if written.compacted is not None:
         try:
-            collect_if_due(store, retention, clock())
+            collect_if_due(store, retention, clock(), dry_run=settings.get(keys.CLEANUP_DRY_RUN))
         except Exception:  # noqa: BLE001 - nothing depends on it, and the next compaction tries again
             _log.warning("old states of %s were not collected", store.uri, exc_info=True)
     return written.manifest

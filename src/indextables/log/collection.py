@@ -8,6 +8,7 @@ What cannot be read is not judged: one damaged state ends the collection before 
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +41,8 @@ from indextables.state import (
     state_of,
 )
 from indextables.storage import ObjectInfo, Store
+
+_log: Final = logging.getLogger(__name__)
 
 _READERS: Final = 16
 _STATE_FILE: Final = re.compile(rf"{LOG_DIRECTORY}/state-v([0-9]{{20}})/[^/]+")
@@ -161,17 +164,22 @@ def collect(store: Store, retention: StateRetention, now_ms: int) -> Collected:
     return Collected(tuple(states), deleted, found, gone, (*failures, *more))
 
 
-def collect_if_due(store: Store, retention: StateRetention, now_ms: int) -> Collected:
-    """The same, if by the names and ages of states alone there may be one to delete."""
+def collect_if_due(
+    store: Store, retention: StateRetention, now_ms: int, *, dry_run: bool = False
+) -> Collected:
+    """The same, if by the names and ages of states alone there may be one to delete.
+
+    A dry run deletes nothing and logs the states that would go.
+    """
     listed = store.list_from(LOG_DIRECTORY, start_after=f"{LOG_DIRECTORY}/state-")
     states = [info for info in listed if state_of(info.key) is not None]
     old = [info for info in states[: -retention.versions] if now_ms - info.modified_ms >= retention.age_ms]
     if not old:
         return Collected()
-    files = read_log_files(store)
-    return (
-        collect(store, retention, now_ms) if expired_states(store, files, retention, now_ms) else Collected()
-    )
+    expired = expired_states(store, read_log_files(store), retention, now_ms)
+    if dry_run and expired:
+        _log.info("dry run: the states of versions %s of %s would be deleted", expired, store.uri)
+    return collect(store, retention, now_ms) if expired and not dry_run else Collected()
 
 
 def delete_states(store: Store, files: LogFiles, versions: Sequence[int]) -> tuple[int, tuple[str, ...]]:

@@ -42,9 +42,11 @@ class Truncated:
 
 
 def truncate_time_travel(
-    store: Store, settings: Settings, *, dry_run: bool = False, clock: Callable[[], int] = now_ms
+    store: Store, settings: Settings, *, dry_run: bool | None = None, clock: Callable[[], int] = now_ms
 ) -> Truncated:
     """Deletes all versions, states and checkpoints before the current version, once its state is known to be good.
+
+    `dry_run` None leaves it to the setting `cleanup.dryRun`.
 
     >>> import indextables as it, pyarrow as pa
     >>> for n in range(3):
@@ -54,6 +56,7 @@ def truncate_time_travel(
     >>> it.open("memory://doc-truncate").count()
     3
     """
+    dry_run = settings.get(keys.CLEANUP_DRY_RUN) if dry_run is None else dry_run
     snapshot = read_snapshot(store, settings=settings)
     check_writable(snapshot.protocol, store.uri)
     current = snapshot.version

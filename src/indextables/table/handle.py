@@ -206,8 +206,12 @@ class Table:
         return clean_versions(store, self._settings, hours=retention_hours, dry_run=dry_run or None)
 
     def truncate_time_travel(self, *, dry_run: bool = False) -> Truncated:
-        """Deletes all history before the current version, for good. No row is lost."""
-        return truncate_time_travel(open_store(self._uri, self._settings), self._settings, dry_run=dry_run)
+        """Deletes all history before the current version, for good. No row is lost.
+
+        Nothing is deleted in a dry run, which the setting `cleanup.dryRun` can ask for too.
+        """
+        store = open_store(self._uri, self._settings)
+        return truncate_time_travel(store, self._settings, dry_run=dry_run or None)
 
     def purge(
         self,
