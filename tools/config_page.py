@@ -15,8 +15,9 @@ HEAD = """\
 <!-- Written by tools/config_page.py from src/indextables/config/keys.py: change it there, then run `make docs`. -->
 
 A setting is an option of a read or a write, or a Spark configuration that holds for the whole session. In plain
-Python it goes into `settings={...}`. An option wins over the session. A key that is not on this page is refused,
-with the nearest one that is. Case does not matter. Sizes take a unit: `4096`, `64K`, `100M`, `2G`.
+Python it goes into `settings={...}`. An option wins over the session. An option that is not on this page is an error,
+which names the nearest one that is. In the configuration of a session, which may be for other releases too, such a key
+is ignored, with a warning in the driver's log. Case does not matter. Sizes take a unit: `4096`, `64K`, `100M`, `2G`.
 
 Keys that begin with `spark.tantivy4spark.` are read as `spark.indextables.`.
 """
@@ -38,8 +39,20 @@ def page() -> str:
             "|---|---|",
             *families,
             "",
+            "## Keys without effect",
+            "",
+            "They belong to the format and are accepted, with a warning.",
+            "",
+            "| key | what happens instead |",
+            "|---|---|",
+            *(f"| `{_named(unread.key)}` | {unread.reason} |" for unread in keys.UNREAD),
+            "",
         ]
     )
+
+
+def _named(key: str) -> str:
+    return f"{key}<name>" if key.endswith(".") else key
 
 
 def _row(setting: Setting[object]) -> str:

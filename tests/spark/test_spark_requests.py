@@ -67,6 +67,18 @@ def test_an_error_is_an_answer(path, tmp_path):
     assert ask("describe", path, options={"spark.indextables.nonsense": "1"})["error"]["kind"] == "CONFIG"
 
 
+def test_unknown_settings_of_the_session_are_warnings(path):
+    session = {"spark.indextables.nonsense": "1", "spark.indextables.mergeOnWrite.enabled": "true"}
+    answer = ask("describe", path, session=session)
+    assert answer["version"] == 1
+    assert [text.partition(";")[0] for text in answer["warnings"]] == [
+        "unknown setting 'spark.indextables.nonsense' in the session",
+        "setting 'spark.indextables.mergeOnWrite.enabled' has no effect in this release: splits are not merged yet.",
+    ]
+    assert ask("describe", path, session=session, options=session)["error"]["kind"] == "CONFIG"
+    assert "warnings" not in ask("describe", path)
+
+
 def test_pushdown_takes_what_it_understands_wholly(path):
     opaque = {"opaque": "Cast"}
     half = {"op": "AND", "args": [more_than_15(), {"op": "=", "args": [opaque, {"lit": "1", "type": "int"}]}]}

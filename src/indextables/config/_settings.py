@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from indextables.errors import ConfigError
 
 T = TypeVar("T")
+
+_log: Final = logging.getLogger(__name__)
+_warned: Final[set[str]] = set()
+_MAX_WARNED: Final = 1000
 
 PREFIX = "spark.indextables."
 LEGACY_PREFIX = "spark.tantivy4spark."
@@ -31,15 +36,40 @@ class Setting(Generic[T]):
 class Family:
     """Keys that end in a name the user chooses, such as a column: `prefix` + name.
 
-    `shown` are the names whose values may appear in print, in lower case; None: all of them.
+    `shown` are the names whose values may appear in print, in lower case; None: all of them. `members` are the names
+    that there are, likewise; None: any.
     """
 
     prefix: str
     meaning: str
     shown: frozenset[str] | None = None
+    members: frozenset[str] | None = None
+
+    def has(self, name: str) -> bool:
+        return self.members is None or name.lower() in self.members
 
     def may_show(self, name: str) -> bool:
         return self.shown is None or name.lower() in self.shown
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A key that is accepted and has no effect, and why; one that ends in a dot is the prefix of many."""
+
+    key: str
+    reason: str
+
+    def covers(self, key: str) -> bool:
+        known = self.key.lower()
+        return key.lower().startswith(known) if known.endswith(".") else key.lower() == known
+
+
+@dataclass(frozen=True)
+class Member:
+    """A key of a family, by the name after the prefix."""
+
+    family: Family
+    name: str
 
 
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)i?b?", re.IGNORECASE)
@@ -162,30 +192,28 @@ class Settings:
     def __init__(self, options: Mapping[str, str] | None = None) -> None:
         from indextables.config import keys  # noqa: PLC0415 - keys defines itself with this module
 
-        known = {name.lower(): setting for setting in keys.ALL for name in (setting.key, *setting.aliases)}
         self._values: dict[str, str] = {}
         self._families: dict[str, dict[str, str]] = {}
         aliased: dict[str, str] = {}
         for key, value in (options or {}).items():
-            if not key.lower().startswith((PREFIX, LEGACY_PREFIX)):
+            if not is_ours(key):
                 continue
-            if key.lower().startswith(LEGACY_PREFIX):
-                canonical = PREFIX + key[len(LEGACY_PREFIX) :]
-            else:
-                canonical = key
-            family = next((f for f in keys.FAMILIES if canonical.lower().startswith(f.prefix.lower())), None)
-            if family is not None:
-                self._families.setdefault(family.prefix, {})[canonical[len(family.prefix) :]] = str(value)
-                continue
-            setting = known.get(canonical.lower())
-            if setting is None:
-                raise ConfigError(_unknown(key, [s.key for s in keys.ALL]))
-            if canonical.lower() == setting.key.lower():
-                self._values[setting.key] = str(value)
-            else:
-                aliased[setting.key] = str(value)
+            canonical = _canonical(key)
+            match _recognised(canonical):
+                case Setting(key=known):
+                    values = self._values if canonical.lower() == known.lower() else aliased
+                    values[known] = str(value)
+                case Member(family, name):
+                    self._families.setdefault(family.prefix, {})[name] = str(value)
+                case Unread() as unread:
+                    _warn_once(_without_effect(key, unread))
+                case None:
+                    raise ConfigError(_unknown(key, [s.key for s in keys.ALL]))
         for key, value in aliased.items():
             self._values.setdefault(key, value)  # the newest name of a key wins over its older ones
+
+    def is_set(self, setting: Setting[Any]) -> bool:
+        return setting.key in self._values
 
     def get(self, setting: Setting[T]) -> T:
         raw = self._values.get(setting.key)
@@ -218,7 +246,78 @@ class Settings:
                 yield prefix + name, value
 
 
+def is_ours(key: str) -> bool:
+    return key.lower().startswith((PREFIX, LEGACY_PREFIX))
+
+
+def layered(session: Mapping[str, str], options: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the options of one read or write above the settings of its session, and warnings about them.
+
+    A session's settings are for every table, and perhaps for another release: an unknown one is left out, with a
+    warning. So is a key that has no effect, wherever it is set. An unknown option stays, for `Settings` to reject.
+
+    >>> layered({"spark.indextables.write.compresion": "zstd"}, {"spark.indextables.write.rowGroupRows": "9"})
+    ({'spark.indextables.write.rowGroupRows': '9'}, ("unknown setting 'spark.indextables.write.compresion' in the \
+session; did you mean 'spark.indextables.write.compression'? It is ignored.",))
+    """
+    from indextables.config import keys  # noqa: PLC0415 - keys defines itself with this module
+
+    warnings: list[str] = []
+    known: list[dict[str, str]] = []
+    unknown: dict[str, str] = {}
+    for layer, is_session in ((session, True), (options, False)):
+        kept = {}
+        for key, value in layer.items():
+            found = _recognised(_canonical(key)) if is_ours(key) else None
+            if isinstance(found, Unread):
+                warnings.append(_without_effect(key, found))
+            elif isinstance(found, Member) and is_session and not found.family.has(found.name):
+                warnings.append(
+                    f"unknown setting {key!r} in the session; the family takes {found.family.meaning} It is ignored."
+                )
+            elif found is not None:
+                kept[key] = value
+            elif not is_session:
+                unknown[key] = value
+            elif is_ours(key):
+                hint = _hint(key, [setting.key for setting in keys.ALL])
+                warnings.append(f"unknown setting {key!r} in the session{hint} It is ignored.")
+        known.append(dict(Settings(kept)))
+    below, above = known
+    overridden = {key.lower() for key in above}
+    merged = {key: value for key, value in below.items() if key.lower() not in overridden}
+    return merged | above | unknown, tuple(warnings)
+
+
+def _canonical(key: str) -> str:
+    """The key with today's prefix."""
+    return PREFIX + key[len(LEGACY_PREFIX) :] if key.lower().startswith(LEGACY_PREFIX) else key
+
+
+def _recognised(key: str) -> Setting[Any] | Member | Unread | None:
+    from indextables.config import keys  # noqa: PLC0415 - keys defines itself with this module
+
+    for family in keys.FAMILIES:
+        if key.lower().startswith(family.prefix.lower()):
+            return Member(family, key[len(family.prefix) :])
+    setting = keys.BY_NAME.get(key.lower())
+    return setting or next((unread for unread in keys.UNREAD if unread.covers(key)), None)
+
+
+def _without_effect(key: str, unread: Unread) -> str:
+    return f"setting {key!r} has no effect in this release: {unread.reason}."
+
+
+def _warn_once(message: str) -> None:
+    if message not in _warned and len(_warned) < _MAX_WARNED:
+        _warned.add(message)
+        _log.warning(message)
+
+
 def _unknown(key: str, candidates: list[str]) -> str:
+    return f"unknown setting {key!r}{_hint(key, candidates)}"
+
+
+def _hint(key: str, candidates: list[str]) -> str:
     close = difflib.get_close_matches(key, candidates, n=1, cutoff=0.8)
-    hint = f"; did you mean {close[0]!r}?" if close else "; docs/configuration.md lists them all"
-    return f"unknown setting {key!r}{hint}"
+    return f"; did you mean {close[0]!r}?" if close else "; docs/configuration.md lists them all."

@@ -1,4 +1,4 @@
-"""The table of settings. A key that is not here does not exist; a key that is here is read by something."""
+"""The table of settings. A key that is not here does not exist; one that is here is read by something, or `UNREAD`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Final
 from indextables.config._settings import (
     Family,
     Setting,
+    Unread,
     between,
     boolean,
     names,
@@ -208,7 +209,11 @@ STATE_ENTRIES_PER_MANIFEST: Final = Setting(
     "How many files one manifest of the state, or one part of a JSON checkpoint, lists.",
 )
 STATE_READ_PARALLELISM: Final = Setting(
-    "spark.indextables.state.read.parallelism", positive, 8, "How many manifests are read at a time."
+    "spark.indextables.state.read.parallelism",
+    positive,
+    8,
+    "How many manifests are read at a time.",
+    aliases=("spark.indextables.checkpoint.parallelism",),
 )
 STATE_TOMBSTONE_THRESHOLD: Final = Setting(
     "spark.indextables.state.compaction.tombstoneThreshold",
@@ -264,6 +269,12 @@ STATE_RETENTION_HOURS: Final = Setting(
     whole,
     168,
     "How old a state must be before it is deleted, in hours (7 days).",
+)
+STATE_RETENTION_MS: Final = Setting[int | None](
+    "spark.indextables.checkpointRetention.duration",
+    whole,
+    None,
+    "The older way to say the same, in milliseconds; read where `state.retention.hours` is not set.",
 )
 MANIFEST_MIN_AGE_HOURS: Final = Setting(
     "spark.indextables.state.gc.minManifestAgeHours",
@@ -323,17 +334,53 @@ AWS: Final = Family(
     "spark.indextables.aws.",
     "accessKey, secretKey, sessionToken, region, endpoint, forcePathStyle: S3, where the environment does not say.",
     shown=frozenset({"region", "endpoint", "forcepathstyle"}),
+    members=frozenset({"accesskey", "secretkey", "sessiontoken", "region", "endpoint", "forcepathstyle"}),
 )
 S3: Final = Family(
     "spark.indextables.s3.",
     "endpoint, pathStyleAccess, region: other names of endpoint, forcePathStyle and region of S3.",
+    members=frozenset({"endpoint", "pathstyleaccess", "region"}),
 )
 AZURE: Final = Family(
     "spark.indextables.azure.",
     "accountName, accountKey, sasToken, connectionString, endpoint, tenantId, clientId, clientSecret, bearerToken: "
     "Azure, likewise.",
     shown=frozenset({"accountname", "endpoint", "tenantid", "clientid"}),
+    members=frozenset(
+        {
+            "accountname",
+            "accountkey",
+            "sastoken",
+            "connectionstring",
+            "endpoint",
+            "tenantid",
+            "clientid",
+            "clientsecret",
+            "bearertoken",
+        }
+    ),
 )
+
+UNREAD: Final = (
+    Unread("spark.indextables.mergeOnWrite.", "splits are not merged yet"),
+    Unread("spark.indextables.purgeOnWrite.", "nothing is purged by itself: run PURGE INDEXTABLE"),
+    Unread(
+        "spark.indextables.state.retry.maxAttempts",
+        "a state that cannot be written is left to the next checkpoint",
+    ),
+    Unread(
+        "spark.indextables.state.retry.baseDelayMs",
+        "a state that cannot be written is left to the next checkpoint",
+    ),
+    Unread(
+        "spark.indextables.state.retry.maxDelayMs",
+        "a state that cannot be written is left to the next checkpoint",
+    ),
+    Unread(
+        "spark.indextables.checkpoint.read.timeoutSeconds", "reads end by the time-outs of the store's client"
+    ),
+)
+"""Keys of the format's descriptions that are accepted and have no effect yet."""
 
 TABLE_PROPERTIES: Final[tuple[Setting[Any], ...]] = (
     STATS_COLUMNS,
@@ -347,4 +394,7 @@ TABLE_PROPERTIES: Final[tuple[Setting[Any], ...]] = (
 """Set by a write that makes or overwrites a table, these are the table's, and hold for later writes that are silent."""
 
 ALL: Final[tuple[Setting[Any], ...]] = tuple(v for v in list(globals().values()) if isinstance(v, Setting))
+BY_NAME: Final[dict[str, Setting[Any]]] = {
+    name.lower(): setting for setting in ALL for name in (setting.key, *setting.aliases)
+}
 FAMILIES: Final[tuple[Family, ...]] = tuple(v for v in list(globals().values()) if isinstance(v, Family))

@@ -31,10 +31,14 @@ class StateRetention:
     @classmethod
     def of(cls, settings: Settings, hours: int | None = None) -> StateRetention:
         """As the settings say, unless the caller knows better how old a state may become."""
-        age = settings.get(keys.STATE_RETENTION_HOURS) if hours is None else hours
+        older = settings.get(keys.STATE_RETENTION_MS)
+        if hours is None and older is not None and not settings.is_set(keys.STATE_RETENTION_HOURS):
+            age_ms = older
+        else:
+            age_ms = (settings.get(keys.STATE_RETENTION_HOURS) if hours is None else hours) * _HOUR_MS
         return cls(
             settings.get(keys.STATE_RETENTION_VERSIONS),
-            age * _HOUR_MS,
+            age_ms,
             settings.get(keys.MANIFEST_MIN_AGE_HOURS) * _HOUR_MS,
         )
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import orjson
 
+from indextables.config import layered
 from indextables.errors import InputError
 
 OPTION: Final = "__request"
@@ -26,7 +27,10 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Request:
-    """A command on a table. `arguments` are those that only some commands have."""
+    """A command on a table. `arguments` are those that only some commands have.
+
+    `options` are those of the read or write above the settings of the session, and `warnings` speak of both.
+    """
 
     command: str
     path: str
@@ -34,6 +38,7 @@ class Request:
     arguments: Mapping[str, Any] = field(repr=False)
     version: int | None = None
     as_of: datetime | None = None
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Request:
@@ -49,12 +54,14 @@ class Request:
         """
         fields = _checked(text)
         micros = fields.pop("timestamp", None)
+        options, warnings = layered(fields.pop("session", {}), fields.pop("options", {}))
         return cls(
             command=fields.pop("command"),
             path=fields.pop("path", None) or "",  # a command in SQL names its table itself
-            options=fields.pop("options"),
+            options=options,
             version=fields.pop("version", None),
             as_of=None if micros is None else _moment(micros),
+            warnings=warnings,
             arguments=fields,
         )
 
@@ -120,6 +127,7 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "command": (is_text, "a string"),
     "path": (is_text, "a string"),
     "options": (_is_text_map, "an object of strings"),
+    "session": (_is_text_map, "an object of strings"),
     "version": (is_number, "a version"),
     "timestamp": (_is_moment, "a whole number"),
     "column_groups": (_is_text_map, "an object of strings"),
@@ -173,7 +181,7 @@ def _checked(text: str) -> dict[str, Any]:
     command = fields.get("command", "")
     if command not in _REQUIRED:
         raise refused(f"unknown command {command[:100]!r}")
-    missing = [name for name in ("options", *_REQUIRED[command]) if name not in fields]
+    missing = [name for name in _REQUIRED[command] if name not in fields]
     if missing:
         raise refused(f"command {command!r} needs the field {missing[0]!r}")
     if ("job" in fields) != ("results" in fields or command == "job"):

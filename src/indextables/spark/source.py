@@ -41,6 +41,8 @@ class IndexTablesDataSource(DataSource):
         if request is None:
             return StructType.fromJson(orjson.loads(self._table().snapshot.schema.to_json()))
         answered = columns_answer(request) if is_of_columns(request) else answer(request)
+        if request.warnings:
+            answered["warnings"] = request.warnings
         reply = orjson.dumps(answered).decode()
         return StructType([StructField(ANSWER, StringType(), True, {ANSWER: reply})])
 

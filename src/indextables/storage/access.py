@@ -17,21 +17,7 @@ from indextables.config._settings import Family, boolean
 from indextables.errors import ConfigError
 from indextables.storage.uri import Location, Scheme, parse
 
-_AWS: Final = frozenset({"accesskey", "secretkey", "sessiontoken", "region", "endpoint", "forcepathstyle"})
 _S3: Final = {"endpoint": "endpoint", "pathstyleaccess": "forcepathstyle", "region": "region"}
-_AZURE: Final = frozenset(
-    {
-        "accountname",
-        "accountkey",
-        "sastoken",
-        "connectionstring",
-        "endpoint",
-        "tenantid",
-        "clientid",
-        "clientsecret",
-        "bearertoken",
-    }
-)
 _SERVICE_PRINCIPAL: Final = {
     "tenantid": "tenant_id",
     "clientid": "client_id",
@@ -84,7 +70,7 @@ def options_for_tasks(uri: str, settings: Settings) -> dict[str, str]:
 
 
 def s3_access(location: Location, settings: Settings) -> Access:
-    given = _named(settings, keys.S3, _S3) | _members(settings, keys.AWS, _AWS)
+    given = _named(settings, keys.S3, _S3) | _members(settings, keys.AWS)
     config: dict[str, str | bool] = {}
     if "region" in given:
         config["region"] = given["region"]
@@ -110,7 +96,7 @@ def s3_access(location: Location, settings: Settings) -> Access:
 
 
 def azure_access(location: Location, settings: Settings) -> Access:
-    given = _members(settings, keys.AZURE, _AZURE)
+    given = _members(settings, keys.AZURE)
     if "connectionstring" in given:
         given = _connection_string(given["connectionstring"]) | given
     config: dict[str, str | bool] = {}
@@ -137,11 +123,11 @@ def azure_access(location: Location, settings: Settings) -> Access:
     return Access(endpoint, config, credentials, _secrets(given, keys.AZURE, "AZURE_"))
 
 
-def _members(settings: Settings, family: Family, names: frozenset[str]) -> dict[str, str]:
+def _members(settings: Settings, family: Family) -> dict[str, str]:
     """The members of a family, by their names in lower case: Spark folds the case of option names."""
     given: dict[str, str] = {}
     for name, value in settings.family(family).items():
-        if name.lower() not in names:
+        if not family.has(name):
             raise ConfigError(f"unknown setting {family.prefix + name!r}; the family takes {family.meaning}")
         if value.strip():
             given[name.lower()] = value.strip()
@@ -149,7 +135,7 @@ def _members(settings: Settings, family: Family, names: frozenset[str]) -> dict[
 
 
 def _named(settings: Settings, family: Family, names: Mapping[str, str]) -> dict[str, str]:
-    return {names[name]: value for name, value in _members(settings, family, frozenset(names)).items()}
+    return {names[name]: value for name, value in _members(settings, family).items()}
 
 
 def _flag(given: Mapping[str, str], name: str, key: str) -> bool | None:

@@ -1,6 +1,8 @@
 package io.indextables.spark;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.Table;
@@ -12,6 +14,8 @@ import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.types.StructType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The only way to the Python side. Every use gets a {@link PythonDataSourceV2} of its own: one instance keeps the reader
@@ -20,13 +24,24 @@ import org.apache.spark.sql.types.StructType;
 final class PythonDoor {
   static final String NAME = "indextables";
   private static final String ANSWER = "__it";
+  private static final Logger LOG = LoggerFactory.getLogger(PythonDoor.class);
+  private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
+  private static final int MAX_WARNED = 1000;
 
   private PythonDoor() {}
 
   /** Runs a command in Python on the driver. Its answer, or its refusal, comes as the metadata of a schema field. */
   static Answer ask(Request request) {
     StructType reply = source().inferSchema(request.asOptions());
-    return new Answer(Json.parse(reply.apply(ANSWER).metadata().getString(ANSWER)));
+    JsonNode answer = Json.parse(reply.apply(ANSWER).metadata().getString(ANSWER));
+    answer.path("warnings").forEach(warning -> warnOnce(warning.asText()));
+    return new Answer(answer);
+  }
+
+  private static void warnOnce(String warning) {
+    if (WARNED.size() < MAX_WARNED && WARNED.add(warning)) {
+      LOG.warn(warning);
+    }
   }
 
   static Scan scan(StructType schema, Request request) {

@@ -16,7 +16,9 @@ final class Request {
   }
 
   static Request of(String command, TableRef table) {
-    ObjectNode json = of(command, table.options()).json.put("path", table.path());
+    ObjectNode json = of(command, table.session()).json.put("path", table.path());
+    ObjectNode options = json.putObject("options");
+    table.options().forEach(options::put);
     if (table.version() != null) {
       json.put("version", table.version());
     }
@@ -31,10 +33,10 @@ final class Request {
   }
 
   /** Of no table, or of one that the arguments name. */
-  static Request of(String command, Map<String, String> settings) {
+  static Request of(String command, Map<String, String> session) {
     ObjectNode json = Json.object().put("command", command);
-    ObjectNode options = json.putObject("options");
-    settings.forEach(options::put);
+    ObjectNode settings = json.putObject("session");
+    session.forEach(settings::put);
     return new Request(json);
   }
 

@@ -13,14 +13,20 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Which table, at which version, with which settings. Settings are the session's {@code spark.indextables.*} and, above
- * them, the options of this read or write, with their keys as the user wrote them.
+ * them, the options of this read or write, with their keys as the user wrote them. Python lays one above the other: it
+ * knows the keys, and is stricter with options.
  *
  * @param version the version, or null for the newest
  * @param timestamp microseconds since 1970, or null; only where there is no version
  * @param columns the other options, in lower case, of a dataset of column groups; null for a search table
  */
 record TableRef(
-    String path, Map<String, String> options, Long version, Long timestamp, Map<String, String> columns) {
+    String path,
+    Map<String, String> session,
+    Map<String, String> options,
+    Long version,
+    Long timestamp,
+    Map<String, String> columns) {
   /** Among the options: they are those of a dataset of column groups. */
   static final String COLUMNS = "__columns";
 
@@ -30,7 +36,7 @@ record TableRef(
   private static final String TIMESTAMP = "timestampasof";
 
   static TableRef of(String path) {
-    return new TableRef(path, sessionSettings(), null, null, null);
+    return new TableRef(path, sessionSettings(), Map.of(), null, null, null);
   }
 
   /** From the options of a DataFrameReader or Writer, the path among them. */
@@ -46,6 +52,7 @@ record TableRef(
     return new TableRef(
             folded.get("path"),
             sessionSettings(),
+            Map.of(),
             version(folded.get(VERSION)),
             timestamp(folded.get(TIMESTAMP)),
             folded.containsKey(COLUMNS) ? ofColumns(folded) : null)
@@ -66,11 +73,11 @@ record TableRef(
             merged.put(key, value);
           }
         });
-    return new TableRef(path, merged, version, timestamp, columns);
+    return new TableRef(path, session, merged, version, timestamp, columns);
   }
 
   TableRef atVersion(long pinned) {
-    return new TableRef(path, options, pinned, null, columns);
+    return new TableRef(path, session, options, pinned, null, columns);
   }
 
   TableRef atVersion(String text) {
@@ -78,7 +85,7 @@ record TableRef(
   }
 
   TableRef atTimestamp(long micros) {
-    return new TableRef(path, options, null, micros, columns);
+    return new TableRef(path, session, options, null, micros, columns);
   }
 
   private static Map<String, String> ofColumns(Map<String, String> folded) {
