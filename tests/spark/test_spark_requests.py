@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import gc
+import itertools
 import json
 import os
+import re
+import shlex
 import weakref
 from typing import Any
 
@@ -14,7 +17,8 @@ import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import indextables as it
-from indextables.spark import _configure, carried, settling
+from indextables.config import keys
+from indextables.spark import _configure, carried, redaction, settling
 from indextables.spark.source import ANSWER, IndexTablesDataSource
 
 SCHEMA = StructType([StructField("id", LongType()), StructField("message", StringType())])
@@ -231,7 +235,43 @@ def test_configure_keeps_what_the_user_chose(environment):
 def test_a_local_connect_server_is_started_with_the_jar(environment):
     options = _configure.configure(FakeBuilder(spark_remote="local[2]"))._options
     assert "spark.jars" not in options
-    assert os.environ["PYSPARK_SUBMIT_ARGS"] == f"--jars {_configure.JAR} pyspark-shell"
+    arguments = shlex.split(os.environ["PYSPARK_SUBMIT_ARGS"])
+    assert arguments[arguments.index("--jars") + 1] == str(_configure.JAR)
+    assert arguments[-1] == "pyspark-shell"
+    redacted = redaction.redactions({})
+    assert [f"{key}={value}" for key, value in redacted.items()] == [
+        value for flag, value in itertools.pairwise(arguments) if flag == "--conf"
+    ]
+    before = os.environ["PYSPARK_SUBMIT_ARGS"]
+    _configure.configure(FakeBuilder(spark_remote="local[2]"))
+    assert os.environ["PYSPARK_SUBMIT_ARGS"] == before
+
+
+def test_configure_adds_our_secrets_to_what_is_redacted(environment, tmp_path):
+    environment.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    environment.setenv("SPARK_CONF_DIR", str(tmp_path))
+    (tmp_path / "spark-defaults.conf").write_text(
+        "# spark.redaction.regex no\nspark.redaction.regex=(?i)pin\nspark.sql.redaction.options.regex weak\n"
+    )
+    environment.setenv("PYSPARK_SUBMIT_ARGS", "--conf spark.sql.redaction.options.regex='a b' pyspark-shell")
+    once = _configure.configure(FakeBuilder())
+    found = dict(once._options)
+    assert found["spark.redaction.regex"] == f"(?:(?i)pin)|{redaction.PATTERN}"
+    assert found["spark.sql.redaction.options.regex"] == f"(?:a b)|{redaction.PATTERN}"
+    assert _configure.configure(once)._options == found
+    builder = FakeBuilder().config("spark.redaction.regex", "mine")
+    assert _configure.configure(builder)._options["spark.redaction.regex"] == f"(?:mine)|{redaction.PATTERN}"
+
+
+def test_every_secret_key_is_redacted_and_nothing_else():
+    for family in keys.FAMILIES:
+        for name in family.members or ():
+            for key in (
+                f"{family.prefix}{name}",
+                f"{family.prefix}{name}".removeprefix("spark.indextables."),
+            ):
+                assert bool(re.search(redaction.PATTERN, key)) != family.may_show(name), key
+    assert re.search(redaction.PATTERN, "__request")
 
 
 def test_a_missing_jar_says_what_to_run(environment, tmp_path):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from indextables.errors import ConfigError
+from indextables.spark.redaction import redactions
 
 Builder = TypeVar("Builder", bound=Any)
 
@@ -33,6 +35,7 @@ def configure(builder: Builder) -> Builder:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if not target.startswith("sc://"):
         builder = _with_jar(builder, chosen, str(jar_path()))
+        builder = _with_redactions(builder, chosen)
     builder = builder.config("spark.sql.catalog.indextables", CATALOG)
     if "spark.sql.execution.arrow.maxRecordsPerBatch" not in chosen:
         builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", BATCH_ROWS)
@@ -49,12 +52,30 @@ def jar_path() -> Path:
     return JAR
 
 
-def _with_jar(builder: Builder, chosen: dict[str, Any], jar: str) -> Builder:
-    is_connect = (
+def _with_redactions(builder: Builder, chosen: dict[str, Any]) -> Builder:
+    found = redactions(chosen)
+    if _is_connect(chosen):
+        # The server must know from its start; what the client sets later is refused or comes too late.
+        arguments = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
+        more = [f"--conf {shlex.quote(f'{key}={value}')} " for key, value in found.items()]
+        os.environ["PYSPARK_SUBMIT_ARGS"] = (
+            "".join(flag for flag in more if flag not in arguments) + arguments
+        )
+        return builder
+    for key, value in found.items():
+        builder = builder.config(key, value)
+    return builder
+
+
+def _is_connect(chosen: dict[str, Any]) -> bool:
+    return (
         _first(chosen, "spark.remote", "SPARK_REMOTE") is not None
         or str(_first(chosen, "spark.api.mode", "SPARK_API_MODE")).lower() == "connect"
     )
-    if is_connect and "spark.jars" not in chosen:
+
+
+def _with_jar(builder: Builder, chosen: dict[str, Any], jar: str) -> Builder:
+    if _is_connect(chosen) and "spark.jars" not in chosen:
         # A Connect client applies its builder's options to the running server, which warns that spark.jars is
         # fixed by then; the arguments of the server's start are the way in that both agree on.
         arguments = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
