@@ -71,7 +71,7 @@ $(AZURITE): $(INSTALLED) tests/azurite/package-lock.json tools/setup_azurite.sh
 $(VENV)/java-home: $(INSTALLED) tools/setup_java.py
 	@$(PYTHON) tools/setup_java.py $@
 
-$(JAR): $(JAVA_SOURCES) tools/build_jar.py $(VENV)/java-home
+$(JAR): $(JAVA_SOURCES) tools/build_jar.py src/indextables/spark/jar.py $(VENV)/java-home
 	@echo "compiling the Java part"
 	@$(WITH_JAVA) $(PYTHON) tools/build_jar.py --force
 	@touch $@

@@ -18,7 +18,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import indextables as it
 from indextables.config import keys
-from indextables.spark import _configure, carried, redaction, settling
+from indextables.spark import _configure, carried, jar, redaction, settling
 from indextables.spark.source import ANSWER, IndexTablesDataSource
 
 SCHEMA = StructType([StructField("id", LongType()), StructField("message", StringType())])
@@ -219,7 +219,7 @@ def environment(monkeypatch):
 
 def test_configure_adds_to_the_jars_that_are_there(environment):
     options = _configure.configure(FakeBuilder(spark_jars="/other.jar"))._options
-    assert options["spark.jars"] == f"/other.jar,{_configure.JAR}"
+    assert options["spark.jars"] == f"/other.jar,{jar.BUNDLED}"
     assert options["spark.sql.catalog.indextables"] == _configure.CATALOG
     assert options["spark.sql.execution.arrow.maxRecordsPerBatch"] == "65536"
 
@@ -229,14 +229,14 @@ def test_configure_keeps_what_the_user_chose(environment):
     builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
     twice = _configure.configure(_configure.configure(builder))._options
     assert twice["spark.sql.execution.arrow.maxRecordsPerBatch"] == "100"
-    assert twice["spark.jars"] == str(_configure.JAR)
+    assert twice["spark.jars"] == str(jar.BUNDLED)
 
 
 def test_a_local_connect_server_is_started_with_the_jar(environment):
     options = _configure.configure(FakeBuilder(spark_remote="local[2]"))._options
     assert "spark.jars" not in options
     arguments = shlex.split(os.environ["PYSPARK_SUBMIT_ARGS"])
-    assert arguments[arguments.index("--jars") + 1] == str(_configure.JAR)
+    assert arguments[arguments.index("--jars") + 1] == str(jar.BUNDLED)
     assert arguments[-1] == "pyspark-shell"
     redacted = redaction.redactions({})
     assert [f"{key}={value}" for key, value in redacted.items()] == [
@@ -274,8 +274,6 @@ def test_every_secret_key_is_redacted_and_nothing_else():
     assert re.search(redaction.PATTERN, "__request")
 
 
-def test_a_missing_jar_says_what_to_run(environment, tmp_path):
-    environment.setattr(_configure, "JAR", tmp_path / "none.jar")
-    with pytest.raises(it.IndexTablesError, match="run `make setup` or `python tools/build_jar.py`"):
-        _configure.configure(FakeBuilder())
+def test_a_server_elsewhere_needs_no_jar(environment, tmp_path):
+    environment.setattr(_configure, "find_jar", lambda: pytest.fail("asked for"))
     assert _configure.configure(FakeBuilder(spark_remote="sc://elsewhere")) is not None

@@ -8,12 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from indextables.errors import ConfigError
+from indextables.spark.jar import find_jar
 from indextables.spark.redaction import redactions
 
 Builder = TypeVar("Builder", bound=Any)
 
-JAR: Final = Path(__file__).parent / "jvm" / "indextables-spark.jar"
 CATALOG: Final = "io.indextables.spark.IndexTablesCatalog"
 BATCH_ROWS: Final = "65536"
 """Rows travel between Spark and Python in batches; Spark's default of 10,000 costs about a fifth of a scan."""
@@ -43,13 +42,11 @@ def configure(builder: Builder) -> Builder:
 
 
 def jar_path() -> Path:
-    """The jar that Spark needs, for those who start it themselves: `spark-submit --jars ...`."""
-    if not JAR.exists():
-        raise ConfigError(
-            f"the Spark jar is not there ({JAR}); in a checkout run `make setup` or `python tools/build_jar.py`, "
-            "elsewhere install the package from a wheel"
-        )
-    return JAR
+    """The jar that Spark needs, for those who start it themselves: `spark-submit --jars ...`.
+
+    Where the package came without it, it is compiled first (see `jar`); ConfigError if that takes what is not here.
+    """
+    return find_jar()
 
 
 def _with_redactions(builder: Builder, chosen: dict[str, Any]) -> Builder:
