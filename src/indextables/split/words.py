@@ -39,7 +39,7 @@ def tokens(text: str) -> tuple[tuple[int, str], ...]:
     >>> tokens("Timed-out, twice")
     ((0, 'timed'), (1, 'out'), (2, 'twice'))
     """
-    return tuple((token.position, token.text) for token in analyzer().pre_tokenize(text).tokens)
+    return tuple(enumerate(analyzer().analyze(text)))
 
 
 def strings(values: pa.Array) -> list[str | None]:
