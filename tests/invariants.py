@@ -34,7 +34,7 @@ from indextables.log.boundary import DIRECTORY, NONE, decode_link
 from indextables.log.layout import checkpoint_of, version_of
 from indextables.log.listing import LogListing
 from indextables.log.loading import Wanted, read_snapshot
-from indextables.state import state_of
+from indextables.state import LAST_CHECKPOINT, state_of
 from indextables.storage import Store
 from simulation.ledger import Attempt, Ledger, Observation, Refusal, rows_of
 
@@ -196,6 +196,13 @@ def check_deletion(key: str, names: Collection[str], newest: int) -> None:
     """Clean-up has deleted `key`, and the newest version can still be made from what is left."""
     assert version_of(key) != newest, f"version {newest} is the current one and was deleted"
     assert is_derivable(newest, names), f"without {key}, version {newest} cannot be read any more"
+
+
+def check_written_once(key: str, before: tuple[bytes, int] | None, after: tuple[bytes, int] | None) -> None:
+    """A file of the log never changes, but for the hint; a manifest may be put again, with the same content."""
+    if before is None or after is None or not key.startswith(f"{LOG_DIRECTORY}/"):
+        return
+    assert before[0] == after[0] or key == LAST_CHECKPOINT, f"{key} was replaced"
 
 
 def check_added(

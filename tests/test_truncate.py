@@ -116,16 +116,8 @@ def test_a_state_that_reads_back_wrong_stops_it_before_anything_is_deleted(store
         )
         store.put(manifest, b"torn")
 
-    checkpoint(store, SETTINGS)
-    manifest = max(
-        (key for key in store.objects if "/manifests/" in key), key=lambda key: store.objects[key][1]
-    )
-    store.put(manifest, b"torn")
     faulty = FaultyStore(store, Fault("create", tears, key="state-v", times=10))
-    with (
-        pytest.warns(UserWarning, match="cannot be read"),
-        pytest.raises(CorruptTableError, match="nothing was deleted"),
-    ):
+    with pytest.raises(CorruptTableError, match="nothing was deleted"):
         truncate_time_travel(faulty, SETTINGS)
     assert "00000000000000000000.json" in names(store)
 

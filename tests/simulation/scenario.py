@@ -22,6 +22,7 @@ from invariants import (
     check_split_deletion,
     check_states,
     check_transactions,
+    check_written_once,
     is_late,
     replayed,
 )
@@ -182,6 +183,7 @@ class _Scenario:
     def _watch(self, change: Mutation) -> None:
         """Called at every change of the store, in the middle of production code: errors wait until it is safe."""
         try:
+            check_written_once(change.key, change.before, change.after)
             number = version_of(change.key)
             if number is not None and change.after is not None and number >= len(self.versions):
                 assert number == len(self.versions), f"version {number} was made before {len(self.versions)}"
