@@ -66,13 +66,20 @@ class Checkpointed:
     is_clean: bool = True
 
 
-def checkpoint(store: Store, settings: Settings, clock: Callable[[], int] = now_ms) -> Checkpointed:
+def checkpoint(
+    store: Store,
+    settings: Settings,
+    clock: Callable[[], int] = now_ms,
+    *,
+    snapshot: Snapshot | None = None,
+) -> Checkpointed:
     """Write the compacted state of the newest version, or its JSON checkpoint, and clean up version files.
 
-    A state that is in place already is left as it is: files of the log are written once. CorruptTableError if it
-    cannot be read.
+    `snapshot` is the newest one, where the caller has just read it. A state that is in place already is left as it
+    is: files of the log are written once. CorruptTableError if it cannot be read.
     """
-    snapshot = read_snapshot(store, Wanted(), settings)
+    if snapshot is None:
+        snapshot = read_snapshot(store, Wanted(), settings)
     check_writable(snapshot.protocol, store.uri)
     if writes_json(settings):
         written = write_snapshot_checkpoint(store, snapshot, settings, clock())

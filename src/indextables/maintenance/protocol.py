@@ -20,7 +20,9 @@ from indextables.log import (
 )
 from indextables.log.checkpointing import Checkpointed, writes_json
 from indextables.log.listing import list_log
+from indextables.log.loading import read_snapshot, refresh
 from indextables.log.protocol import READER_VERSION, WRITER_VERSION
+from indextables.log.rebuild import Wanted
 from indextables.log.revisions import NextVersion
 from indextables.storage import Store
 
@@ -62,16 +64,21 @@ def renormalize_schemas(store: Store, settings: Settings, base: Snapshot | None 
 def upgrade_and_checkpoint(store: Store, settings: Settings) -> Checkpointed:
     """The compacted state of the newest version, of a table of today's protocol with a tidy schema registry.
 
-    A JSON checkpoint leaves the protocol as it is: it is for those who know no newer one.
+    A JSON checkpoint leaves the protocol as it is: it is for those who know no newer one. The log is read once: each
+    step begins with the snapshot of the one before and reads only the versions since.
     """
+    snapshot = read_snapshot(store, Wanted(), settings)
     if not writes_json(settings):
-        upgrade_protocol(store, settings)
-    renormalize_schemas(store, settings)
-    return compacted_state(store, settings)
+        upgrade_protocol(store, settings, snapshot)
+        snapshot = refresh(store, snapshot)
+    renormalize_schemas(store, settings, snapshot)
+    return compacted_state(store, settings, refresh(store, snapshot))
 
 
-def compacted_state(store: Store, settings: Settings) -> Checkpointed:
+def compacted_state(store: Store, settings: Settings, snapshot: Snapshot | None = None) -> Checkpointed:
     """Return a compacted state or JSON checkpoint of the newest version, which is written if there is none.
+
+    `snapshot` is the newest one, where the caller has just read it.
 
     Files of the log are written once. Where the newest version has a state that cannot be read, or that is to be
     compacted, another version follows that changes nothing, and gets the state.
@@ -79,7 +86,7 @@ def compacted_state(store: Store, settings: Settings) -> Checkpointed:
     quiet = Settings(dict(settings) | {keys.CHECKPOINT_ENABLED.key: "false"})
     for _ in range(_TRIES):
         try:
-            done = checkpoint(store, settings)
+            done = checkpoint(store, settings, snapshot=snapshot)
         except CorruptTableError:
             if not _has_state(store, settings):
                 raise
@@ -87,6 +94,7 @@ def compacted_state(store: Store, settings: Settings) -> Checkpointed:
             if done.is_clean:
                 return done
         commit(store, NextVersion(), base=load_snapshot(store, settings=settings), settings=quiet)
+        snapshot = None
     return checkpoint(store, settings)
 
 
