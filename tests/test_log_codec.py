@@ -46,6 +46,15 @@ BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
     "tuple[str, ...]": st.lists(TEXT, max_size=3).map(tuple),
     "frozenset[str]": st.frozensets(TEXT, max_size=3),
 }
+# Figures of files and moments: what is out of range reads as unknown.
+FIGURE = st.integers(0, 2**31 - 1)
+FIGURES = {
+    AddFile: {field.name for field in fields(AddFile)} - {"size"},
+    RemoveFile: {"deletion_timestamp", "size"},
+    SkipFile: {"skip_timestamp", "retry_after", "size", "skip_count"},
+    Metadata: {"created_time"},
+    CommitInfo: {"timestamp"},
+}
 KINDS = (Protocol, Metadata, AddFile, RemoveFile, SkipFile, CommitInfo, Txn)
 KNOWN = {"protocol", "metaData", "add", "remove", "mergeskip", "skip", "commitInfo", "txn"}
 
@@ -55,7 +64,9 @@ def actions(kind: type[Any]) -> st.SearchStrategy[Any]:
     parts: dict[str, st.SearchStrategy[Any]] = {}
     for field in fields(kind):
         plain = str(field.type).removesuffix(" | None")
-        parts[field.name] = BY_TYPE[plain] if plain == field.type else st.none() | BY_TYPE[plain]
+        is_figure = plain == "int" and field.name in FIGURES.get(kind, ())
+        values = FIGURE if is_figure else BY_TYPE[plain]
+        parts[field.name] = values if plain == field.type else st.none() | values
     parts["extra"] = st.dictionaries(TEXT.map(lambda name: f"new{name}"), JSON, max_size=3)
     return st.builds(kind, **parts)
 

@@ -28,6 +28,7 @@ from indextables.log.layout import checkpoint_key, part_name, split_key
 from indextables.log.live import LiveFiles
 from indextables.log.snapshot import CARRIED, Snapshot, VersionActions, replay
 from indextables.state import LOG_DIRECTORY, LastCheckpoint, write_pointer
+from indextables.stats.figures import total_bytes
 from indextables.storage import Store, create_once
 
 _ADDED: Final = "added"
@@ -137,7 +138,7 @@ def write_snapshot_checkpoint(
     pointer = LastCheckpoint(
         snapshot.version,
         size=len(head) + len(adds),
-        size_in_bytes=sum(add.size for add in adds),
+        size_in_bytes=total_bytes(add.size for add in adds),
         num_files=len(adds),
         created_time=now_ms,
         parts=parts,

@@ -183,16 +183,17 @@ def _made(current: Snapshot | None, wanted: list[Action], info: CommitInfo, now:
         else:
             actions.append(action)
     metrics = summarize(actions, timestamp)
+    figures = {
+        "filesAdded": metrics.files_added,
+        "filesRemoved": metrics.files_removed,
+        "rowsAdded": metrics.rows_added,
+        "bytesAdded": metrics.bytes_added,
+        "bytesRemoved": metrics.bytes_removed,
+    }
     stamped = dataclasses.replace(
         info,
         timestamp=timestamp,
-        metrics={
-            "filesAdded": metrics.files_added,
-            "filesRemoved": metrics.files_removed,
-            "rowsAdded": metrics.rows_added,
-            "bytesAdded": metrics.bytes_added,
-            "bytesRemoved": metrics.bytes_removed,
-        },
+        metrics={name: figure for name, figure in figures.items() if figure is not None},
     )
     return VersionActions(version, [stamped, *actions], timestamp)
 

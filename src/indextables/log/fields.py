@@ -1,7 +1,8 @@
 """Actions to JSON objects and back, by one table made from their dataclasses.
 
-Reading is tolerant where a value's meaning is plain (a number where text is due in a map, null for absent) and
-strict where guessing could hide data: a field of the wrong type is an error that names it.
+Reading is tolerant where a value's meaning is plain (a number where text is due in a map, null for absent, a figure
+that cannot be true for an unknown one) and strict where guessing could hide data: a field of the wrong type is an
+error that names it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from indextables.log.actions import (
     Txn,
     UnknownAction,
 )
+from indextables.stats.figures import MAX_LONG, is_count, is_moment
 
 
 class FieldError(ValueError):
@@ -38,7 +40,32 @@ def _text(value: Any) -> str:
 def _whole(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise FieldError("is not a whole number")
+    if not -MAX_LONG - 1 <= value <= MAX_LONG:
+        raise FieldError("does not fit into 64 bits")
     return value
+
+
+def _figure(is_possible: Callable[[int], bool], unknown: int | None = None) -> Callable[[Any], int | None]:
+    """Read a number that is a fact about a file; where it cannot be one, it is `unknown`."""
+
+    def read(value: Any) -> int | None:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise FieldError("is not a whole number")
+        return value if is_possible(value) else unknown
+
+    return read
+
+
+def _moment(value: Any) -> int:
+    if not is_moment(_whole(value)):
+        raise FieldError("is not a time")
+    return int(value)
+
+
+_COUNT: Final = _figure(is_count)
+_MOMENT: Final = _figure(is_moment)
+_PLACE: Final = _figure(lambda value: 0 <= value <= MAX_LONG)
+_SMALL: Final = _figure(lambda value: -(1 << 31) <= value < 1 << 31)
 
 
 def _truth(value: Any) -> bool:
@@ -122,13 +149,33 @@ def _shape(kind: type[Any], *, lenient: bool = False, **readers: Callable[[Any],
 
 _SHAPES: Final[dict[str, _Shape]] = {
     "protocol": _shape(Protocol),
-    "metaData": _shape(Metadata),
+    "metaData": _shape(Metadata, created_time=_MOMENT),
     # Quickwit's time range came as text from one writer and as a number from another.
-    "add": _shape(AddFile, time_range_start=_as_text, time_range_end=_as_text),
-    "remove": _shape(RemoveFile),
-    "mergeskip": _shape(SkipFile),
+    "add": _shape(
+        AddFile,
+        time_range_start=_as_text,
+        time_range_end=_as_text,
+        num_records=_COUNT,
+        modification_time=_figure(is_moment, 0),
+        footer_start_offset=_PLACE,
+        footer_end_offset=_PLACE,
+        delete_opstamp=_PLACE,
+        num_merge_ops=_SMALL,
+        uncompressed_size_bytes=_PLACE,
+        companion_delta_version=_PLACE,
+        hotcache_start_offset=_PLACE,
+        hotcache_length=_PLACE,
+    ),
+    "remove": _shape(RemoveFile, deletion_timestamp=_MOMENT, size=_PLACE),
+    "mergeskip": _shape(
+        SkipFile,
+        skip_timestamp=_figure(is_moment, 0),
+        retry_after=_MOMENT,
+        size=_PLACE,
+        skip_count=_figure(lambda value: 0 <= value < 1 << 31, 1),
+    ),
     # Nobody's rows depend on who committed: what does not fit is kept, not fatal.
-    "commitInfo": _shape(CommitInfo, lenient=True),
+    "commitInfo": _shape(CommitInfo, lenient=True, timestamp=_moment),
     "txn": _shape(Txn),
 }
 _SHAPES_READ: Final = _SHAPES | {"skip": _SHAPES["mergeskip"]}

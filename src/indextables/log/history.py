@@ -10,6 +10,7 @@ from indextables.log.actions import Action, AddFile, CommitInfo, RemoveFile
 from indextables.log.boundary import boundary
 from indextables.log.listing import list_log
 from indextables.log.versions import read_versions
+from indextables.stats.figures import total
 from indextables.storage import Store
 
 
@@ -19,9 +20,9 @@ class Summary(NamedTuple):
     timestamp_ms: int
     files_added: int
     files_removed: int
-    rows_added: int
-    bytes_added: int
-    bytes_removed: int
+    rows_added: int | None
+    bytes_added: int | None
+    bytes_removed: int | None
 
 
 class HistoryEntry(NamedTuple):
@@ -67,7 +68,7 @@ def summarize(actions: Iterable[Action], timestamp_ms: int) -> Summary:
         timestamp_ms,
         files_added=len(adds),
         files_removed=len(removes),
-        rows_added=sum(add.num_records or 0 for add in adds),
-        bytes_added=sum(add.size for add in adds),
-        bytes_removed=sum(remove.size or 0 for remove in removes),
+        rows_added=total(add.num_records for add in adds),
+        bytes_added=total(add.size for add in adds),
+        bytes_removed=total(remove.size for remove in removes),
     )

@@ -6,8 +6,10 @@ where are the *rows* that are new. They differ after a merge, whose files are ne
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from indextables.log.actions import AddFile, RemoveFile
 from indextables.log.entries import Added
@@ -113,6 +115,13 @@ class _Merge:
     made: dict[str, AddFile] = field(default_factory=dict)
 
 
+_Place: TypeAlias = frozenset[tuple[str, str]]
+
+
+def _place(partition_values: Mapping[str, str]) -> _Place:
+    return frozenset(partition_values.items())
+
+
 class _Rows:
     def __init__(self) -> None:
         self._new: dict[str, AddFile] = {}
@@ -143,13 +152,16 @@ class _Rows:
 
     def merge(self, merged: _Merge) -> None:
         """Remember whose new rows a merged file holds: they are gone when it goes."""
+        made = Counter(_place(file.partition_values) for file in merged.made.values())
+        held: dict[_Place | None, set[str]] = defaultdict(set)
+        for key, source in merged.sources.items():
+            place = _place(source.partition_values) if source.partition_values else None
+            held[place].update(self._holds.get(key, ()), [key] if key in self._new else ())
         for key, file in merged.made.items():
-            place = dict(file.partition_values)
-            near = [k for k, f in merged.made.items() if dict(f.partition_values) == place]
-            sources = [k for k, s in merged.sources.items() if dict(s.partition_values or place) == place]
-            held = {k for k in sources if k in self._new}.union(*(self._holds.get(k, ()) for k in sources))
-            self._holds[key] = frozenset(held)
-            if len(near) > 1:
+            place = _place(file.partition_values)
+            # A source that does not say where it was may have been anywhere.
+            self._holds[key] = frozenset(held[place] | held[None])
+            if made[place] > 1:
                 self._shared.add(key)
 
     def known(self) -> tuple[tuple[str, AddFile], ...] | None:

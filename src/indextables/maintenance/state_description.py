@@ -12,6 +12,7 @@ from indextables.log.checkpoint import is_in_parts
 from indextables.log.listing import list_log
 from indextables.log.loading import Wanted, read_snapshot
 from indextables.state import StateManifest, StateOptions, compaction_reason, read_pointer
+from indextables.stats.figures import total_bytes
 from indextables.storage import Store
 
 AVRO: Final = "avro-state"
@@ -113,7 +114,7 @@ def _of_checkpoint(checkpoint: Snapshot, current: int, form: str, created_ms: in
         num_manifests=0,
         num_tombstones=0,
         tombstone_ratio=0.0,
-        total_bytes=sum(file.size for file in files),
+        total_bytes=total_bytes(file.size for file in files),
         needs_compaction=False,
         status=_status(checkpoint.version, current, None),
         created_at=_moment(created_ms),

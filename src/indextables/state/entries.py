@@ -21,7 +21,7 @@ from indextables.state import fallback
 from indextables.state.container import Block, encode_long
 from indextables.state.entry_fields import AVRO_SCHEMA, ENTRY_SCHEMA, FIELDS
 from indextables.state.record_schema import parse_schema
-from indextables.state.resolution import is_plain, physical, resolved, source_of
+from indextables.state.resolution import is_plain, physical, resolved, source_of, with_possible_figures
 from indextables.state.texts import check_texts
 
 try:
@@ -81,7 +81,7 @@ def decode_entries(schema: str, blocks: Iterable[Block], name: str) -> pa.Table:
         batches = list(decode(plan, blocks))
         if not batches:
             return ENTRY_SCHEMA.empty_table()
-        table = resolved(pa.Table.from_batches(batches), plan.sources)
+        table = with_possible_figures(resolved(pa.Table.from_batches(batches), plan.sources))
     except (ValueError, RecursionError) as reason:  # Arrow's and the decoders' own are of the first kind
         raise CorruptTableError(f"{name}: not a manifest that can be read: {reason}") from reason
     check_texts(table, name)

@@ -9,9 +9,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from indextables.state.entry_fields import ENTRY_SCHEMA, FIELDS, EntryField
+from indextables.stats.figures import EARLIEST_MS, LATEST_MS, MAX_RECORDS
 
+_FIGURES: Final = (
+    ("numRecords", 0, MAX_RECORDS),
+    ("modificationTime", EARLIEST_MS, LATEST_MS),
+    ("addedAtTimestamp", EARLIEST_MS, LATEST_MS),
+)
 _NAMES: Final = frozenset(field.name for field in FIELDS)
 
 
@@ -43,6 +50,21 @@ def resolved(table: pa.Table, sources: tuple[str | None, ...]) -> pa.Table:
             raise ValueError(f"field {source!r} is null in an entry")
         columns.append(column)
     return pa.Table.from_arrays(columns, schema=ENTRY_SCHEMA)
+
+
+def with_possible_figures(entries: pa.Table) -> pa.Table:
+    """Replace the counts and times that cannot be true: by null where there may be one, by 0 elsewhere."""
+    for name, low, high in _FIGURES:
+        column = entries.column(name)
+        found = pc.min_max(column)
+        if found["min"].as_py() is None or (low <= found["min"].as_py() and found["max"].as_py() <= high):
+            continue
+        field = entries.schema.field(name)
+        is_possible = pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high))
+        unknown = pa.scalar(None if name == "numRecords" else 0, field.type)
+        column = pc.if_else(is_possible, column, unknown)
+        entries = entries.set_column(entries.schema.get_field_index(name), field, column)
+    return entries
 
 
 def _is_wider_or_narrower(written: pa.DataType, ours: pa.DataType) -> bool:

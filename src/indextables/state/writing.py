@@ -30,6 +30,7 @@ from indextables.state.pointer import AVRO_STATE, LastCheckpoint, write_pointer
 from indextables.state.reading import TableState, read_state
 from indextables.state.statistics import Measured
 from indextables.state.unique import last_of_each
+from indextables.stats.figures import MAX_LONG, total_bytes
 from indextables.storage import Store, create_once
 
 
@@ -155,10 +156,11 @@ def _incremental(
     merged = [small[place] for place in sorted(chosen)]
     fresh = pa.concat_tables([_surviving(base.live(merged), delta), delta.added])
     kept = [_from_log_root(info, old.state_version) for info in old.manifests if info not in merged]
+    removed_bytes = sum(size or 0 for size in delta.removed.values())
     return _manifest(
         context,
         num_files=old.num_files + delta.added.num_rows - len(delta.removed),
-        total_bytes=old.total_bytes + _total(delta.added) - sum(size or 0 for size in delta.removed.values()),
+        total_bytes=min(max(0, old.total_bytes + _total(delta.added) - removed_bytes), MAX_LONG),
         manifests=(
             *kept,
             *write_manifests(store, fresh, context.partition_columns, options, context.measured),
@@ -236,4 +238,7 @@ def _from_log_root(info: ManifestInfo, version: int) -> ManifestInfo:
 
 
 def _total(entries: pa.Table) -> int:
-    return pc.sum(entries.column("size")).as_py() or 0
+    sizes = entries.column("size")
+    # 64 bits would wrap around without a word.
+    is_small = pc.sum(sizes.cast("double", safe=False)).as_py() or 0.0
+    return pc.sum(sizes).as_py() or 0 if 0 <= is_small < MAX_LONG // 2 else total_bytes(sizes.to_pylist())

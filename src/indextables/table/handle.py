@@ -256,7 +256,8 @@ class Table:
 
     def __repr__(self) -> str:
         files = self._snapshot.files.entries()
-        rows = pc.sum(files.column("numRecords")).as_py() or 0
+        counts = files.column("numRecords")
+        rows = "unknown" if counts.null_count else pc.sum(counts).as_py() or 0
         return f"<indextables.Table {self._uri} version={self.version} files={files.num_rows} rows={rows}>"
 
     def _where(self, where: str | None) -> Predicate:

@@ -5,6 +5,7 @@ A plan is made where the log is read; its tasks run anywhere (they pickle) and n
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from indextables.predicates import TRUE, Constant, Predicate, Value, bind, text_
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import RowRequest, SplitReader, check_text_query, open_split
 from indextables.state import KEY
+from indextables.stats.figures import total, total_bytes
 from indextables.storage import open_store, options_for_tasks
 from indextables.table.matching import matching_files
 
@@ -74,10 +76,13 @@ class ScanTask:
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """The tasks of a scan. There is always one, so that a count of nothing is 0 and not nothing."""
+    """The tasks of a scan. There is always one, so that a count of nothing is 0 and not nothing.
+
+    `rows` is how many the splits have, None if the log does not say it of each.
+    """
 
     tasks: tuple[ScanTask, ...]
-    rows: int
+    rows: int | None
     bytes: int
     splits_total: int
     splits_read: int
@@ -102,16 +107,16 @@ def plan_scan(
     found = matching_files(snapshot, request.predicate)
     known = (found.column(KEY), found.column("size"), found.column("numRecords"), found.partition_values())
     refs = _enough(list(map(SplitRef, *known)), request)
-    total = sum(ref.size for ref in refs)
+    size = total_bytes(ref.size for ref in refs)
     is_light = request.count_only or text_queries(request.predicate)
-    slots = max(parallelism, math.ceil(total / (SEARCH_TASK_BYTES if is_light else SCAN_TASK_BYTES)))
+    slots = max(parallelism, math.ceil(size / (SEARCH_TASK_BYTES if is_light else SCAN_TASK_BYTES)))
     options = options_for_tasks(uri, settings)
     tasks = tuple(
         ScanTask(uri, options, snapshot.schema, snapshot.mapping, request, group)
         for group in _shared_out(refs, slots)
     )
-    rows = sum(ref.num_records or 0 for ref in refs)
-    return ScanPlan(tasks, rows, total, splits_total=snapshot.files.expected, splits_read=len(refs))
+    rows = total(ref.num_records for ref in refs)
+    return ScanPlan(tasks, rows, size, splits_total=snapshot.files.expected, splits_read=len(refs))
 
 
 def run_scan_task(task: ScanTask) -> Iterator[pa.RecordBatch]:
@@ -191,11 +196,11 @@ def _enough(refs: list[SplitRef], request: ScanRequest) -> list[SplitRef]:
 def _shared_out(refs: list[SplitRef], slots: int) -> list[tuple[SplitRef, ...]]:
     """Largest first, each to the lightest group; groups keep the order of the log inside."""
     groups: list[list[int]] = [[] for _ in range(max(1, min(slots, len(refs))))]
-    weights = [0] * len(groups)
+    weights = [(0, number) for number in range(len(groups))]  # a heap: the lightest is first
     for i in sorted(range(len(refs)), key=lambda i: -refs[i].size):
-        lightest = weights.index(min(weights))
+        weight, lightest = weights[0]
         groups[lightest].append(i)
-        weights[lightest] += refs[i].size
+        heapq.heapreplace(weights, (weight + refs[i].size, lightest))
     return [tuple(refs[i] for i in sorted(group)) for group in groups]
 
 
