@@ -1,5 +1,6 @@
 """What a table's columns are: their types, how each is indexed, and how partition values are written."""
 
+from indextables.schema.casting import cast_exactly
 from indextables.schema.mapping import (
     CUTTING_TOKENIZER,
     REGISTRY_PREFIX,
@@ -23,6 +24,7 @@ from indextables.schema.partitions import (
     unescape,
 )
 from indextables.schema.registry import own_refs, typemap_of
+from indextables.schema.times import TimeError, parse_time, shortened
 from indextables.schema.types import ARROW_TYPES, RESERVED_COLUMNS, Field, TableSchema
 
 __all__ = [
@@ -38,6 +40,8 @@ __all__ = [
     "IndexKind",
     "MappedField",
     "TableSchema",
+    "TimeError",
+    "cast_exactly",
     "check_partition_columns",
     "decode_value",
     "encode_value",
@@ -45,8 +49,10 @@ __all__ = [
     "mapping_hash",
     "micros",
     "own_refs",
+    "parse_time",
     "partition_path",
     "resolve_typemap",
+    "shortened",
     "tokenizers",
     "typemap_of",
     "unescape",

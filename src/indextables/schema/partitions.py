@@ -50,6 +50,11 @@ def encode_value(value: Value | None, kind: str) -> str | None:
         return utc.isoformat(sep=" ", timespec="microseconds" if utc.microsecond else "seconds")
     if isinstance(value, date):
         return value.isoformat()
+    if value == NULL_DIRECTORY:
+        raise SchemaError(
+            f"the partition value {NULL_DIRECTORY!r} stands for null in tables and would be read back as null; "
+            "write null, or another value"
+        )
     return str(value)
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from indextables.columns import ColumnGroup, ColumnGroupFile, Manifest
 from indextables.config import Settings, keys
 from indextables.errors import SchemaError
-from indextables.schema import FieldMapping, TableSchema
+from indextables.schema import FieldMapping, TableSchema, cast_exactly
 from indextables.split.blooms import bloom_members
 from indextables.split.bundle import write_bundle
 from indextables.split.fields import IndexFields
@@ -175,8 +175,5 @@ def _conformed(batch: pa.RecordBatch, schema: TableSchema) -> pa.RecordBatch:
     missing = [name for name in schema.names if name not in batch.schema.names]
     if missing:
         raise SchemaError(f"the rows have no column {', '.join(map(repr, missing))}")
-    try:
-        columns = [batch.column(column.name).cast(column.arrow_type) for column in schema]
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
-        raise SchemaError(f"the rows do not fit the columns of the table: {reason}") from reason
+    columns = [cast_exactly(batch.column(column.name), column.name, column.arrow_type) for column in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema.arrow)

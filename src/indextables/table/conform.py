@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from indextables.errors import ConfigError, SchemaError
 from indextables.log import Snapshot
-from indextables.schema import TableSchema, resolve_typemap
+from indextables.schema import TableSchema, cast_exactly, resolve_typemap
 
 _WIDENS_TO: Final[dict[str, frozenset[str]]] = {
     "byte": frozenset({"short", "integer", "long"}),
@@ -73,22 +72,10 @@ def conform(batch: pa.RecordBatch, schema: TableSchema) -> pa.RecordBatch:
             raise SchemaError(
                 f"a batch lacks column {column.name!r}; all batches of a write have the same columns"
             )
-        arrays.append(_cast(batch.column(by_name[column.name.lower()]), column.name, column.arrow_type))
+        arrays.append(
+            cast_exactly(batch.column(by_name[column.name.lower()]), column.name, column.arrow_type)
+        )
     return pa.RecordBatch.from_arrays(arrays, schema=schema.arrow)
-
-
-def _cast(values: pa.Array, name: str, kind: pa.DataType) -> pa.Array:
-    if values.type == kind:
-        return values
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    try:
-        # Finer units than microseconds are cut, as Spark cuts them; everything else must fit exactly.
-        options = pc.CastOptions.safe(kind)
-        options.allow_time_truncate = True
-        return pc.cast(values, options=options)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
-        raise SchemaError(f"column {name!r} does not fit type {kind}: {reason}") from None
 
 
 def _listed(names: tuple[str, ...]) -> str:

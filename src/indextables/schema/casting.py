@@ -1,0 +1,48 @@
+"""Values in the type of their column, every one of them exactly, or an error."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.errors import SchemaError
+
+
+def cast_exactly(values: pa.Array, name: str, kind: pa.DataType) -> pa.Array:
+    """Cast the values of column `name`; SchemaError if that would change a value.
+
+    >>> cast_exactly(pa.array([1_000], pa.timestamp("ns", "UTC")), "at", pa.timestamp("us", "UTC"))[0].value
+    1
+    >>> cast_exactly(pa.array([0.1]), "f", pa.float32())
+    Traceback (most recent call last):
+        ...
+    indextables.errors.SchemaError: column 'f' does not fit type float: 0.1 would become 0.10000000149011612
+    """
+    if values.type == kind:
+        return values
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    try:
+        cast = pc.cast(values, kind, safe=True)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
+        hint = ""
+        if pa.types.is_timestamp(values.type) and pa.types.is_timestamp(kind):
+            hint = (
+                "; a table keeps microseconds: round the column first, "
+                "as by pyarrow.compute.floor_temporal(column, unit='microsecond')"
+            )
+        raise SchemaError(f"column {name!r} does not fit type {kind}: {reason}{hint}") from None
+    if pa.types.is_floating(values.type) and pa.types.is_floating(kind):  # Arrow rounds these without a word
+        _check_floats(values, cast, name, kind)
+    return cast
+
+
+def _check_floats(values: pa.Array, cast: pa.Array, name: str, kind: pa.DataType) -> None:
+    wide = pc.cast(values, pa.float64())
+    back = pc.cast(cast, pa.float64())
+    changed = pc.and_(pc.not_equal(wide, back), pc.invert(pc.and_(pc.is_nan(wide), pc.is_nan(back))))
+    first = pc.index(changed, pa.scalar(value=True)).as_py()
+    if first >= 0:
+        raise SchemaError(
+            f"column {name!r} does not fit type {kind}: {wide[first]} would become {back[first]}"
+        )
