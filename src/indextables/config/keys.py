@@ -85,6 +85,31 @@ INDEX_ALL_MAX_FIELDS: Final = Setting(
     10,
     "A search over all columns ('* TEXTSEARCH ...') of a table with more searchable ones is refused; 0 = no limit.",
 )
+QUERY_MAX_LENGTH: Final = Setting(
+    "spark.indextables.query.maxLength",
+    positive,
+    262_144,
+    "How many characters a search query, or a condition in `where=`, may have.",
+)
+QUERY_MAX_TERMS: Final = Setting(
+    "spark.indextables.query.maxTerms",
+    positive,
+    10_000,
+    "How many words, phrases, ranges and values a search query, or a condition in `where=`, may have.",
+)
+QUERY_MAX_PATTERNS: Final = Setting(
+    "spark.indextables.query.maxPatterns",
+    positive,
+    100,
+    "How many words with wildcards, fuzzy words and unfinished phrases a search query may have: each one is compared "
+    "with the vocabulary of every split.",
+)
+QUERY_MAX_DEPTH: Final = Setting(
+    "spark.indextables.query.maxDepth",
+    positive,
+    40,
+    "How deep parentheses and NOTs may be nested in a search query or a condition in `where=`.",
+)
 STATS_COLUMNS_COUNT: Final = Setting(
     "spark.indextables.dataSkippingNumIndexedCols",
     whole_or_all,

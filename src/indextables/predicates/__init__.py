@@ -2,6 +2,7 @@
 
 from indextables.predicates.evaluate import evaluate, holds
 from indextables.predicates.fold import bind, normalize
+from indextables.predicates.limits import QueryLimits
 from indextables.predicates.prune import Bounds, may_match
 from indextables.predicates.spark import from_spark
 from indextables.predicates.text import to_sql
@@ -38,6 +39,7 @@ __all__ = [
     "Not",
     "Or",
     "Predicate",
+    "QueryLimits",
     "StringMatch",
     "TextQuery",
     "Value",

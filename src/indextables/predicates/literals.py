@@ -8,14 +8,17 @@ import numpy as np
 
 from indextables.errors import PredicateError
 from indextables.predicates.tree import Value
+from indextables.schema.times import TimeError, parse_time, shortened
 from indextables.schema.types import FLOAT_TYPES, INTEGER_TYPES, Field
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DATE = date(1970, 1, 1)
 
 
-def from_sql(text: str | float | bool, column: Field) -> Value:
+def from_sql(text: str | float | bool, column: Field, zone: str = "UTC") -> Value:
     """A literal as a person wrote it, in the type of the column it is compared with.
+
+    A time without an offset is in `zone`.
 
     >>> from_sql("2024-01-01", Field("d", "date"))
     datetime.date(2024, 1, 1)
@@ -24,7 +27,7 @@ def from_sql(text: str | float | bool, column: Field) -> Value:
         if column.type in INTEGER_TYPES and not isinstance(text, bool):
             return _integer(text)
         if column.type in FLOAT_TYPES and not isinstance(text, bool):
-            return float(text)
+            return _float(text)
         if column.type == "boolean":
             return _boolean(text)
         if column.type == "string" and isinstance(text, str):
@@ -34,11 +37,12 @@ def from_sql(text: str | float | bool, column: Field) -> Value:
         if column.type == "date" and isinstance(text, str):
             return date.fromisoformat(text.strip())
         if column.type == "timestamp" and isinstance(text, str):
-            moment = datetime.fromisoformat(text.strip())
-            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, KeyError):
+            return parse_time(text.strip(), zone)
+    except TimeError as reason:
+        raise PredicateError(f"column {column.name!r}: {reason}") from None
+    except (ValueError, KeyError, OverflowError):
         pass
-    raise PredicateError(f"{text!r} is not a {column.type}, which column {column.name!r} is")
+    raise PredicateError(f"{shortened(str(text))!r} is not a {column.type}, which column {column.name!r} is")
 
 
 def from_catalyst(text: str, kind: str) -> Value | None:
@@ -64,7 +68,15 @@ def from_catalyst(text: str, kind: str) -> Value | None:
             return None
 
 
+def _float(text: str | float) -> float:
+    if "_" in str(text):  # which Python takes in numbers, and Spark does not
+        raise ValueError
+    return float(text)
+
+
 def _integer(text: str | float) -> int:
+    if "_" in str(text):
+        raise ValueError
     value = int(text)
     if value != float(text) and value != int(str(text)):
         raise ValueError

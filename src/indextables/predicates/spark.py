@@ -10,6 +10,7 @@ from typing import Any, Final
 from indextables.predicates.literals import from_catalyst
 from indextables.predicates.tree import (
     ALL_FIELDS,
+    UTC,
     And,
     Compare,
     CompareOp,
@@ -65,8 +66,10 @@ class _NotOursError(Exception):
     """A node that Spark must decide itself."""
 
 
-def from_spark(node: dict[str, Any], schema: TableSchema) -> Predicate | None:
+def from_spark(node: dict[str, Any], schema: TableSchema, zone: str = UTC) -> Predicate | None:
     """The predicate, or None when any part of it is not ours to decide, or it is nested too deeply for us.
+
+    Times in search queries that name no zone are in `zone`; Spark itself has placed those of its literals.
 
     >>> schema = TableSchema((Field("n", "integer"),))
     >>> from_spark({"op": ">", "args": [{"col": ["n"]}, {"lit": "5", "type": "int"}]}, schema)
@@ -76,8 +79,8 @@ def from_spark(node: dict[str, Any], schema: TableSchema) -> Predicate | None:
     if _depth(node) > MAX_DEPTH:
         return None
     try:
-        return _predicate(node, schema)
-    except _NotOursError:
+        return _predicate(node, schema, zone)
+    except (_NotOursError, RecursionError):  # what is nested too deep for us is left to Spark too
         return None
 
 
@@ -90,9 +93,9 @@ def _depth(node: dict[str, Any]) -> int:
     return depth
 
 
-def _predicate(node: dict[str, Any], schema: TableSchema) -> Predicate:
+def _predicate(node: dict[str, Any], schema: TableSchema, zone: str) -> Predicate:
     if "udf" in node:
-        return _text_query(node, schema)
+        return _text_query(node, schema, zone)
     if "col" in node:  # a boolean column stands as a predicate by itself
         column = _column(node, schema)
         if column.type != "boolean":
@@ -107,13 +110,13 @@ def _predicate(node: dict[str, Any], schema: TableSchema) -> Predicate:
         raise _NotOursError
     match op:
         case "AND":
-            return And(tuple(_predicate(arg, schema) for arg in args))
+            return And(tuple(_predicate(arg, schema, zone) for arg in args))
         case "OR":
-            return Or(tuple(_predicate(arg, schema) for arg in args))
+            return Or(tuple(_predicate(arg, schema, zone) for arg in args))
         case "NOT":
-            return Not(_predicate(args[0], schema))
+            return Not(_predicate(args[0], schema, zone))
         case "BOOLEAN_EXPRESSION":
-            return _predicate(args[0], schema)
+            return _predicate(args[0], schema, zone)
         case "ALWAYS_TRUE":
             return Constant(value=True)
         case "ALWAYS_FALSE":
@@ -145,7 +148,7 @@ def _comparison(op: str, args: list[dict[str, Any]], schema: TableSchema) -> Com
     return Compare(_FLIPPED[_FLIPPED[op]], column.name, _literal(right, column))
 
 
-def _text_query(node: dict[str, Any], schema: TableSchema) -> TextQuery:
+def _text_query(node: dict[str, Any], schema: TableSchema, zone: str) -> TextQuery:
     args, op = node.get("args", []), _TEXT_OPS.get(node["udf"])
     if op is None or len(args) != 2 or "col" not in args[0] or args[1].get("lit") is None:
         raise _NotOursError
@@ -154,7 +157,7 @@ def _text_query(node: dict[str, Any], schema: TableSchema) -> TextQuery:
         name = ALL_FIELDS
     else:
         name = _column(target, schema).name
-    return TextQuery(op, name, query["lit"])
+    return TextQuery(op, name, query["lit"], zone)
 
 
 def _column(node: dict[str, Any], schema: TableSchema) -> Field:

@@ -5,18 +5,20 @@ sqlglot does the parsing; here its tree becomes ours, or an error says which par
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import Final
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
 
-from indextables.errors import PredicateError
+from indextables.errors import IndexTablesError, PredicateError
+from indextables.predicates.limits import DEFAULT_LIMITS, QueryLimits
 from indextables.predicates.literals import from_sql
 from indextables.predicates.tree import (
     ALL_FIELDS,
+    UTC,
     And,
     Compare,
     CompareOp,
@@ -32,6 +34,7 @@ from indextables.predicates.tree import (
     TextQuery,
     Value,
 )
+from indextables.schema.times import shortened
 from indextables.schema.types import Field, TableSchema
 
 _COMPARISONS: Final[dict[type[exp.Expression], CompareOp]] = {
@@ -55,23 +58,61 @@ _OPERATORS: Final[dict[str, TextOp]] = {
     "INDEXQUERY": "INDEXQUERY",
 }
 _ALL: Final = "_indexall"
+_STRINGS: Final = frozenset({TokenType.STRING, TokenType.RAW_STRING})
+_VALUES: Final = _STRINGS | {TokenType.NUMBER, TokenType.NULL, TokenType.TRUE, TokenType.FALSE}
+_DROPPED_BACKSLASH: Final = re.compile(r"\\(?:([^\W_bnrt])|.)", re.DOTALL)
 
 
-def parse_where(text: str, schema: TableSchema) -> Predicate:
+def parse_where(
+    text: str, schema: TableSchema, *, limits: QueryLimits = DEFAULT_LIMITS, zone: str = UTC
+) -> Predicate:
     """A condition as Spark SQL writes it.
 
     >>> schema = TableSchema((Field("level", "string"), Field("code", "integer"), Field("message", "string")))
     >>> parse_where("level = 'ERROR' AND NOT code IN (1, 2)", schema)
     And(children=(Compare(op='=', column='level', value='ERROR'), Not(child=In(column='code', values=(1, 2)))))
     >>> parse_where("message TEXTSEARCH 'disk AND full'", schema)
-    TextQuery(op='TEXTSEARCH', column='message', query='disk AND full')
+    TextQuery(op='TEXTSEARCH', column='message', query='disk AND full', zone='UTC')
     """
+    if not isinstance(text, str):
+        raise PredicateError(f"a condition is a string, not {type(text).__name__}")
+    if len(text) > limits.length:
+        raise PredicateError(f"the condition has {limits.too_long(len(text))}")
+    reason: object
     try:
+        text.encode()
+        _check_size(sqlglot.tokenize(text, read="spark"), limits)
         plain = _with_functions(_with_escaped_quotes(text))
         tree = sqlglot.parse_one(plain, read="spark", into=exp.Condition)
-    except (SqlglotError, ValueError) as reason:
-        raise PredicateError(f"cannot parse the condition {text!r}: {_first_line(reason)}") from None
-    return _Reader(schema, text).predicate(tree)
+        return _Reader(schema, text, zone).predicate(tree)
+    except IndexTablesError:
+        raise
+    except RecursionError:
+        reason = "it is nested too deep"
+    except UnicodeEncodeError:
+        reason = "half of a surrogate pair is no character"
+    except Exception as error:  # noqa: BLE001 - sqlglot meets texts that are no SQL with errors of many kinds
+        reason = _first_line(error)
+    raise PredicateError(f"cannot parse the condition {shortened(text)!r}: {reason}")
+
+
+def _check_size(tokens: list[Token], limits: QueryLimits) -> None:
+    """Refuse, before the slow part of parsing, what is larger than the limits."""
+    if sum(token.token_type in _VALUES for token in tokens) > limits.terms:
+        raise PredicateError(f"the condition has {limits.too_many_terms()}")
+    if len(tokens) > 8 * limits.terms:  # a comparison has four, with AND, NOT and parentheses
+        raise PredicateError(f"the condition has {limits.too_many_terms()}")
+    depth = nots = 0
+    for token in tokens:
+        nots = nots + 1 if token.token_type == TokenType.NOT else 0
+        if token.token_type == TokenType.L_PAREN:
+            depth += 1
+        elif token.token_type == TokenType.R_PAREN:
+            depth -= 1
+        elif token.token_type == TokenType.SEMICOLON:
+            raise PredicateError("a condition has no ';' outside of strings: join conditions by AND or OR")
+        if depth + nots > limits.depth:
+            raise PredicateError(f"the condition cannot be read: {limits.too_deep()}")
 
 
 def _first_line(reason: Exception) -> str:
@@ -96,15 +137,22 @@ def _with_functions(text: str) -> str:
     for i, token in enumerate(tokens):
         if token.text.upper() not in _OPERATORS or token.token_type == TokenType.STRING:
             continue
-        if i == 0 or i + 1 >= len(tokens) or tokens[i + 1].token_type != TokenType.STRING:
+        if i == 0 or i + 1 >= len(tokens) or tokens[i + 1].token_type not in _STRINGS:
             continue
         first = _operand_start(tokens, i)
         operand = text[tokens[first].start : tokens[i - 1].end + 1]
         query = text[tokens[i + 1].start : tokens[i + 1].end + 1]
+        if tokens[i + 1].token_type == TokenType.STRING:
+            query = _DROPPED_BACKSLASH.sub(_kept, query)
         out.append(text[copied : tokens[first].start])
         out.append(f"{token.text}({_ALL if operand == '*' else operand}, {query})")
         copied = tokens[i + 1].end + 1
     return "".join(out) + text[copied:]
+
+
+def _kept(found: re.Match[str]) -> str:
+    r"""A backslash that a string literal would lose, doubled: in a query, as in `"C:\Windows"`, it separates words."""
+    return found[0] if found[1] is None else f"\\{found[0]}"
 
 
 def _operand_start(tokens: list[Token], operator: int) -> int:
@@ -117,9 +165,10 @@ def _operand_start(tokens: list[Token], operator: int) -> int:
 class _Reader:
     """Walks one parsed condition; holds what its error messages need."""
 
-    def __init__(self, schema: TableSchema, text: str) -> None:
+    def __init__(self, schema: TableSchema, text: str, zone: str) -> None:
         self._schema = schema
         self._text = text
+        self._zone = zone
 
     def predicate(self, node: exp.Expression) -> Predicate:
         if type(node) in _COMPARISONS:
@@ -144,10 +193,10 @@ class _Reader:
             case exp.Like():
                 return self._like(node)
             case exp.StartsWith() | exp.EndsWith() | exp.Contains():
-                column = self._column(node.this)
-                return StringMatch(
-                    _MATCHES[type(node)], column.name, str(self._value(node.expression, column))
-                )
+                column, value = self._string(node)
+                if value is None:
+                    return Constant(None)
+                return StringMatch(_MATCHES[type(node)], column.name, value)
             case exp.Boolean():
                 return Constant(bool(node.this))
             case exp.Null():
@@ -172,7 +221,9 @@ class _Reader:
         if isinstance(node.expression, exp.Null):
             return IsNull(self._column(node.this).name)
         if isinstance(node.expression, exp.Boolean):
-            return Compare("<=>", self._column(node.this).name, bool(node.expression.this))
+            column = self._column(node.this)
+            if column.type == "boolean":
+                return Compare("<=>", column.name, bool(node.expression.this))
         raise self._unsupported(node)
 
     def _in(self, node: exp.In) -> Predicate:
@@ -182,10 +233,11 @@ class _Reader:
         return In(column.name, tuple(self._value(item, column) for item in node.expressions))
 
     def _like(self, node: exp.Like) -> Predicate:
-        column = self._column(node.this)
-        pattern = str(self._value(node.expression, column))
+        column, pattern = self._string(node)
+        if pattern is None:
+            return Constant(None)
         body = pattern.strip("%")
-        if column.type != "string" or any(c in body for c in "%_\\"):
+        if any(c in body for c in "%_\\"):
             raise self._unsupported(node)
         match pattern.startswith("%"), pattern.endswith("%"):
             case (True, True):
@@ -197,10 +249,23 @@ class _Reader:
             case _:
                 return Compare("=", column.name, body)
 
+    def _string(self, node: exp.Expression) -> tuple[Field, str | None]:
+        """The string column of a string match, and what it is matched with."""
+        column = self._column(node.this)
+        value = self._value(node.expression, column)
+        if column.type != "string" or not (value is None or isinstance(value, str)):
+            raise self._unsupported(node)
+        return column, value
+
     def _text_query(self, node: exp.Anonymous) -> Predicate:
+        if len(node.expressions) != 2:
+            raise self._unsupported(node)
         target, query = node.expressions
+        is_text = isinstance(query, exp.RawString) or (isinstance(query, exp.Literal) and query.is_string)
+        if not is_text:
+            raise self._unsupported(node)
         name = ALL_FIELDS if target.name == _ALL else self._column(target).name
-        return TextQuery(_OPERATORS[node.name.upper()], name, query.this)
+        return TextQuery(_OPERATORS[node.name.upper()], name, query.this, self._zone)
 
     def _column(self, node: exp.Expression) -> Field:
         if not isinstance(node, exp.Column):
@@ -216,21 +281,25 @@ class _Reader:
                 return None
             case exp.Boolean():
                 return from_sql(bool(node.this), column)
-            case exp.Literal():
-                return from_sql(node.this, column)
-            case exp.Neg() if isinstance(node.this, exp.Literal):
+            case exp.Literal() if column.type == "string" and not node.is_string:
+                raise PredicateError(
+                    f"column {column.name!r} is a string: compare it with {shortened(str(node.this))!r} in quotes"
+                )
+            case exp.Literal() | exp.RawString():
+                return from_sql(node.this, column, self._zone)
+            case exp.Neg() if isinstance(node.this, exp.Literal) and column.type != "string":
                 return from_sql(f"-{node.this.this}", column)
             case exp.HexString():
                 return from_sql(f"X'{node.this}'", column)
             case exp.Cast() if isinstance(node.this, exp.Literal):
-                return from_sql(node.this.this, column)
+                return from_sql(node.this.this, column, self._zone)
             case exp.Paren():
                 return self._value(node.this, column)
         raise self._unsupported(node)
 
     def _unsupported(self, node: exp.Expression) -> PredicateError:
         return PredicateError(
-            f"{node.sql('spark')!r} in the condition {self._text!r} is not supported: compare a column with a literal "
-            "by =, <>, <, <=, >, >=, <=>, IN, BETWEEN, IS NULL, LIKE 'prefix%' or a search operator, "
-            "joined by AND, OR, NOT"
+            f"{shortened(node.sql('spark'))!r} in the condition {shortened(self._text)!r} is not supported: compare a "
+            "column with a literal by =, <>, <, <=, >, >=, <=>, IN, BETWEEN, IS NULL, LIKE 'prefix%' or a search "
+            "operator, joined by AND, OR, NOT"
         )

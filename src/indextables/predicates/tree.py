@@ -17,6 +17,7 @@ CompareOp = Literal["=", "<>", "<", "<=", ">", ">=", "<=>"]
 MatchKind = Literal["starts_with", "ends_with", "contains"]
 TextOp = Literal["TEXTSEARCH", "FIELDMATCH", "INDEXQUERY"]
 
+UTC = "UTC"
 ALL_FIELDS = "*"
 """As `TextQuery.column`: every column that the operator can search."""
 
@@ -61,11 +62,15 @@ class StringMatch:
 
 @dataclass(frozen=True, slots=True)
 class TextQuery:
-    """`column TEXTSEARCH 'query'` and its siblings; only the index can answer it. NULL where the column is."""
+    """`column TEXTSEARCH 'query'` and its siblings; only the index can answer it. NULL where the column is.
+
+    `zone` is the time zone of times in the query that name none: the session's in Spark, UTC in Python.
+    """
 
     op: TextOp
     column: str
     query: str
+    zone: str = UTC
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from indextables.predicates.tree import Predicate
+from indextables.predicates.limits import DEFAULT_LIMITS, QueryLimits
+from indextables.predicates.tree import UTC, Predicate
 from indextables.schema.types import TableSchema
 
 
-def parse_where(text: str, schema: TableSchema) -> Predicate:
+def parse_where(
+    text: str, schema: TableSchema, *, limits: QueryLimits = DEFAULT_LIMITS, zone: str = UTC
+) -> Predicate:
     """A condition as Spark SQL writes it; the search operators are allowed.
+
+    Times without an offset are in `zone`. PredicateError for what is not supported or beyond the limits.
 
     >>> from indextables.schema import Field
     >>> parse_where("level = 'ERROR'", TableSchema((Field("level", "string"),)))
@@ -15,4 +20,4 @@ def parse_where(text: str, schema: TableSchema) -> Predicate:
     """
     from indextables.predicates import sql  # noqa: PLC0415 - see above
 
-    return sql.parse_where(text, schema)
+    return sql.parse_where(text, schema, limits=limits, zone=zone)

@@ -105,7 +105,7 @@ def _scan_of(request: Request, schema: TableSchema) -> ScanRequest:
     is_count = wanted.get("aggregate") == "count"
     return ScanRequest(
         columns=() if is_count else tuple(wanted["columns"]),
-        predicate=conjunction([_must_take(node, schema) for node in wanted["filters"]]),
+        predicate=conjunction([_must_take(node, schema, request.zone) for node in wanted["filters"]]),
         limit=wanted.get("limit"),
         top=wanted.get("top"),
         count_only=is_count,
@@ -126,7 +126,7 @@ def _pushdown(request: Request) -> Answer:
     table = requested_table(request)
     accepted = []
     for i, node in enumerate(request.arguments["filters"]):
-        predicate = from_spark(node, table.snapshot.schema)
+        predicate = from_spark(node, table.snapshot.schema, request.zone)
         if predicate is not None:
             check_predicate(table.snapshot, predicate, table.settings)
             accepted.append(i)
@@ -180,7 +180,9 @@ def _sql(request: Request) -> Answer:
     wanted = request.arguments
     if "job" in wanted:
         return rows_answer(finish_job(wanted["job"], wanted["results"]))
-    found = run_command(wanted["sql"], request.options, wanted.get("located"), with_jobs=True)
+    found = run_command(
+        wanted["sql"], request.options, wanted.get("located"), with_jobs=True, zone=request.zone
+    )
     if isinstance(found, TableName):
         return {"locate": list(found.parts)}
     return {"job": found.file} if isinstance(found, Job) else rows_answer(found)
@@ -194,8 +196,8 @@ def _as_stream(rows: pa.Table) -> str:
     return base64.b64encode(sink.getvalue()).decode()
 
 
-def _must_take(node: dict[str, Any], schema: TableSchema) -> Predicate:
-    predicate = from_spark(node, schema)
+def _must_take(node: dict[str, Any], schema: TableSchema, zone: str) -> Predicate:
+    predicate = from_spark(node, schema, zone)
     if predicate is None:
         raise refused("a filter that was not accepted reached the scan")
     return predicate

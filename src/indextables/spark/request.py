@@ -39,6 +39,7 @@ class Request:
     version: int | None = None
     as_of: datetime | None = None
     warnings: tuple[str, ...] = ()
+    zone: str = "UTC"  # the session's, in which times stand that name none
 
     @classmethod
     def parse(cls, text: str) -> Request:
@@ -60,6 +61,7 @@ class Request:
             path=fields.pop("path", None) or "",  # a command in SQL names its table itself
             options=options,
             version=fields.pop("version", None),
+            zone=fields.pop("time_zone", "UTC"),
             as_of=None if micros is None else _moment(micros),
             warnings=warnings,
             arguments=fields,
@@ -128,6 +130,7 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "path": (is_text, "a string"),
     "options": (_is_text_map, "an object of strings"),
     "session": (_is_text_map, "an object of strings"),
+    "time_zone": (is_text, "a string"),
     "version": (is_number, "a version"),
     "timestamp": (_is_moment, "a whole number"),
     "column_groups": (_is_text_map, "an object of strings"),

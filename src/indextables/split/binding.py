@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from indextables.errors import QueryError
+from indextables.predicates.limits import QueryLimits
 from indextables.predicates.tree import ALL_FIELDS, TextQuery
 from indextables.schema import FieldMapping, IndexKind, MappedField
 from indextables.split import query as ast
@@ -41,6 +42,8 @@ _KINDS: Final[dict[str, tuple[IndexKind, ...]]] = {
 }
 MAX_FUZZY_LETTERS: Final = 1000
 """Tantivy takes some 20 kB and 50 µs for each letter of a fuzzy word."""
+_SHOWN: Final = 1000
+"""Characters of a query that an error repeats."""
 
 _EVERY: Final[dict[str, tuple[IndexKind, ...]]] = _KINDS | {"INDEXQUERY": ("text", "string")}
 
@@ -51,9 +54,12 @@ def check_text_query(
     *,
     partition_columns: tuple[str, ...] | list[str] = (),
     max_all_fields: int = 10,
+    limits: QueryLimits | None = None,
 ) -> None:
-    """Raise QueryError, naming column and position, for a query that no split could answer."""
-    bind_query(query, mapping, partition_columns=partition_columns, max_all_fields=max_all_fields)
+    """Raise QueryError, naming column and position, for a query that no split could answer or that is too large."""
+    bind_query(
+        query, mapping, partition_columns=partition_columns, max_all_fields=max_all_fields, limits=limits
+    )
 
 
 def bind_query(
@@ -62,14 +68,18 @@ def bind_query(
     *,
     partition_columns: tuple[str, ...] | list[str] = (),
     max_all_fields: int = 0,
+    limits: QueryLimits | None = None,
 ) -> BoundQuery:
+    """Resolve the columns of a query and the words of each; tasks, whose query was planned, set no limits."""
     binder = _Binder(query, mapping, tuple(partition_columns))
     defaults = binder.defaults(max_all_fields)
     try:
-        tree = parse(query.query)
+        tree = parse(query.query, limits)
+        part = binder.node(tree, defaults)
     except QuerySyntaxError as reason:
         raise binder.error(f"cannot parse the query: {reason.reason}", reason.position) from None
-    part = binder.node(tree, defaults)
+    except RecursionError:
+        raise binder.error("the query is nested too deep") from None
     columns = tuple(dict.fromkeys([*defaults, *binder.named]))
     return BoundQuery(part, columns[0] if len(columns) == 1 and query.column != ALL_FIELDS else None, columns)
 
@@ -86,11 +96,11 @@ class _Binder:
         subject = f"{op} on all columns" if column == ALL_FIELDS else f"{op} on column {column!r}"
         if position is None:
             return QueryError(f"{subject}: {reason}", column=column)
-        line = "".join(" " if character.isspace() else character for character in text)
         head, colon, rest = reason.partition(":")
         where = f"{head} at position {position}{colon}{rest}"
+        line, offset = _excerpt(text, position)
         return QueryError(
-            f"{subject}: {where}\n  {line}\n  {' ' * position}^", column=column, position=position
+            f"{subject}: {where}\n  {line}\n  {' ' * offset}^", column=column, position=position
         )
 
     def defaults(self, max_all_fields: int) -> list[MappedField]:
@@ -116,6 +126,8 @@ class _Binder:
         if column is None:
             known = ", ".join(field.name for field in self._mapping.of_kind(*_KINDS[self._query.op]))
             hint = "" if position is None else "; to search for a ':', quote or escape it"
+            if name.lower() == "_exists_":
+                hint = "; rows that have a value are found by col:*"
             raise self.error(f"unknown column {name!r}: searchable are {known or 'none'}{hint}", position)
         if column.kind not in _KINDS[self._query.op]:
             raise self.error(f"column {column.name!r} {_misfit(self._query.op, column)}", position)
@@ -156,12 +168,21 @@ class _Binder:
         """One part for each column that the leaf asks; in any of them a hit is a hit."""
         columns = defaults if node.field is None else [self._named(node.field, node.position)]
         parts = [part for part in map(bind, columns) if part != NOTHING]
+        if not parts:
+            raise self.error(
+                "nothing to search for: text is indexed by its letters and digits; leave this out, or quote it "
+                "together with a word",
+                node.position,
+            )
         return parts[0] if len(parts) == 1 else Parts(tuple((Occur.SHOULD, part) for part in parts))
 
     def _sole(self, node: ast.Range | ast.OneOf, defaults: list[MappedField]) -> list[MappedField]:
         if node.field is None and (self._query.op == "TEXTSEARCH" or len(defaults) != 1):
             example = defaults[0].name if defaults else "column"
-            raise self.error(f"a range or set needs a column: write {example}:... before it", node.position)
+            raise self.error(
+                f"a range or set needs a column: write {example}:... before it, or quote it to search for the words",
+                node.position,
+            )
         return defaults
 
     def _literal(self, node: ast.Literal, column: MappedField) -> Part:
@@ -185,6 +206,9 @@ class _Binder:
         self._must_be_string(column, "wildcards", node.position)
         if column.kind == "string":
             return Regexes(column, (node.pieces,))
+        letters = "".join(piece for piece in node.pieces if isinstance(piece, str))
+        if letters and not pattern_words((letters,)):
+            return NOTHING  # punctuation and wildcards: without the punctuation it would fit every word
         words = pattern_words(node.pieces)
         return Regexes(column, words) if words else NOTHING
 
@@ -232,13 +256,20 @@ class _Binder:
 
     def _number(self, text: str, column: MappedField, position: int) -> int:
         try:
-            return number(text, column.spark_type)
+            return number(text, column.spark_type, self._query.zone)
         except LiteralError as reason:
             raise self.error(f"column {column.name!r} is {column.spark_type}: {reason}", position) from None
 
 
 def _words(text: str, column: MappedField) -> tuple[tuple[int, str], ...]:
     return ((0, text),) if column.kind == "string" else tokens(text)
+
+
+def _excerpt(text: str, position: int) -> tuple[str, int]:
+    """The part of a query around a position, in one printable line, and where in it the position is."""
+    start = 0 if len(text) <= _SHOWN else max(0, position - _SHOWN // 2)
+    shown = text[start : start + _SHOWN]
+    return "".join(c if c.isprintable() else " " for c in shown), position - start
 
 
 def _misfit(op: str, column: MappedField) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Final
 
 import numpy as np
 
 from indextables.predicates.tree import Value
-from indextables.schema import micros
+from indextables.schema import TimeError, micros, parse_time, shortened
 from indextables.split.fields import sortable_float
 
 _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
@@ -19,8 +19,8 @@ class LiteralError(ValueError):
     """The text is no value of the column's type; the message says what would be."""
 
 
-def number(text: str, spark_type: str) -> int:
-    """The integer for the text, or LiteralError.
+def number(text: str, spark_type: str, zone: str = "UTC") -> int:
+    """The integer for the text, or LiteralError. A time without an offset is in `zone`.
 
     >>> number("2024-01-02", "date") - number("2024-01-01", "date")
     1
@@ -30,14 +30,16 @@ def number(text: str, spark_type: str) -> int:
     indextables.split.literals.LiteralError: 'maybe' is not true or false
     """
     try:
-        return index_number(_value(text.strip(), spark_type), spark_type)
+        return index_number(_value(text.strip(), spark_type, zone), spark_type)
+    except TimeError as reason:
+        raise LiteralError(str(reason)) from None
     except (ValueError, OverflowError):
         wanted = {
             "date": "a date such as 2024-01-31",
             "timestamp": "a time such as 2024-01-31T12:00:00Z",
             "boolean": "true or false",
         }.get(spark_type, "a number")
-        raise LiteralError(f"{text!r} is not {wanted}") from None
+        raise LiteralError(f"{shortened(text)!r} is not {wanted}") from None
 
 
 def index_number(value: Value, spark_type: str) -> int:
@@ -51,13 +53,14 @@ def index_number(value: Value, spark_type: str) -> int:
     return min(max(int(value), _I64_MIN), _I64_MAX)
 
 
-def _value(text: str, spark_type: str) -> Value:
+def _value(text: str, spark_type: str, zone: str) -> Value:
+    if "_" in text:  # which Python takes in numbers, and Spark does not
+        raise ValueError
     match spark_type:
         case "date":
             return date.fromisoformat(text)
         case "timestamp":
-            moment = datetime.fromisoformat(text)
-            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+            return parse_time(text, zone)
         case "boolean":
             if text.lower() not in ("true", "false"):
                 raise ValueError

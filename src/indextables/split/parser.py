@@ -2,7 +2,9 @@
 
 What Tantivy's grammar accepts means the same here, down to its mixtures of AND, OR and bare words, but for:
 wildcards and `~1` in words, which it takes as letters; a NOT in front of a part (`a AND NOT b`), which it
-parses and never matches; and quotes inside words, `/paths/` and closed-up parentheses, which it refuses.
+parses and never matches; quotes inside words, paths and closed-up parentheses, which it refuses; a backslash
+before a letter inside quotes, which it drops; and the spellings of other languages (`!a`, `a && b`, `/a.*/`,
+`"a*"`, `a~`), which it takes for letters and which are refused here.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import re
 from typing import Final, TypeAlias
 from typing import Literal as OneOfThese
 
+from indextables.predicates.limits import QueryLimits
 from indextables.split.query import (
     Boost,
     Clause,
@@ -29,27 +32,29 @@ from indextables.split.query import (
     with_default_field,
     without_repeats,
 )
-from indextables.split.scanner import DISTANCE, Scanner
+from indextables.split.scanner import DISTANCE, QuerySyntaxError, Scanner
 
 Operator: TypeAlias = OneOfThese["AND", "OR"]
 Item: TypeAlias = tuple[Operator | None, Occur | None, Node]
 
-MAX_DEPTH: Final = 100
 MAX_FUZZY: Final = 2
+MAX_SLOP: Final = 1000
+MAX_BOOST: Final = 1_000_000
 
 _KEYWORDS: Final = frozenset({"AND", "OR", "NOT"})
 
 _NUMBER: Final = re.compile(r"-\d+(?:\.\d+)?")
 _FACTOR: Final = re.compile(r"\d+(?:\.\d+)?")
 _SLOP: Final = re.compile(r"~(\d+)")
+_SIGNED_COMPARISON: Final = re.compile(r"[-+][<>=]+")
 _COMPARISON: Final = re.compile(r"(>=|<=|<|>)\s*(?=[^\s{}\[\]()])")
 _RANGE_WORD: Final = re.compile(r'[^\s{}"\[\]()]+')
 _TO: Final = re.compile(r"\s+TO\s+")
 _IN: Final = re.compile(r"IN\s+\[\s*")
 
 
-def parse(text: str) -> Node:
-    """The tree of a query; QuerySyntaxError when it has none.
+def parse(text: str, limits: QueryLimits | None = None) -> Node:
+    """The tree of a query; QuerySyntaxError when it has none, or when it is larger than the limits.
 
     >>> parse("title:b*").field
     'title'
@@ -58,18 +63,32 @@ def parse(text: str) -> Node:
         ...
     indextables.split.scanner.QuerySyntaxError: unclosed quote
     """
-    return without_repeats(_Parser(text).whole())
+    if limits is not None and len(text) > limits.length:
+        raise QuerySyntaxError(limits.too_long(len(text)), 0)
+    try:
+        text.encode()
+    except UnicodeEncodeError as reason:
+        raise QuerySyntaxError("half of a surrogate pair is no character", reason.start) from None
+    try:
+        return without_repeats(_Parser(text, limits).whole())
+    except RecursionError:
+        raise QuerySyntaxError("the query is nested too deep", 0) from None
 
 
 class _Parser(Scanner):
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, limits: QueryLimits | None) -> None:
         super().__init__(text)
+        self._limits = limits
         self._depth = 0
+        self._terms = 0
+        self._patterns = 0
 
     def whole(self) -> Node:
         node = self._clause()
         if self.at < len(self.text):
             self.fail("')' closes nothing; escape it as \\) if it is meant")
+        if node == Clause(()):
+            self.fail("the query is empty; write * for every row", 0)
         return node
 
     def _clause(self) -> Node:
@@ -91,6 +110,8 @@ class _Parser(Scanner):
                 self.fail(f"{operator} needs something after it", start)
         occur = {"+": Occur.MUST, "-": Occur.MUST_NOT}.get(self.peek())
         if occur is not None:
+            if found := _SIGNED_COMPARISON.match(self.text, self.at):
+                self.fail(f"nothing to search for in '{found[0]}': quote it together with a word")
             self.at += 1
             if self.peek() in ("", ")") or self.peek().isspace():
                 self.fail(f"{occur.value!r} needs a word, phrase or group right after it", self.at - 1)
@@ -110,7 +131,10 @@ class _Parser(Scanner):
         if not found:
             self.fail("'^' needs a number after it, such as ^2 or ^0.5")
         self.at = found.end()
+        self.must_end(f"'^{found[0]}' must end here: '^' takes a number such as ^2 or ^0.5")
         factor = float(found[0])
+        if factor > MAX_BOOST:
+            self.fail(f"a boost is at most {MAX_BOOST}", found.start() - 1)
         return node if abs(factor - 1.0) <= 2.0**-52 else Boost(node, factor)
 
     def _leaf(self) -> Node:
@@ -118,12 +142,19 @@ class _Parser(Scanner):
         if self.peek() == "(":
             return self._group()
         if self.standalone_star():
+            if self.peek() == ":":
+                self.fail(
+                    "'*:' names no column: write * for every row, or col:* for rows that have a value", start
+                )
             return Everything()
         if self.keyword("NOT"):
             self.skip_space()
             if self.peek() in ("", ")"):
                 self.fail("NOT needs something after it", start)
-            return Clause(((Occur.MUST_NOT, self._leaf()),))
+            self._descend(start)
+            negated = self._leaf()
+            self._depth -= 1
+            return Clause(((Occur.MUST_NOT, negated),))
         name = self.field_name()
         if name is None:
             return self._term(None, start)
@@ -136,9 +167,7 @@ class _Parser(Scanner):
     def _group(self) -> Node:
         start = self.at
         self.at += 1
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            self.fail(f"parentheses are nested more than {MAX_DEPTH} deep", start)
+        self._descend(start)
         node = self._clause()
         if self.peek() != ")":
             self.fail("unclosed parenthesis", start)
@@ -148,7 +177,23 @@ class _Parser(Scanner):
         self._depth -= 1
         return node
 
+    def _descend(self, start: int) -> None:
+        self._depth += 1
+        if self._limits is not None and self._depth > self._limits.depth:
+            self.fail(self._limits.too_deep(), start)
+
+    def _count_term(self, start: int) -> None:
+        self._terms += 1
+        if self._limits is not None and self._terms > self._limits.terms:
+            self.fail(self._limits.too_many_terms(), start)
+
+    def _count_pattern(self, start: int) -> None:
+        self._patterns += 1
+        if self._limits is not None and self._patterns > self._limits.patterns:
+            self.fail(self._limits.too_many_patterns(), start)
+
     def _term(self, name: str | None, start: int) -> Node:
+        self._count_term(start)
         if found := _IN.match(self.text, self.at):
             self.at = found.end()
             return OneOf(self._set_values(start), name, start)
@@ -169,12 +214,17 @@ class _Parser(Scanner):
         quote, text = self.peek(), self.quoted()
         if self.peek() == "*":
             self.at += 1
+            self.must_end("a space must follow '*' after a phrase")
+            self._count_pattern(start)
             return Literal(text, name, quote, prefix=True, position=start)
         if self.peek() == "~":
             found = _SLOP.match(self.text, self.at)
             if not found:
                 self.fail("'~' after a phrase needs a number of words, such as ~2")
+            if len(found[1]) > len(str(MAX_SLOP)) or int(found[1]) > MAX_SLOP:
+                self.fail(f"the words of a phrase may be at most ~{MAX_SLOP} apart")
             self.at = found.end()
+            self.must_end(f"'{found[0]}' must end here: '~' after a phrase takes a whole number of words")
             return Literal(text, name, quote, slop=int(found[1]), position=start)
         return Literal(text, name, quote, position=start)
 
@@ -202,12 +252,16 @@ class _Parser(Scanner):
         )
 
     def _limit(self, *, stop_at_boost: bool = False) -> str:
-        if self.peek() == '"':
+        if self.peek() in ('"', "'"):
             return self.quoted()
         found = _RANGE_WORD.match(self.text, self.at)
         if not found:
             self.fail("a range needs a value here")
         text = found[0].split("^")[0] if stop_at_boost else found[0]
+        if text != "*" and any(character in text for character in "*?\\"):
+            self.fail(
+                "the end of a range is a whole value, or * alone: quote it if it has a wildcard or backslash"
+            )
         self.at += len(text)
         return text
 
@@ -222,10 +276,21 @@ class _Parser(Scanner):
                 self.at = found.end()
                 values.append(found[0])
             else:
-                values.append("".join(p if isinstance(p, str) else p.value for p in self.pieces()))
+                values.append(self._set_word())
+            self._count_term(start)
             self.skip_space()
         self.at += 1
+        if not values:
+            self.fail("nothing between the brackets", start)
         return tuple(values)
+
+    def _set_word(self) -> str:
+        begin, pieces = self.at, self.pieces()
+        if any(isinstance(piece, Wildcard) for piece in pieces):
+            self.fail("a set takes whole values: join words with wildcards by OR", begin)
+        if self.peek() not in ("", "]") and not self.peek().isspace():
+            self.fail(f"unexpected {self.peek()!r} in a set; quote the value")
+        return "".join(map(str, pieces))
 
     def _word(self, name: str | None, start: int) -> Node:
         begin = self.at
@@ -235,8 +300,10 @@ class _Parser(Scanner):
             self.fail(f"{keyword} stands where a word should; write it in quotes to search for it", begin)
         if found := DISTANCE.match(self.text, self.at):
             self.at = found.end()
+            self._count_pattern(start)
             return self._fuzzy(pieces, int(found[1]), name, start)
         if any(isinstance(piece, Wildcard) for piece in pieces):
+            self._count_pattern(start)
             return Pattern(pieces, name, start)
         return Literal("".join(map(str, pieces)), name, position=start)
 

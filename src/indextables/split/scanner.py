@@ -7,13 +7,16 @@ from typing import Final, NoReturn
 
 from indextables.split.query import Pieces, Wildcard
 
-DISTANCE: Final = re.compile(r"~(\d+)(?=[\s)^]|$)")
+DISTANCE: Final = re.compile(r"~(\d{1,9})(?=[\s)^]|$)")
 
 _FIELD_STOPS: Final = frozenset("+^`:{}\"'[]()!\\* ")
 _WORD_STOPS: Final = frozenset('^:{}"[]()')
 _WORD_START_STOPS: Final = _WORD_STOPS | frozenset("'`-")
 _STANDALONE_STOPS: Final = _WORD_STOPS | frozenset("'`")
 _SPACE: Final = re.compile(r"\s*")
+_UNICODE_ESCAPE: Final = re.compile(r"\\u[0-9A-Fa-f]{4}(?![0-9A-Za-z])")
+_CLOSING_SLASH: Final = re.compile(r"/(?=[\s)^~]|$)")
+_REFUSED_IN_WORDS: Final = {"&&": "AND", "||": "OR"}
 _WILDCARDS: Final = {"*": Wildcard.ANY, "?": Wildcard.ONE}
 
 
@@ -27,11 +30,16 @@ class QuerySyntaxError(ValueError):
 
 
 class Scanner:
-    """A place in a query, which moves forward. What does not fit there is a QuerySyntaxError."""
+    """A place in a query, which moves forward. What does not fit there is a QuerySyntaxError.
+
+    Spellings of other query languages that have no meaning here are refused with the spelling that has one.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        # A regular expression may hold spaces: a word that begins with a slash is one if any later slash ends a word.
+        self._last_closing_slash = max((found.start() for found in _CLOSING_SLASH.finditer(text)), default=-1)
 
     def peek(self) -> str:
         return self.text[self.at : self.at + 1]
@@ -55,22 +63,45 @@ class Scanner:
         return False
 
     def quoted(self) -> str:
+        """The text between quotes. A backslash before a letter or digit stays, as in a Windows path."""
         start, quote, text = self.at, self.peek(), []
         self.at += 1
         while (character := self.peek()) != quote:
+            if not character:
+                self._fail_unclosed(start, quote)
             if character == "\\":
-                self.at += 1
-            if self.at >= len(self.text):
-                self.fail("unclosed quote", start)
-            text.append(self.peek())
+                if self.at + 1 >= len(self.text):
+                    self.fail("unclosed quote", start)
+                text.append(self._escaped())
+                continue
+            if character in _WILDCARDS:
+                self.fail(
+                    f"{character!r} inside quotes is no wildcard: write \\{character} for the character itself, "
+                    'a word without quotes for a wildcard (conn*), "web conn"* for a phrase whose last word goes on'
+                )
+            if _is_control(character):
+                self.fail(
+                    f"the character {character!r} inside quotes: write a space for it, or, if it comes from a "
+                    'backslash in a string literal, double the backslash ("C:\\\\temp")'
+                )
+            text.append(character)
             self.at += 1
         self.at += 1
         return "".join(text)
+
+    def _fail_unclosed(self, start: int, quote: str) -> NoReturn:
+        if self.text.endswith(f"\\{quote}"):
+            self.fail(
+                f"unclosed quote: \\{quote} is a quote inside it; write \\\\ for a backslash at its end",
+                start,
+            )
+        self.fail("unclosed quote", start)
 
     def pieces(self) -> Pieces:
         """The characters of a word, escapes taken out, wildcards told from letters."""
         pieces: list[str | Wildcard] = []
         stops = _WORD_START_STOPS
+        self._refuse_word_start()
         while (character := self.peek()) and not character.isspace() and character not in stops:
             stops = _WORD_STOPS
             if character == "~" and pieces and DISTANCE.match(self.text, self.at):
@@ -78,18 +109,50 @@ class Scanner:
             if character == "\\":
                 pieces.append(self._escaped())
                 continue
+            self._refuse_in_word(character)
             pieces.append(_WILDCARDS.get(character, character))
             self.at += 1
         if not pieces:
             self.fail(self._no_word())
         return tuple(_merged(pieces))
 
+    def _refuse_word_start(self) -> None:
+        if self.peek() == "!":
+            self.fail("'!' does not negate: write NOT or '-' before a word, or quote it if it is meant")
+        if self.peek() == "/" and self.at < self._last_closing_slash:
+            self.fail(
+                "a regular expression between slashes is not supported: write wildcards (conn*, t?meout), "
+                'or quote a path ("/var/log/")'
+            )
+
+    def _refuse_in_word(self, character: str) -> None:
+        operator = self.text[self.at : self.at + 2]
+        if operator in _REFUSED_IN_WORDS:
+            self.fail(
+                f"'{operator}' is no operator: write {_REFUSED_IN_WORDS[operator]} between spaces, "
+                "or quote it if it is meant"
+            )
+        if character == "~":
+            self.fail(
+                "'~' makes a word fuzzy and needs a distance: write ~1 or ~2, or quote it if it is meant"
+            )
+        if _is_control(character):
+            self.fail(f"the control character {character!r}; quote and escape it if it is meant")
+
     def _escaped(self) -> str:
         following = self.text[self.at + 1 : self.at + 2]
         if not following:
             self.fail("a backslash needs a character after it; write \\\\ for the backslash itself")
+        if found := _UNICODE_ESCAPE.match(self.text, self.at):
+            self.fail(f"{found[0]} is no escape: write the character itself, or \\\\ for the backslash")
         self.at += 2
         return f"\\{following}" if following.isalnum() else following
+
+    def must_end(self, reason: str) -> None:
+        """Fail unless a space, a closing parenthesis, a boost or the end comes next."""
+        following = self.peek()
+        if following and not following.isspace() and following not in ")^":
+            self.fail(reason)
 
     def _no_word(self) -> str:
         character = self.peek()
@@ -123,6 +186,10 @@ class Scanner:
 
     def fail(self, reason: str, position: int | None = None) -> NoReturn:
         raise QuerySyntaxError(reason, self.at if position is None else position)
+
+
+def _is_control(character: str) -> bool:
+    return character < " " or character == "\x7f"
 
 
 def _merged(pieces: list[str | Wildcard]) -> list[str | Wildcard]:

@@ -88,7 +88,7 @@ class IndexSearch:
     def hits(self, query: Query, limit: int | None = None) -> tuple[RowIds, Scores]:
         """Rows and scores, in no order; with a limit, the best that many."""
         if limit is not None or self.num_docs <= _HITS_AT_ONCE:
-            return self._hits(query, self.num_docs if limit is None else limit)
+            return self._hits(query, self.num_docs if limit is None else min(limit, self.num_docs))
         starts = range(0, self.num_docs, _HITS_AT_ONCE)
         pieces = [
             self._hits(self._compiler.among_rows(query, start, _HITS_AT_ONCE), _HITS_AT_ONCE)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from operator import index
 from os import PathLike
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.config import Settings, keys
-from indextables.errors import InputError
+from indextables.errors import InputError, QueryError
 from indextables.log import Metadata, Protocol, Snapshot, cache, history, load_snapshot
 from indextables.maintenance import (
     CleanedVersions,
@@ -28,7 +29,15 @@ from indextables.maintenance import (
     upgrade_and_checkpoint,
     upgrade_protocol,
 )
-from indextables.predicates import ALL_FIELDS, TRUE, Predicate, TextQuery, conjunction, parse_where
+from indextables.predicates import (
+    ALL_FIELDS,
+    TRUE,
+    Predicate,
+    QueryLimits,
+    TextQuery,
+    conjunction,
+    parse_where,
+)
 from indextables.schema import TableSchema
 from indextables.storage import open_store, table_uri
 from indextables.table.ages import hours
@@ -45,6 +54,9 @@ from indextables.table.scan import (
     scan_schema,
 )
 from indextables.table.write import as_mode, commit_write, plan_write, run_write_task
+
+_MOST_ROWS: Final = 1 << 62
+"""More than any table has, and few enough for Arrow's arithmetic."""
 
 
 class Table:
@@ -116,7 +128,7 @@ class Table:
         self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
     ) -> pa.RecordBatchReader:
         """The same rows as a stream, for results that are larger than memory."""
-        request = ScanRequest(self._columns(columns), self._where(where), limit=_checked_limit(limit))
+        request = ScanRequest(self._columns(columns), self._where(where), limit=_row_count(limit, "limit"))
         return self._read(request)
 
     def search(
@@ -132,11 +144,11 @@ class Table:
         `query` is in the query language; words without a field are looked for in every text and string column.
         `limit=None` returns every match.
         """
-        limit = _checked_limit(limit)
-        predicate = conjunction([TextQuery("INDEXQUERY", ALL_FIELDS, query), self._where(where)])
+        limit = _row_count(limit, "limit")
+        predicate = conjunction([_text_query(query), self._where(where)])
         wanted = (*self._columns(columns), SCORE, *([SNIPPET] if snippet is not None else []))
         if snippet is not None:
-            snippet = self._snapshot.schema.field(snippet).name
+            snippet = self._text_column(snippet)
         request = ScanRequest(wanted, predicate, top=limit, snippet_column=snippet)
         # Every word may name its own field here, so the guard against accidental searches of wide tables is off.
         rows = self._read(request, {keys.INDEX_ALL_MAX_FIELDS.key: "0"}).read_all()
@@ -145,7 +157,7 @@ class Table:
 
     def count(self, query: str | None = None, where: str | None = None) -> int:
         """How many rows match the query and satisfy `where`; without either, how many there are."""
-        asked = [TextQuery("INDEXQUERY", ALL_FIELDS, query)] if query is not None else []
+        asked = [_text_query(query)] if query is not None else []
         request = ScanRequest((), conjunction([*asked, self._where(where)]), count_only=True)
         counts = self._read(request, {keys.INDEX_ALL_MAX_FIELDS.key: "0"}).read_all()
         return int(pc.sum(counts.column(0)).as_py())
@@ -179,7 +191,7 @@ class Table:
 
     def drop_partitions(self, where: str) -> int:
         """Removes every partition that satisfies `where`, a condition on partition columns; the new version."""
-        predicate = parse_where(where, self._snapshot.schema)
+        predicate = self._where(where)
         return drop_partitions(
             open_store(self._uri, self._settings), self._snapshot, predicate, self._settings
         )[0]
@@ -261,14 +273,30 @@ class Table:
         return f"<indextables.Table {self._uri} version={self.version} files={files.num_rows} rows={rows}>"
 
     def _where(self, where: str | None) -> Predicate:
-        return TRUE if where is None else parse_where(where, self._snapshot.schema)
+        if where is None:
+            return TRUE
+        return parse_where(where, self._snapshot.schema, limits=QueryLimits.of(self._settings))
 
     def _columns(self, columns: Sequence[str] | None) -> tuple[str, ...]:
-        if isinstance(columns, str):
-            raise InputError(f"columns is the string {columns!r}; it takes a list of names")
         if columns is None:
             return tuple(self._snapshot.schema.names)
-        return tuple(self._snapshot.schema.field(name).name for name in columns)
+        given = _names(columns, "columns")
+        if not given:
+            raise InputError(
+                "columns is empty; name at least one column, or use count() for the number of rows"
+            )
+        resolved = tuple(self._snapshot.schema.field(name).name for name in given)
+        if repeated := [name for name in dict.fromkeys(resolved) if resolved.count(name) > 1]:
+            raise InputError(f"columns names {', '.join(map(repr, repeated))} more than once")
+        return resolved
+
+    def _text_column(self, name: str) -> str:
+        (given,) = _names([name], "snippet")
+        column = self._snapshot.schema.field(given).name
+        mapped = self._snapshot.mapping.get(column)
+        if mapped is None or mapped.kind != "text":
+            raise InputError(f"snippet is {column!r}, which is not indexed as text; only text has snippets")
+        return column
 
     def _read(self, request: ScanRequest, extra: Mapping[str, str] | None = None) -> pa.RecordBatchReader:
         settings = Settings(dict(self._settings) | dict(extra or {}))
@@ -353,10 +381,25 @@ def _stream(data: Any) -> tuple[TableSchema, Iterable[pa.RecordBatch]]:
 def _names(names: Sequence[str], argument: str) -> list[str]:
     if isinstance(names, str):
         raise InputError(f"{argument} is the string {names!r}; it takes a list of column names")
-    return list(names)
+    if not isinstance(names, Iterable):
+        raise InputError(f"{argument} is a {type(names).__name__}; it takes a list of column names")
+    given = list(names)
+    for name in given:
+        if not isinstance(name, str):
+            raise InputError(f"{argument} has a {type(name).__name__} in it; names of columns are strings")
+    return given
 
 
-def _checked_limit(limit: int | None) -> int | None:
-    if limit is not None and limit < 0:
-        raise InputError(f"limit is {limit}; it takes a number of rows, or None for all of them")
-    return limit
+def _text_query(query: str) -> TextQuery:
+    if not isinstance(query, str):
+        raise QueryError(f"a query is a string, not {type(query).__name__}")
+    return TextQuery("INDEXQUERY", ALL_FIELDS, query)
+
+
+def _row_count(number: int | None, argument: str) -> int | None:
+    """A number of rows that an argument gives, however large; None for no limit."""
+    if number is None:
+        return None
+    if isinstance(number, bool) or not hasattr(number, "__index__") or number < 0:
+        raise InputError(f"{argument} is {number!r}; it takes a whole number of rows, zero or more")
+    return min(index(number), _MOST_ROWS)

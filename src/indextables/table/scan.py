@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from indextables.config import Settings, keys
 from indextables.log import Snapshot
-from indextables.predicates import TRUE, Constant, Predicate, Value, bind, text_queries
+from indextables.predicates import TRUE, Constant, Predicate, QueryLimits, Value, bind, text_queries
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import RowRequest, SplitReader, check_text_query, open_split
 from indextables.state import KEY
@@ -96,6 +96,7 @@ def check_predicate(snapshot: Snapshot, predicate: Predicate, settings: Settings
             snapshot.mapping,
             partition_columns=snapshot.partition_columns,
             max_all_fields=settings.get(keys.INDEX_ALL_MAX_FIELDS),
+            limits=QueryLimits.of(settings),
         )
 
 

@@ -15,7 +15,7 @@ from indextables.config import Settings
 from indextables.errors import PredicateError
 from indextables.log import cache
 from indextables.maintenance import drop_partitions, repair, upgrade_and_checkpoint
-from indextables.predicates import parse_where
+from indextables.predicates import QueryLimits, parse_where
 from indextables.spark.sql.grammar import parse_command
 from indextables.spark.sql.purging import Job, run_purge
 from indextables.spark.sql.statements import (
@@ -111,11 +111,17 @@ REPAIR_COLUMNS: Final = pa.schema(
 
 
 def run_command(
-    sql: str, options: Mapping[str, str], located: str | None = None, *, with_jobs: bool = False
+    sql: str,
+    options: Mapping[str, str],
+    located: str | None = None,
+    *,
+    with_jobs: bool = False,
+    zone: str = "UTC",
 ) -> pa.Table | TableName | Job:
     """Runs a command; its rows. A name that only Spark can look up comes back instead, and nothing has run.
 
     `located` is then where that table is, in a second call. Who can run jobs may get one back (see `purging`).
+    Times in a condition that name no zone are in `zone`.
 
     >>> import indextables as it
     >>> it.write("memory://doc-sql", pa.table({"n": [1]}))
@@ -135,10 +141,10 @@ def run_command(
         assert table is not None
         opened = open_table(table, settings=options)
         return run_purge(statement, opened.uri, opened.settings, sql, with_jobs=with_jobs)
-    return _run(statement, table, options, sql)
+    return _run(statement, table, options, sql, zone)
 
 
-def _run(statement: Other, table: str | None, options: Mapping[str, str], sql: str) -> pa.Table:
+def _run(statement: Other, table: str | None, options: Mapping[str, str], sql: str, zone: str) -> pa.Table:
     match statement:
         case RepairLog():
             done = repair(statement.source, statement.target, Settings(options))
@@ -158,13 +164,14 @@ def _run(statement: Other, table: str | None, options: Mapping[str, str], sql: s
         case Checkpoint():
             return _checkpoint(opened)
         case DropPartitions():
-            return _drop(opened, statement, sql)
+            return _drop(opened, statement, sql, zone)
 
 
-def _drop(table: Table, statement: DropPartitions, sql: str) -> pa.Table:
+def _drop(table: Table, statement: DropPartitions, sql: str, zone: str) -> pa.Table:
     store = open_store(table.uri, table.settings)
     try:
-        predicate = parse_where(statement.where.text, table.snapshot.schema)
+        limits = QueryLimits.of(table.settings)
+        predicate = parse_where(statement.where.text, table.snapshot.schema, limits=limits, zone=zone)
         _, dropped = drop_partitions(store, table.snapshot, predicate, table.settings)
     except PredicateError as reason:
         raise misplaced(str(reason), sql, statement.where.position) from None

@@ -2,6 +2,9 @@ package io.indextables.spark;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
 import java.util.HexFormat;
 import java.util.List;
 import org.apache.spark.sql.connector.expressions.Expression;
@@ -10,10 +13,13 @@ import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.UserDefinedScalarFunc;
 
-/** Spark's pushed expressions as JSON, one for one; what they mean and which of them to take is for Python to say. */
+/**
+ * Spark's pushed expressions as JSON; what they mean and which of them to take is for Python to say. They are written one
+ * for one, but for a chain of ANDs or ORs, which is one node: a DataFrame's conditions nest as deep as the chain is long.
+ */
 final class PredicateJson {
   /** Python takes no filter that is nested as deeply as this, and parses no JSON that is nested much more deeply. */
-  private static final int MAX_DEPTH = 200;
+  private static final int MAX_DEPTH = 100;
 
   private PredicateJson() {}
 
@@ -38,11 +44,32 @@ final class PredicateJson {
     } else if (expression instanceof UserDefinedScalarFunc function && SearchFunction.isOurs(function.canonicalName())) {
       node.put("udf", function.name()).set("args", of(List.of(function.children()), depth + 1));
     } else if (expression instanceof GeneralScalarExpression scalar) {
-      node.put("op", scalar.name()).set("args", of(List.of(scalar.children()), depth + 1));
+      node.put("op", scalar.name()).set("args", of(arguments(scalar), depth + 1));
     } else {
       node.put("opaque", expression.getClass().getSimpleName());
     }
     return node;
+  }
+
+  /** The children; those of a chain of ANDs or of ORs from left to right, however the chain is nested. */
+  private static List<Expression> arguments(GeneralScalarExpression scalar) {
+    String name = scalar.name();
+    if (!name.equals("AND") && !name.equals("OR")) {
+      return List.of(scalar.children());
+    }
+    List<Expression> arguments = new ArrayList<>();
+    Deque<Expression> waiting = new ArrayDeque<>(List.of(scalar.children()));
+    while (!waiting.isEmpty()) {
+      Expression next = waiting.pop();
+      if (next instanceof GeneralScalarExpression inner && inner.name().equals(name)) {
+        for (int i = inner.children().length - 1; i >= 0; i--) {
+          waiting.push(inner.children()[i]);
+        }
+      } else {
+        arguments.add(next);
+      }
+    }
+    return arguments;
   }
 
   /** Literals are Catalyst's own values: days for a date, microseconds for a timestamp, UTF8String for a string. */

@@ -3,6 +3,7 @@ package io.indextables.spark;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Map;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** One message to Python: a command and its arguments as a single option, since Spark folds the case of option keys. */
@@ -34,7 +35,8 @@ final class Request {
 
   /** Of no table, or of one that the arguments name. */
   static Request of(String command, Map<String, String> session) {
-    ObjectNode json = Json.object().put("command", command);
+    ObjectNode json =
+        Json.object().put("command", command).put("time_zone", SQLConf.get().sessionLocalTimeZone());
     ObjectNode settings = json.putObject("session");
     session.forEach(settings::put);
     return new Request(json);

@@ -4,10 +4,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import java.util.regex.Pattern;
 import org.antlr.v4.runtime.CharStreams;
 import org.antlr.v4.runtime.Token;
 import org.apache.spark.sql.catalyst.parser.SqlBaseLexer;
 import org.apache.spark.sql.catalyst.parser.UpperCaseCharStream;
+import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * Turns {@code column [NOT] TEXTSEARCH 'query'} into {@code indextables.textsearch(column, 'query')}, and likewise for the
@@ -24,6 +26,9 @@ final class SearchOperators {
       Set.of(
           "SELECT", "DISTINCT", "WHERE", "AND", "OR", "NOT", "ON", "HAVING", "QUALIFY", "CASE", "WHEN", "THEN", "ELSE", "BY",
           "AS", "FROM", "JOIN", "IN", "IS", "LIKE", "RLIKE", "BETWEEN");
+
+  /** What Spark reads after a backslash as another character. */
+  private static final Pattern ESCAPE = Pattern.compile("[0bnrtZ]|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[01][0-7]{2}");
 
   private final int[] sql;
   private final List<Word> words = new ArrayList<>();
@@ -95,10 +100,38 @@ final class SearchOperators {
       }
       result.insert(", ");
       result.skipTo(words.get(operator + 1).start());
-      result.copyTo(words.get(end).end());
+      for (Word word : words.subList(operator + 1, end + 1)) {
+        copyQuery(word, result);
+      }
       result.insert(negated ? "))" : ")");
     }
     return result.build();
+  }
+
+  /**
+   * Copies a part of a query, with the backslashes doubled that a string literal would lose: in a query such as
+   * {@code "C:\\Windows"} they separate words.
+   */
+  private void copyQuery(Word word, RewrittenSql.Builder result) {
+    boolean raw = word.text().startsWith("r") || word.text().startsWith("R");
+    if (word.isString() && !raw && !SQLConf.get().escapedStringLiterals()) {
+      for (int at = word.start(); at + 1 < word.end(); at++) {
+        if (sql[at] == '\\') {
+          if (isLost(at, word.end())) {
+            result.copyTo(at);
+            result.insert("\\");
+          }
+          at++;
+        }
+      }
+    }
+    result.copyTo(word.end());
+  }
+
+  /** Whether Spark would drop this backslash: a letter or digit follows that makes no escape with it. */
+  private boolean isLost(int backslash, int end) {
+    String rest = slice(backslash + 1, Math.min(end, backslash + 10));
+    return Character.isLetterOrDigit(rest.codePointAt(0)) && !ESCAPE.matcher(rest).lookingAt();
   }
 
   /** The first word of {@code name(.name)*}, {@code *} or {@code name(.name)*.*} that ends at this one; -1 if none does. */
