@@ -19,6 +19,10 @@ _MAX_WARNED: Final = 1000
 
 PREFIX = "spark.indextables."
 LEGACY_PREFIX = "spark.tantivy4spark."
+SPARK_OPTIONS = frozenset(
+    {"path", "paths", "versionasof", "timestampasof", "partitionoverwritemode", "serialization.format"}
+)
+"""Options of a read or write, in lower case, that are no settings: Spark's own, and those that say what is read."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +201,8 @@ class Settings:
         aliased: dict[str, str] = {}
         for key, value in (options or {}).items():
             if not is_ours(key):
-                continue
+                prefixes = [family.prefix for family in keys.FAMILIES]
+                raise ConfigError(_without_prefix(key, list(keys.BY_NAME), prefixes))
             canonical = _canonical(key)
             match _recognised(canonical):
                 case Setting(key=known):
@@ -312,6 +317,31 @@ def _warn_once(message: str) -> None:
     if message not in _warned and len(_warned) < _MAX_WARNED:
         _warned.add(message)
         _log.warning(message)
+
+
+def of_options(options: Mapping[str, str]) -> dict[str, str]:
+    """The options of a read or write that are settings, or are meant to be: all but those that are Spark's.
+
+    >>> of_options({"path": "/t", "versionAsOf": "3", "typemap.m": "text"})
+    {'typemap.m': 'text'}
+    """
+    return {
+        key: value
+        for key, value in options.items()
+        if key.lower() not in SPARK_OPTIONS and not key.startswith("__")
+    }
+
+
+def _without_prefix(key: str, settings: list[str], families: list[str]) -> str:
+    """The message for a key that does not begin as settings do, with the setting whose end it is."""
+    folded = key.lower()
+    meant = [setting for setting in settings if setting.endswith(f".{folded}")]
+    for prefix in families:
+        parts = prefix.split(".")  # the last one is empty
+        ends = (".".join(parts[i:]).lower() for i in range(1, len(parts) - 1))
+        meant += [prefix + key[len(end) :] for end in ends if folded.startswith(end)]
+    hint = f"did you mean {meant[0]!r}?" if meant else "docs/configuration.md lists them all"
+    return f"unknown setting {key!r}: settings begin with {PREFIX!r}; {hint}"
 
 
 def _unknown(key: str, candidates: list[str]) -> str:

@@ -8,7 +8,7 @@ import orjson
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceReader
 from pyspark.sql.types import StringType, StructField, StructType
 
-from indextables.config import Settings
+from indextables.config import Settings, of_options
 from indextables.errors import ConfigError
 from indextables.schema import TableSchema
 from indextables.spark.columns import columns_answer, is_of_columns
@@ -72,7 +72,7 @@ class IndexTablesDataSource(DataSource):
                 TableSchema.from_json(schema.json()),
                 mode="overwrite" if overwrite else "append",
                 partition_by=None,
-                settings=Settings(dict(self.options)),
+                settings=Settings(of_options(self.options)),
             )
         )
 
@@ -96,7 +96,7 @@ class IndexTablesDataSource(DataSource):
             self._path(),
             version=None if version is None else int(version),
             as_of=self.options.get("timestampasof"),
-            settings=dict(self.options),
+            settings=of_options(self.options),
         )
 
     def _plain_reader(self, schema: StructType) -> ScanReader:

@@ -191,7 +191,7 @@ public final class IndexTablesCatalog implements StagingTableCatalog, FunctionCa
 
   private static TableRef created(Identifier ident, Map<String, String> properties) {
     try {
-      return ref(ident).withOptions(properties);
+      return ref(ident).withProperties(properties);
     } catch (NoSuchTableException e) {
       throw Failures.analysis("a table of the catalog indextables is named by its path, as in indextables.`/data/logs`");
     }

@@ -3,9 +3,12 @@ package io.indextables.spark;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.util.DateTimeUtils;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
@@ -34,6 +37,9 @@ record TableRef(
   private static final String LEGACY_PREFIX = "spark.tantivy4spark.";
   private static final String VERSION = "versionasof";
   private static final String TIMESTAMP = "timestampasof";
+  /** Options that are no settings: Spark's own, and those that say what is read. */
+  private static final Set<String> SPARK_OPTIONS =
+      Set.of("path", "paths", VERSION, TIMESTAMP, "partitionoverwritemode", "serialization.format");
 
   static TableRef of(String path) {
     return new TableRef(path, sessionSettings(), Map.of(), null, null, null);
@@ -64,11 +70,28 @@ record TableRef(
     return (columns == null ? IndexTablesCatalog.NAME : ColumnsProvider.NAME) + ".`" + path + "`";
   }
 
+  /** With the options of a read or write: settings, and what Python is to refuse because it is none. */
   TableRef withOptions(Map<String, String> more) {
+    return with(more, columns == null ? TableRef::isMeantAsSetting : TableRef::isSetting);
+  }
+
+  /** With those table properties that are settings; a table may have others. */
+  TableRef withProperties(Map<String, String> properties) {
+    Map<String, String> given = new TreeMap<>();
+    properties.forEach(
+        (key, value) -> {
+          if (key.startsWith(TableCatalog.OPTION_PREFIX)) {
+            given.put(key.substring(TableCatalog.OPTION_PREFIX.length()), value);
+          }
+        });
+    return with(properties, TableRef::isSetting).withOptions(given);
+  }
+
+  private TableRef with(Map<String, String> more, Predicate<String> isTaken) {
     Map<String, String> merged = new TreeMap<>(options);
     more.forEach(
         (key, value) -> {
-          if (isSetting(key)) {
+          if (isTaken.test(key)) {
             merged.keySet().removeIf(key::equalsIgnoreCase);
             merged.put(key, value);
           }
@@ -128,6 +151,10 @@ record TableRef(
               }
             });
     return settings;
+  }
+
+  private static boolean isMeantAsSetting(String key) {
+    return !key.startsWith("__") && !SPARK_OPTIONS.contains(key.toLowerCase(Locale.ROOT));
   }
 
   private static boolean isSetting(String key) {
