@@ -41,7 +41,13 @@ def test_an_unknown_key_is_an_error() -> None:
 
 
 def test_keys_of_other_programs_are_not_ours() -> None:
-    Settings({"path": "/x", "spark.sql.shuffle.partitions": "4"})
+    Settings({"spark.sql.shuffle.partitions": "4"})
+
+
+@pytest.mark.parametrize("key", ["path", "typemap.m", "spark.indextable.write.targetSplitSize"])
+def test_a_key_without_the_prefix_is_an_error(key: str) -> None:
+    with pytest.raises(ConfigError, match=f"unknown setting '{key}': settings begin with"):
+        Settings({key: "1"})
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "1X", "", "lots"])

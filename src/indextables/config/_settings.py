@@ -201,6 +201,8 @@ class Settings:
         aliased: dict[str, str] = {}
         for key, value in (options or {}).items():
             if not is_ours(key):
+                if key.lower().startswith("spark.") and not key.lower().startswith("spark.indextable"):
+                    continue  # a session's configuration holds the keys of other programs too
                 prefixes = [family.prefix for family in keys.FAMILIES]
                 raise ConfigError(_without_prefix(key, list(keys.BY_NAME), prefixes))
             canonical = _canonical(key)
