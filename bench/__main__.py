@@ -58,6 +58,7 @@ def commits_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compar
     from bench import commits, opening  # noqa: PLC0415
 
     found = commits.measure(HOME, say) + opening.measure(HOME, say, repeat=chosen.repeat)
+    found += opening.measure_adds(HOME, say, repeat=chosen.repeat)
     return "commits and opening", found
 
 

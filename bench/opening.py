@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -24,6 +25,9 @@ from indextables.log import (
 from indextables.schema import TableSchema
 
 VERSIONS = (10, 1_000, 10_000)
+ADDS = 100_000
+CPU_GOAL = 1.2
+"""Opening adds of JSON may cost so many times the CPU that it costs `deltalake`."""
 
 
 def measure(
@@ -51,35 +55,71 @@ def measure(
     return found
 
 
+def measure_adds(
+    home: Path, say: Callable[[str], None], *, repeat: int, adds: int = ADDS, versions: int = 10
+) -> list[Comparison]:
+    """Compare the CPU that the same adds cost both readers, in few version files, so that each is a large one."""
+    say(f"opening a table of {adds:,} adds in {versions} version files")
+    ours, delta = home / f"adds-{adds}", home / f"delta-adds-{adds}"
+    _write_ours(ours, 1)
+    _write_delta(delta, 1)
+    for version in range(1, versions + 1):
+        numbers = range((version - 1) * adds // versions, version * adds // versions)
+        info: Action = CommitInfo(f"txn-{version}", "WRITE", {}, timestamp=version)
+        (ours / version_key(version)).write_bytes(encode_version([info, *map(_add, numbers)]))
+        lines = [{"commitInfo": {"timestamp": version, "operation": "WRITE"}}, *map(_delta_add, numbers)]
+        name = delta / f"_delta_log/{version:020}.json"
+        name.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def open_ours() -> int:
+        cache.forget()
+        return len(it.open(ours).files())
+
+    def open_delta() -> int:
+        return len(DeltaTable(delta).file_uris())
+
+    assert open_ours() == open_delta() == adds
+    mine, its = (timed(each, repeat=repeat, clock=time.process_time) for each in (open_ours, open_delta))
+    note = "CPU, no state; and list the live files"
+    return [Comparison(f"open, {adds:,} JSON adds", mine, "deltalake", its, note, at_least=1 / CPU_GOAL)]
+
+
+def _add(number: int) -> AddFile:
+    return AddFile(
+        f"splits/split-{number:08}.split",
+        {},
+        size=1_000_000,
+        num_records=1000,
+        min_values={"id": "0"},
+        max_values={"id": "999"},
+    )
+
+
+def _delta_add(number: int) -> dict[str, object]:
+    add = {
+        "path": f"part-{number:08}.parquet",
+        "partitionValues": {},
+        "size": 1_000_000,
+        "modificationTime": number,
+        "dataChange": True,
+        "stats": json.dumps(STATS),
+    }
+    return {"add": add}
+
+
 def _write_ours(path: Path, versions: int) -> None:
     """Plain files: what a table is to a reader, without the cost of durable commits."""
     metadata = Metadata("bench", TableSchema.from_arrow(SCHEMA).to_json())
     (path / "_transaction_log").mkdir(parents=True)
     for version in range(versions):
-        add = AddFile(
-            f"splits/split-{version:08}.split",
-            {},
-            size=1_000_000,
-            num_records=1000,
-            min_values={"id": "0"},
-            max_values={"id": "999"},
-        )
         info = CommitInfo(f"txn-{version}", "WRITE", {}, timestamp=version)
-        actions: list[Action] = [info, add] if version else [info, Protocol(4, 4), metadata]
+        actions: list[Action] = [info, _add(version)] if version else [info, Protocol(4, 4), metadata]
         (path / version_key(version)).write_bytes(encode_version(actions))
 
 
 def _write_delta(path: Path, versions: int) -> None:
     DeltaTable.create(path, SCHEMA)
     for version in range(1, versions):
-        add = {
-            "path": f"part-{version:08}.parquet",
-            "partitionValues": {},
-            "size": 1_000_000,
-            "modificationTime": version,
-            "dataChange": True,
-            "stats": json.dumps(STATS),
-        }
-        lines = [{"commitInfo": {"timestamp": version, "operation": "WRITE"}}, {"add": add}]
+        lines = [{"commitInfo": {"timestamp": version, "operation": "WRITE"}}, _delta_add(version)]
         name = path / f"_delta_log/{version:020}.json"
         name.write_text("".join(json.dumps(line) + "\n" for line in lines))

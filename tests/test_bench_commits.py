@@ -46,3 +46,8 @@ def forgetful(uri: str, access: dict[str, str], first: int | None):
 def test_tables_of_equal_content_are_opened(tmp_path: Path):
     found = opening.measure(tmp_path, print, repeat=1, sizes=(2, 12))
     assert [c.name for c in found] == ["open, 2 version files", "open, 12 version files"]
+
+
+def test_equal_adds_are_opened(tmp_path: Path):
+    (found,) = opening.measure_adds(tmp_path, print, repeat=1, adds=25, versions=2)
+    assert (found.name, found.other_name, found.at_least) == ("open, 25 JSON adds", "deltalake", 1 / 1.2)
