@@ -118,6 +118,7 @@ def _describe(request: Request) -> Answer:
         "version": table.version,
         "schema": table.snapshot.schema.to_json(),
         "partition_columns": table.partition_columns,
+        "text_columns": [column.name for column in table.snapshot.mapping.of_kind("text")],
     }
 
 

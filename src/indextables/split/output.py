@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from indextables.predicates import TRUE, Predicate, TextQuery, columns_of, evaluate
@@ -14,18 +15,27 @@ from indextables.split.contents import Contents
 from indextables.split.footer import RowIds
 from indextables.split.plan import Plan
 from indextables.split.rows import Window, empty_batch
-from indextables.split.search import Scores
+from indextables.split.search import Hits, Positions, Scores
 from indextables.split.snippets import Highlighter
 
 SCORE: Final = "_score"
 SNIPPET: Final = "_snippet"
+POSITION: Final = "__split_position"
+"""Orders the rows of a split that have the same score; the same for every query of the same searches."""
+
+COMPUTED: Final[dict[str, pa.DataType]] = {SCORE: pa.float64(), SNIPPET: pa.string(), POSITION: pa.int64()}
+"""Columns that no row holds."""
+
+_UNFOUND: Final = 1 << 62
+"""Rows that no search has found come after those that one has, in the order of the split."""
 
 
 @dataclass(frozen=True)
 class RowRequest:
     """What is wanted of a split. `columns` may have `_score` and `_snippet` among them.
 
-    `limit`: no more rows than this, any that match. `top`: only the best this many by score, best first.
+    `limit`: no more rows than this, any that match. `top`: only the best this many by score, best first; equal scores
+    in the order of `POSITION`.
     """
 
     columns: tuple[str, ...]
@@ -37,12 +47,12 @@ class RowRequest:
 
 
 class ScoreBook:
-    """The scores of rows: the sum over the text queries that a row satisfies."""
+    """The scores of rows: the sum over the text queries that a row satisfies. And what orders equal scores."""
 
     def __init__(self, contents: Contents, scoring: list[TextQuery]) -> None:
         self._contents = contents
         self._scoring = scoring
-        self._known: tuple[RowIds, Scores] | None = None
+        self._known: Hits | None = None
 
     def search(self, planned: Plan, limit: int | None) -> RowIds:
         """Find the rows of the indexed part, and their scores in the same search where it has all the queries."""
@@ -50,22 +60,32 @@ class ScoreBook:
         indexed = [part for part in planned.indexed if isinstance(part, TextQuery)]
         if indexed != self._scoring:
             return search.rows(search.conjunction(planned.indexed, scored=False))
-        rows, scores = search.hits(search.conjunction(planned.indexed, scored=True), limit)
-        order = np.argsort(rows)
-        self._known = rows[order], scores[order]
-        return self._known[0]
+        self._known = search.hits(search.conjunction(planned.indexed, scored=True), limit).by_row()
+        return self._known.rows
 
     def of(self, rows: RowIds) -> Scores:
+        known = self._searched()
+        if not len(known.rows):
+            return np.zeros(len(rows))
+        at, is_known = _look_up(known.rows, rows)
+        return np.where(is_known, known.scores[at], 0.0)
+
+    def positions(self, rows: RowIds) -> Positions:
+        """What orders rows of equal score."""
+        unfound: Positions = rows + _UNFOUND
+        if not self._scoring:
+            return unfound
+        known = self._searched()
+        if not len(known.rows):
+            return unfound
+        at, is_known = _look_up(known.rows, rows)
+        return np.where(is_known, known.positions[at], unfound)
+
+    def _searched(self) -> Hits:
         if self._known is None:
             search = self._contents.search
-            found, scores = search.hits(search.any_of(self._scoring))
-            order = np.argsort(found)
-            self._known = found[order], scores[order]
-        known, scores = self._known
-        if not len(known):
-            return np.zeros(len(rows))
-        at = np.minimum(np.searchsorted(known, rows), len(known) - 1)
-        return np.where(known[at] == rows, scores[at], 0.0)
+            self._known = search.hits(search.any_of(self._scoring)).by_row()
+        return self._known
 
 
 class Output:
@@ -77,7 +97,7 @@ class Output:
         self._scoring = scoring
         self._store = contents.rows
         self.scores = ScoreBook(contents, scoring)
-        self._plain = [name for name in request.columns if name not in (SCORE, SNIPPET)]
+        self._plain = [name for name in request.columns if name not in COMPUTED]
         self._highlighter: Highlighter | None = None
         if SNIPPET in request.columns and scoring:
             self._highlighter = Highlighter(
@@ -129,6 +149,8 @@ class Output:
         for name in self._request.columns:
             if name == SCORE:
                 made.append(self._score_column(rows))
+            elif name == POSITION:
+                made.append(pa.array(self.scores.positions(rows), pa.int64()))
             elif name == SNIPPET:
                 texts = (
                     self._highlighter.snippets(columns, len(rows))
@@ -149,5 +171,12 @@ class Output:
 
 
 def output_schema(schema: TableSchema, columns: tuple[str, ...]) -> pa.Schema:
-    made = {SCORE: pa.float64(), SNIPPET: pa.string()}
-    return pa.schema([pa.field(name, made.get(name) or schema.field(name).arrow_type) for name in columns])
+    return pa.schema(
+        [pa.field(name, COMPUTED.get(name) or schema.field(name).arrow_type) for name in columns]
+    )
+
+
+def _look_up(known: RowIds, rows: RowIds) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """Where each row stands in `known`, ascending and not empty, and whether it does."""
+    at = np.minimum(np.searchsorted(known, rows), len(known) - 1)
+    return at, known[at] == rows

@@ -18,7 +18,7 @@ from indextables.split.contents import Contents, SplitContents
 from indextables.split.footer import RowIds
 from indextables.split.foreign import ForeignContents, is_foreign
 from indextables.split.members import MANIFEST, MAPPING
-from indextables.split.output import SCORE, Output, RowRequest
+from indextables.split.output import POSITION, SCORE, Output, RowRequest
 from indextables.split.plan import Plan, positive_text_queries
 from indextables.storage import Store
 
@@ -120,7 +120,7 @@ class SplitReader:
         wanted: RowIds | None = None
         if planned.indexed:
             enough = limit if planned.residual == TRUE else None
-            if SCORE in request.columns and scoring:
+            if scoring and not {SCORE, POSITION}.isdisjoint(request.columns):
                 wanted = output.scores.search(planned, enough)
             else:
                 wanted = self._searched(planned.indexed, enough)
@@ -158,7 +158,8 @@ class SplitReader:
             wanted = np.arange(self.num_rows)
         if not len(wanted):
             return
-        best = wanted[np.lexsort((wanted, -output.scores.of(wanted)))[:top]]
+        ranked = np.lexsort((output.scores.positions(wanted), -output.scores.of(wanted)))
+        best = wanted[ranked[:top]]
         ascending = np.sort(best)
         batch = output.finished(ascending, self._contents.rows.fetch(ascending, output.reads))
         yield batch.take(pa.array(np.searchsorted(ascending, best)))

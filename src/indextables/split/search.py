@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from indextables.split.query import Occur
 
 Bitmap: TypeAlias = npt.NDArray[np.bool_]
 Scores: TypeAlias = npt.NDArray[np.float64]
+Positions: TypeAlias = npt.NDArray[np.int64]
 
 # The splits of a table mostly have one mapping, and a query is asked of all of them.
 _fields = lru_cache(maxsize=64)(IndexFields)
@@ -33,6 +34,22 @@ bound_query = lru_cache(maxsize=256)(bind_query)
 
 _HITS_AT_ONCE: Final = 1 << 20
 """A hit is a Python object of Tantivy's for a moment: past this many they are taken a range of rows at a time."""
+
+
+class Hits(NamedTuple):
+    """Rows with their scores and positions in the index.
+
+    Tantivy ranks by score and, among equal scores, by position. Any prefix of that order is the same for every limit,
+    whereas segments, and so positions, need not be in the order of the rows.
+    """
+
+    rows: RowIds
+    scores: Scores
+    positions: Positions
+
+    def by_row(self) -> Hits:
+        order = np.argsort(self.rows)
+        return Hits(self.rows[order], self.scores[order], self.positions[order])
 
 
 class IndexSearch:
@@ -85,8 +102,8 @@ class IndexSearch:
             return count, None
         return count, np.sort(self._rows_at([address for _, address in found.hits]))
 
-    def hits(self, query: Query, limit: int | None = None) -> tuple[RowIds, Scores]:
-        """Rows and scores, in no order; with a limit, the best that many."""
+    def hits(self, query: Query, limit: int | None = None) -> Hits:
+        """The rows that match, in no order; with a limit, the best that many, ties by position."""
         if limit is not None or self.num_docs <= _HITS_AT_ONCE:
             return self._hits(query, self.num_docs if limit is None else min(limit, self.num_docs))
         starts = range(0, self.num_docs, _HITS_AT_ONCE)
@@ -94,20 +111,23 @@ class IndexSearch:
             self._hits(self._compiler.among_rows(query, start, _HITS_AT_ONCE), _HITS_AT_ONCE)
             for start in starts
         ]
-        return np.concatenate([rows for rows, _ in pieces]), np.concatenate([scores for _, scores in pieces])
+        return Hits(*map(np.concatenate, zip(*pieces, strict=True)))
 
-    def _hits(self, query: Query, limit: int) -> tuple[RowIds, Scores]:
+    def _hits(self, query: Query, limit: int) -> Hits:
         found = self._search(query, limit=max(1, limit), count=False).hits
         if not found:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
+            return Hits(np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int64))
         scores, addresses = zip(*found, strict=True)
-        return self._rows_at(list(addresses)), np.array(scores, dtype=np.float64)
+        positions = [(address.segment_ord << 32) + address.doc for address in addresses]
+        return Hits(
+            self._rows_at(list(addresses)), np.array(scores, np.float64), np.array(positions, np.int64)
+        )
 
     def _rows_at(self, addresses: list[tantivy.DocAddress]) -> RowIds:
         return np.array(self._searcher.fast_field_values(ROW, addresses), dtype=np.int64)
 
     def rows(self, query: Query, limit: int | None = None) -> RowIds:
-        return np.sort(self.hits(unscored(query), limit)[0])
+        return np.sort(self.hits(unscored(query), limit).rows)
 
     def answer(self, query: TextQuery, rows: RowIds) -> pa.BooleanArray:
         """TRUE, FALSE or NULL for each of these rows."""

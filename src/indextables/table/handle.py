@@ -8,6 +8,7 @@ from operator import index
 from os import PathLike
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -39,6 +40,7 @@ from indextables.predicates import (
     parse_where,
 )
 from indextables.schema import TableSchema
+from indextables.split import POSITION, SCORE, SNIPPET
 from indextables.storage import open_store, table_uri
 from indextables.table.ages import hours
 from indextables.table.changes import ChangeSet, Since, changes
@@ -46,8 +48,7 @@ from indextables.table.listing import files_table, history_table
 from indextables.table.matching import matching_files
 from indextables.table.moments import millis
 from indextables.table.scan import (
-    SCORE,
-    SNIPPET,
+    SPLIT_PATH,
     ScanRequest,
     plan_scan,
     run_scan_task,
@@ -138,22 +139,33 @@ class Table:
         columns: Sequence[str] | None = None,
         where: str | None = None,
         snippet: str | None = None,
+        *,
+        offset: int = 0,
     ) -> pa.Table:
         """The best matches, best first, with `_score`, and with `_snippet` of the column that `snippet` names.
 
         `query` is in the query language; words without a field are looked for in every text and string column.
-        `limit=None` returns every match.
+        `limit=None` returns every match. `offset` leaves out that many of the best, for the pages after the first:
+        equal scores always come in the same order, so pages of one version neither repeat nor miss a row.
+
+        >>> import indextables as it
+        >>> rows = pa.table({"id": range(5), "message": ["disk full"] * 5})
+        >>> _ = it.write("memory://doc-pages", rows, text=["message"])
+        >>> table = it.open("memory://doc-pages")
+        >>> [table.search("disk", limit=2, offset=n).column("id").to_pylist() for n in (0, 2, 4)]
+        [[0, 1], [2, 3], [4]]
         """
-        limit = _row_count(limit, "limit")
+        limit, offset = _row_count(limit, "limit"), _row_count(offset, "offset") or 0
         predicate = conjunction([_text_query(query), self._where(where)])
         wanted = (*self._columns(columns), SCORE, *([SNIPPET] if snippet is not None else []))
+        best = None if limit is None else min(limit + offset, _MOST_ROWS)
         if snippet is not None:
             snippet = self._text_column(snippet)
-        request = ScanRequest(wanted, predicate, top=limit, snippet_column=snippet)
+        keyed = (*wanted, SPLIT_PATH, POSITION)
+        request = ScanRequest(keyed, predicate, top=best, snippet_column=snippet)
         # Every word may name its own field here, so the guard against accidental searches of wide tables is off.
         rows = self._read(request, {keys.INDEX_ALL_MAX_FIELDS.key: "0"}).read_all()
-        best = pc.sort_indices(rows, sort_keys=[(SCORE, "descending")])
-        return rows.take(best if limit is None else best[:limit])
+        return rows.select(wanted).take(_ranking(rows)[offset:best])
 
     def count(self, query: str | None = None, where: str | None = None) -> int:
         """How many rows match the query and satisfy `where`; without either, how many there are."""
@@ -403,3 +415,18 @@ def _row_count(number: int | None, argument: str) -> int | None:
     if isinstance(number, bool) or not hasattr(number, "__index__") or number < 0:
         raise InputError(f"{argument} is {number!r}; it takes a whole number of rows, zero or more")
     return min(index(number), _MOST_ROWS)
+
+
+def _ranking(rows: pa.Table) -> pa.Array:
+    """The rows by score, best first, then by the path of their split and their position in it.
+
+    This does not depend on the order in which splits are read, nor on that of the files in the log.
+    """
+    paths = rows.column(SPLIT_PATH).combine_chunks().dictionary_encode()
+    rank = pc.rank(paths.dictionary).to_numpy() if len(paths.dictionary) else np.empty(0, np.uint64)
+    keys = (
+        rows.column(POSITION).to_numpy(),
+        rank[paths.indices.to_numpy(zero_copy_only=False)],
+        -rows.column(SCORE).to_numpy(),
+    )
+    return pa.array(np.lexsort(keys))

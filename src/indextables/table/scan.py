@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,16 +17,14 @@ from indextables.config import Settings, keys
 from indextables.log import Snapshot
 from indextables.predicates import TRUE, Constant, Predicate, QueryLimits, Value, bind, text_queries
 from indextables.schema import FieldMapping, TableSchema
-from indextables.split import RowRequest, SplitReader, check_text_query, open_split
+from indextables.split import COMPUTED, RowRequest, SplitReader, check_text_query, open_split
 from indextables.state import KEY
 from indextables.stats.figures import total, total_bytes
 from indextables.storage import open_store, options_for_tasks
 from indextables.table.matching import matching_files
 
-SCORE: Final = "_score"
-SNIPPET: Final = "_snippet"
-COMPUTED: Final[dict[str, pa.DataType]] = {SCORE: pa.float64(), SNIPPET: pa.string()}
-"""Columns that no row holds and a search can ask for."""
+SPLIT_PATH: Final = "__split_path"
+"""The path of a row's split in the table: with the row's position in it, what orders rows of equal score."""
 
 COUNT_COLUMN: Final = "count"
 SCAN_TASK_BYTES: Final = 256 << 20
@@ -141,7 +139,10 @@ def scan_schema(schema: TableSchema, request: ScanRequest) -> pa.Schema:
     if request.count_only:
         return pa.schema({COUNT_COLUMN: pa.int64()})
     return pa.schema(
-        [(name, COMPUTED.get(name) or schema.field(name).arrow_type) for name in request.columns]
+        [
+            (name, pa.string() if name == SPLIT_PATH else COMPUTED.get(name) or schema.field(name).arrow_type)
+            for name in request.columns
+        ]
     )
 
 
@@ -168,7 +169,8 @@ def split_rows(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one split, with the columns that are the same in all of them."""
     request = task.request
-    stored = tuple(name for name in request.columns if name not in ref.partition_values)
+    known = {**ref.partition_values, SPLIT_PATH: ref.path}
+    stored = tuple(name for name in request.columns if name not in known)
     wanted = RowRequest(
         columns=stored,
         predicate=bind(request.predicate, ref.partition_values),
@@ -178,7 +180,7 @@ def split_rows(
     )
     schema = scan_schema(task.schema, request)
     for batch in split.rows(wanted):
-        yield _with_partition_columns(batch, ref.partition_values, schema)
+        yield _with_columns_of_split(batch, known, schema)
 
 
 def _enough(refs: list[SplitRef], request: ScanRequest) -> list[SplitRef]:
@@ -213,8 +215,8 @@ def _count(task: ScanTask, ref: SplitRef) -> int:
         return split.count(bind(task.request.predicate, ref.partition_values))
 
 
-def _with_partition_columns(
-    batch: pa.RecordBatch, known: dict[str, Value | None], schema: pa.Schema
+def _with_columns_of_split(
+    batch: pa.RecordBatch, known: Mapping[str, Value | None], schema: pa.Schema
 ) -> pa.RecordBatch:
     if len(batch.schema) == len(schema):
         return batch

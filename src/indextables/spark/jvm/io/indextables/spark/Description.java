@@ -2,11 +2,17 @@ package io.indextables.spark;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
 /** What a table was at one version. */
-record Description(long version, StructType schema, List<String> partitionColumns) {
+record Description(long version, StructType schema, List<String> partitionColumns, List<String> textColumns) {
+  private static final String OPTION = "option."; // the properties of a table that SHOW CREATE TABLE shows as options
+  private static final String TEXT = "spark.indextables.indexing.typemap.";
+
   static Description of(TableRef table) {
     return from(PythonDoor.ask(request(table)).get());
   }
@@ -17,7 +23,23 @@ record Description(long version, StructType schema, List<String> partitionColumn
 
   static Description from(JsonNode json) {
     return new Description(
-        json.get("version").asLong(), schema(json), Json.strings(json.get("partition_columns")));
+        json.get("version").asLong(),
+        schema(json),
+        Json.strings(json.get("partition_columns")),
+        Json.strings(json.path("text_columns")));
+  }
+
+  /** What DESCRIBE EXTENDED and SHOW CREATE TABLE show of a table, apart from its columns. */
+  Map<String, String> properties(TableRef table) {
+    return properties(table, textColumns);
+  }
+
+  static Map<String, String> properties(TableRef table, List<String> textColumns) {
+    Map<String, String> properties = new TreeMap<>();
+    properties.put(TableCatalog.PROP_PROVIDER, table.format());
+    properties.put(TableCatalog.PROP_LOCATION, table.path());
+    textColumns.forEach(column -> properties.put(OPTION + TEXT + column, "text"));
+    return properties;
   }
 
   private static StructType schema(JsonNode json) {

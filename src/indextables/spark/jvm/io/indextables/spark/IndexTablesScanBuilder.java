@@ -84,7 +84,7 @@ final class IndexTablesScanBuilder
 
   @Override
   public boolean pushTopN(SortOrder[] orders, int limit) {
-    if (shape == ScanShape.COUNT || orders.length != 1 || !isBestScoreFirst(orders[0])) {
+    if (shape == ScanShape.COUNT || !isBestScoreFirst(orders)) {
       return false;
     }
     shape = ScanShape.top(limit);
@@ -134,11 +134,25 @@ final class IndexTablesScanBuilder
         && aggregation.aggregateExpressions()[0] instanceof CountStar;
   }
 
-  private static boolean isBestScoreFirst(SortOrder order) {
+  /** Whether this is the order in which Python returns the best of each split: by score, then by the row's key. */
+  private static boolean isBestScoreFirst(SortOrder[] orders) {
+    List<String> keys = MetadataColumns.ROW_KEY;
+    if (orders.length != 1 && orders.length != 1 + keys.size()) {
+      return false;
+    }
+    boolean isBestFirst =
+        isBy(orders[0], MetadataColumns.SCORE)
+            && orders[0].direction() == SortDirection.DESCENDING
+            && orders[0].nullOrdering() == NullOrdering.NULLS_LAST;
+    for (int i = 1; i < orders.length; i++) {
+      isBestFirst &= isBy(orders[i], keys.get(i - 1)) && orders[i].direction() == SortDirection.ASCENDING;
+    }
+    return isBestFirst;
+  }
+
+  private static boolean isBy(SortOrder order, String column) {
     return order.expression() instanceof NamedReference reference
         && reference.fieldNames().length == 1
-        && reference.fieldNames()[0].equals(MetadataColumns.SCORE)
-        && order.direction() == SortDirection.DESCENDING
-        && order.nullOrdering() == NullOrdering.NULLS_LAST;
+        && reference.fieldNames()[0].equals(column);
   }
 }

@@ -1,10 +1,9 @@
 package io.indextables.spark;
 
 import java.util.EnumSet;
+import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
-import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
-import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.Transform;
@@ -13,13 +12,18 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A table as it was when it was loaded: every scan of it reads that one version. */
-class IndexTablesTable implements SupportsRead, SupportsMetadataColumns {
+class IndexTablesTable implements SearchedTable {
   protected final TableRef ref;
   protected final Description description;
 
   IndexTablesTable(TableRef ref, Description description) {
     this.ref = ref;
     this.description = description;
+  }
+
+  @Override
+  public SearchedTable copy() {
+    return new IndexTablesTable(ref, description);
   }
 
   @Override
@@ -36,6 +40,11 @@ class IndexTablesTable implements SupportsRead, SupportsMetadataColumns {
   @Override
   public Transform[] partitioning() {
     return description.partitionColumns().stream().map(Expressions::identity).toArray(Transform[]::new);
+  }
+
+  @Override
+  public Map<String, String> properties() {
+    return description.properties(ref);
   }
 
   @Override

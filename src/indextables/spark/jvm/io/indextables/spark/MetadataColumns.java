@@ -1,6 +1,8 @@
 package io.indextables.spark;
 
+import java.util.List;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
@@ -10,7 +12,15 @@ final class MetadataColumns {
   /** Stands for every column in {@code * TEXTSEARCH 'q'}; has no value of its own. */
   static final String ALL = "_indexall";
 
+  /** Where a row is: the path of its split, and its position there. They order rows of equal score. */
+  static final List<String> ROW_KEY = List.of("__split_path", "__split_position");
+
   private MetadataColumns() {}
+
+  /** Whether columns of these names are computed by the index, and are not columns of a table of another format. */
+  static boolean isComputedBy(Table table) {
+    return table instanceof SearchedTable searched && searched.metadataColumns().length > 0;
+  }
 
   /** Column groups have no index, and so none of these. */
   static MetadataColumn[] of(TableRef table) {
@@ -22,6 +32,8 @@ final class MetadataColumns {
       new Computed(SCORE, DataTypes.DoubleType, "relevance of the row for the searches of the query"),
       new Computed("_snippet", DataTypes.StringType, "the piece of text that was found, with the words marked"),
       new Computed(ALL, DataTypes.StringType, "every searchable column, as the operand of a search"),
+      new Computed(ROW_KEY.get(0), DataTypes.StringType, "path of the row's split in the table"),
+      new Computed(ROW_KEY.get(1), DataTypes.LongType, "orders the rows of a split that have the same score"),
     };
   }
 

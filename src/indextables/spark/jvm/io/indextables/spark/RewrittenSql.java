@@ -7,6 +7,7 @@ import org.antlr.v4.runtime.CodePointCharStream;
 import org.antlr.v4.runtime.CommonToken;
 import org.antlr.v4.runtime.ParserRuleContext;
 import org.antlr.v4.runtime.misc.Pair;
+import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import scala.Option;
 
@@ -44,12 +45,29 @@ final class RewrittenSql {
     return new ParseException(error.getCondition(), parameters(error), at(offset));
   }
 
-  private static scala.collection.immutable.Map<String, String> parameters(ParseException error) {
+  /** An error of analysis that Spark finds while it parses, such as a parameter without a value, at its place. */
+  AnalysisException asParseError(AnalysisException error) {
+    if (error.getCondition() == null) {
+      return error;
+    }
+    Option<Object> line = error.line();
+    Option<Object> column = error.startPosition();
+    boolean isPlaced = line.isDefined() && column.isDefined();
+    int offset = isPlaced ? originalOffset(offset((Integer) line.get(), (Integer) column.get())) : 0;
+    ParseException placed = new ParseException(error.getCondition(), parameters(error), at(offset));
+    placed.setStackTrace(error.getStackTrace());
+    return placed;
+  }
+
+  private static scala.collection.immutable.Map<String, String> parameters(AnalysisException error) {
     return scala.collection.immutable.Map$.MODULE$.from(
         scala.jdk.javaapi.CollectionConverters.asScala(error.getMessageParameters()));
   }
 
   private int originalOffset(int offset) {
+    if (pieces.isEmpty()) {
+      return offset;
+    }
     Piece found = pieces.get(0);
     for (Piece piece : pieces) {
       if (piece.start() <= offset) {

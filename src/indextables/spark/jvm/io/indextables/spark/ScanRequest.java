@@ -49,7 +49,7 @@ final class ScanRequest {
   }
 
   String description() {
-    String where = filters.stream().map(Object::toString).collect(Collectors.joining(" AND "));
+    String where = filters.stream().map(PredicateSql::of).collect(Collectors.joining(" AND "));
     return "indextables " + path + (where.isEmpty() ? "" : ", where " + where) + shape;
   }
 

@@ -3,6 +3,8 @@ package io.indextables.spark;
 import java.util.List;
 import java.util.Locale;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.ApplyFunctionExpression;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
@@ -18,6 +20,10 @@ record SearchFunction(String name) implements UnboundFunction {
 
   static boolean isOurs(String canonicalName) {
     return canonicalName.startsWith(CATALOG) && NAMES.contains(canonicalName.substring(CATALOG.length()));
+  }
+
+  static boolean isCall(Expression expression) {
+    return expression instanceof ApplyFunctionExpression call && call.function() instanceof Bound;
   }
 
   static RuntimeException notPushed(String what) {
@@ -37,11 +43,19 @@ record SearchFunction(String name) implements UnboundFunction {
     if (arguments.length() != 2 || !(arguments.fields()[1].dataType() instanceof StringType)) {
       throw new UnsupportedOperationException(name + " takes a column and a query string");
     }
-    return new Bound(name, arguments.fields()[0].dataType());
+    return new Bound(name, arguments.fields()[0].dataType(), false);
   }
 
-  /** Bound to the column as it is: a cast would hide the column from the index, which knows what it can search. */
-  record Bound(String name, DataType column) implements ScalarFunction<Boolean> {
+  /**
+   * Bound to the column as it is: a cast would hide the column from the index, which knows what it can search.
+   *
+   * @param asNumber whether the result is 1 for true, see {@link SearchComparisons}
+   */
+  record Bound(String name, DataType column, boolean asNumber) implements ScalarFunction<Object> {
+    Bound number() {
+      return new Bound(name, column, true);
+    }
+
     @Override
     public DataType[] inputTypes() {
       return new DataType[] {column, DataTypes.StringType};
@@ -49,7 +63,7 @@ record SearchFunction(String name) implements UnboundFunction {
 
     @Override
     public DataType resultType() {
-      return DataTypes.BooleanType;
+      return asNumber ? DataTypes.IntegerType : DataTypes.BooleanType;
     }
 
     @Override
@@ -64,7 +78,7 @@ record SearchFunction(String name) implements UnboundFunction {
 
     /** The optimizer asks with nulls, to learn whether an outer join can be an inner one. */
     @Override
-    public Boolean produceResult(InternalRow arguments) {
+    public Object produceResult(InternalRow arguments) {
       if (arguments.isNullAt(0) || arguments.isNullAt(1)) {
         return null;
       }

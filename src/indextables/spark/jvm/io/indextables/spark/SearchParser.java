@@ -6,6 +6,7 @@ import java.lang.reflect.Method;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
@@ -28,8 +29,19 @@ final class SearchParser implements InvocationHandler {
     this.spark = spark;
   }
 
+  /** A proxy may throw only what the interface declares: errors of the parser, of which every one is made one. */
   @Override
   public Object invoke(Object proxy, Method method, Object[] arguments) throws Exception {
+    try {
+      return parsed(method, arguments);
+    } catch (ParseException e) {
+      throw e;
+    } catch (AnalysisException e) {
+      throw arguments[0] instanceof String sql ? RewrittenSql.unchanged(sql).asParseError(e) : e;
+    }
+  }
+
+  private Object parsed(Method method, Object[] arguments) throws Exception {
     if (method.getName().startsWith("parse")) {
       IndexTablesCatalog.register(session); // spark.table() parses a name only, and may be the first call of all
     }

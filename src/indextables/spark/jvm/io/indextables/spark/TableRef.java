@@ -67,7 +67,11 @@ record TableRef(
 
   /** How plans and messages name the table. */
   String name() {
-    return (columns == null ? IndexTablesCatalog.NAME : ColumnsProvider.NAME) + ".`" + path + "`";
+    return format() + ".`" + path + "`";
+  }
+
+  String format() {
+    return columns == null ? IndexTablesCatalog.NAME : ColumnsProvider.NAME;
   }
 
   /** With the options of a read or write: settings, and what Python is to refuse because it is none. */

@@ -1,10 +1,10 @@
 package io.indextables.spark;
 
 import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
-import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
-import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.types.StructType;
@@ -14,13 +14,18 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * A table that was named with a schema and not looked at: the target of a {@code save}, which need not exist yet, or a
  * table of the session catalog, which is looked at when it is scanned.
  */
-final class UnreadTable implements SupportsRead, SupportsMetadataColumns {
+final class UnreadTable implements SearchedTable {
   private final TableRef ref;
   private final StructType schema;
 
   UnreadTable(TableRef ref, StructType schema) {
     this.ref = ref;
     this.schema = schema;
+  }
+
+  @Override
+  public SearchedTable copy() {
+    return new UnreadTable(ref, schema);
   }
 
   @Override
@@ -32,6 +37,12 @@ final class UnreadTable implements SupportsRead, SupportsMetadataColumns {
   @SuppressWarnings("deprecation")
   public StructType schema() {
     return schema;
+  }
+
+  @Override
+  public Map<String, String> properties() {
+    PythonDoor.Answer answer = PythonDoor.ask(Description.request(ref));
+    return answer.isNoTable() ? Description.properties(ref, List.of()) : Description.from(answer.get()).properties(ref);
   }
 
   @Override

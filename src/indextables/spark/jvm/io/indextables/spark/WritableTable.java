@@ -14,6 +14,11 @@ final class WritableTable extends IndexTablesTable implements SupportsWrite {
   }
 
   @Override
+  public SearchedTable copy() {
+    return new WritableTable(ref, description);
+  }
+
+  @Override
   public Set<TableCapability> capabilities() {
     return EnumSet.of(TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE);
   }

@@ -1,0 +1,40 @@
+package io.indextables.spark;
+
+import java.util.Locale;
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.Literal;
+import org.apache.spark.sql.connector.expressions.UserDefinedScalarFunc;
+import org.apache.spark.sql.connector.util.V2ExpressionSQLBuilder;
+
+/** Pushed conditions as plans show them: in SQL as the user would write it, searches and dates included. */
+final class PredicateSql extends V2ExpressionSQLBuilder {
+  static String of(Expression predicate) {
+    try {
+      return new PredicateSql().build(predicate);
+    } catch (IllegalArgumentException e) {
+      return predicate.toString(); // a kind of expression that has no SQL
+    }
+  }
+
+  @Override
+  public String build(Expression expression) {
+    SearchCondition search = SearchCondition.of(expression);
+    if (search == null) {
+      return super.build(expression);
+    }
+    String text = search(search.function());
+    return search.isTrue() ? text : "NOT (" + text + ")";
+  }
+
+  private String search(UserDefinedScalarFunc function) {
+    String column = build(function.children()[0]);
+    String operand = column.equals(MetadataColumns.ALL) ? "*" : column;
+    return operand + " " + function.name().toUpperCase(Locale.ROOT) + " " + build(function.children()[1]);
+  }
+
+  /** Spark's own builder would show a date as its number of days. */
+  @Override
+  protected String visitLiteral(Literal<?> literal) {
+    return new org.apache.spark.sql.catalyst.expressions.Literal(literal.value(), literal.dataType()).sql();
+  }
+}
