@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 import random
 import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata as distribution
+from typing import Final
 
 from indextables.config import Settings, keys
 from indextables.errors import (
@@ -45,6 +47,8 @@ try:
     ENGINE = f"indextables/{distribution.version('indextables')}"
 except distribution.PackageNotFoundError:  # run from a source tree, or from a zip on an executor
     ENGINE = "indextables"
+
+_log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -112,10 +116,24 @@ def commit(
         data = pack(text, compress=compress)
         if publish(store, made.version, data, txn_id, backoff):
             if _stands(store, current, made.version, txn_id, backoff):
+                _log.debug(
+                    "%s: committed version %d (%s) at attempt %d",
+                    store.uri,
+                    made.version,
+                    change.operation,
+                    attempt + 1,
+                )
                 checkpoint_if_due(store, change, after, settings, clock)
                 return Committed(made.version, after, tuple(made.actions))
             current = None  # what it was built upon is history: begin with the newest snapshot
         else:
+            _log.debug(
+                "%s: another writer created version %d first; attempt %d of %d",
+                store.uri,
+                made.version,
+                attempt + 1,
+                tries,
+            )
             backoff.pause(attempt)
     raise CommitConflictError(
         f"other writers of {store.uri} were faster {tries} times in a row; "

@@ -6,6 +6,7 @@ and not of all; and a table that this process has read before is only brought up
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 from indextables.config import Settings
@@ -20,6 +21,8 @@ from indextables.state import read_pointer
 from indextables.storage import Store
 
 __all__ = ["Wanted", "load_snapshot", "read_snapshot", "refresh"]
+
+_log: Final = logging.getLogger(__name__)
 
 _PROBES: Final = 8
 """How many newer versions are asked for one by one before a listing is cheaper."""
@@ -41,8 +44,16 @@ def load_snapshot(
         known = _recall(store, version, limits)
         cache.count(store.uri, hit=known is not None)
         if known is not None:
+            _log.debug("%s: version %d is in the cache of snapshots", store.uri, known.version)
             return known
     snapshot = read_snapshot(store, Wanted(version, as_of_ms), settings)
+    _log.debug(
+        "%s: read version %d with %d files; %d versions were replayed",
+        store.uri,
+        snapshot.version,
+        snapshot.files.expected,
+        snapshot.version - snapshot.files.base_version,
+    )
     if snapshot.gap is None:
         cache.remember(snapshot, limits)
     return snapshot

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -13,6 +14,10 @@ from indextables.spark.redaction import redactions
 
 Builder = TypeVar("Builder", bound=Any)
 
+OLDEST: Final = (4, 0)
+"""The oldest Spark that the jar runs on, as `pyproject.toml` declares it."""
+
+EXTENSIONS: Final = "io.indextables.spark.IndexTablesExtensions"
 CATALOG: Final = "io.indextables.spark.IndexTablesCatalog"
 BATCH_ROWS: Final = "65536"
 """Rows travel between Spark and Python in batches; Spark's default of 10,000 costs about a fifth of a scan."""
@@ -24,6 +29,8 @@ def configure(builder: Builder) -> Builder:
     `spark = configure(SparkSession.builder).getOrCreate()`, and likewise for `SparkSession.builder.remote("local[2]")`:
     choose the master or the remote first. A Connect server elsewhere (`sc://...`) must have been started with the jar
     itself. Spark's workers on this machine run this Python, unless `PYSPARK_PYTHON` says otherwise.
+
+    ConfigError if Spark runs already and was started without the jar, or is older than the jar needs.
     """
     chosen: dict[str, Any] = dict(getattr(builder, "_options", {}))
     target = str(
@@ -33,12 +40,30 @@ def configure(builder: Builder) -> Builder:
         # Spark would take whatever `python3` the PATH has, which in a virtual environment may lack this package.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if not target.startswith("sc://"):
+        _check_spark(sys.modules.get("pyspark"))
         builder = _with_jar(builder, chosen, str(jar_path()))
         builder = _with_redactions(builder, chosen)
     builder = builder.config("spark.sql.catalog.indextables", CATALOG)
     if "spark.sql.execution.arrow.maxRecordsPerBatch" not in chosen:
         builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", BATCH_ROWS)
     return builder
+
+
+def _check_spark(pyspark: Any) -> None:
+    """Refuse a Spark that would not take the jar. A builder comes from pyspark, so it is imported by now."""
+    version = getattr(pyspark, "__version__", None)
+    if version is not None and tuple(map(int, re.findall(r"\d+", version)[:2])) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise ConfigError(
+            f"indextables needs Spark {oldest} or newer, and pyspark is {version}; upgrade pyspark"
+        )
+    jvm = getattr(getattr(pyspark, "SparkContext", None), "_jvm", None)
+    if jvm is not None and not jvm.org.apache.spark.util.Utils.classIsLoadable(EXTENSIONS):
+        raise ConfigError(
+            "Spark runs in this process already and was started without the indextables jar. Spark takes jars only "
+            "when it starts, so configure() comes too late, also after spark.stop(). Restart Python and begin with "
+            f"configure(SparkSession.builder).getOrCreate(), or start Spark with --jars {jar_path()}"
+        )
 
 
 def jar_path() -> Path:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import logging
 import os
 import shutil
 import tempfile
@@ -27,6 +28,8 @@ from indextables.config import Settings, keys
 from indextables.forking import ForkSafeLock
 from indextables.split.bundle import Bundle
 from indextables.split.extract import extract_members
+
+_log: Final = logging.getLogger(__name__)
 
 _MARKER: Final = ".used"  # its time of change is when the entry was last used; it holds the size of the entry
 _STALE_SECONDS: Final = 3600
@@ -121,6 +124,7 @@ class IndexCache:
         try:
             os.utime(path / _MARKER)
         except FileNotFoundError:
+            _log.debug("index %s is not in the cache at %s; it is unpacked", name, self.root)
             self._fill(path, fill)
             self._evict(spare=name)
         return path
@@ -162,6 +166,7 @@ class IndexCache:
             if excess <= 0:
                 return
             if name != spare:
+                _log.debug("index %s is evicted from the cache at %s", name, self.root)
                 self.drop(name)
                 excess -= size
 

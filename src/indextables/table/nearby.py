@@ -6,6 +6,7 @@ their indexes are unpacked already, or soon are. Whatever is not certain to be b
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
@@ -31,6 +32,8 @@ from indextables.table.scan import (
     split_rows,
 )
 from indextables.table.shelf import SHELF
+
+_log: Final = logging.getLogger(__name__)
 
 MAX_SPLITS: Final = 32
 """As many indexes as a process keeps open: with more, each search would open all of them again."""
@@ -116,8 +119,12 @@ def answer_nearby(plan: ScanPlan) -> pa.Table | None:
             if first.request.count_only:
                 return _total(counted, found)
             taken = shares(found, first.request, max_rows)
-            return None if taken is None else _rows(first, rest, looked_at, taken)
-    except IndexTablesError:
+            if taken is None:
+                return None
+            _log.debug("%s: a scan of %d splits is answered where it is planned", first.uri, len(taken))
+            return _rows(first, rest, looked_at, taken)
+    except IndexTablesError as reason:
+        _log.debug("%s: a scan is left to tasks: %s", first.uri, reason)
         return None  # tasks may have more luck, and are where an error of reading is expected
 
 

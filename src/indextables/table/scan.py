@@ -6,6 +6,7 @@ A plan is made where the log is read; its tasks run anywhere (they pickle) and n
 from __future__ import annotations
 
 import heapq
+import logging
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ from indextables.state import KEY
 from indextables.stats.figures import total, total_bytes
 from indextables.storage import open_store, options_for_tasks
 from indextables.table.matching import matching_files
+
+_log: Final = logging.getLogger(__name__)
 
 SPLIT_PATH: Final = "__split_path"
 """The path of a row's split in the table: with the row's position in it, what orders rows of equal score."""
@@ -115,6 +118,14 @@ def plan_scan(
         for group in _shared_out(refs, slots)
     )
     rows = total(ref.num_records for ref in refs)
+    _log.debug(
+        "%s: a scan of version %d reads %d of %d splits in %d tasks",
+        uri,
+        snapshot.version,
+        len(refs),
+        snapshot.files.expected,
+        len(tasks),
+    )
     return ScanPlan(tasks, rows, size, splits_total=snapshot.files.expected, splits_read=len(refs))
 
 

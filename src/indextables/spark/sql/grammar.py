@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NoReturn
 
+from indextables.errors import CommandError
 from indextables.spark.sql.statements import (
     Age,
     Checkpoint,
@@ -69,10 +70,11 @@ class _Parser:
             "COMPACT": self._checkpoint,
             "PURGE": self._purge,
             "REPAIR": self._repair,
+            "MERGE": self._merge,
         }
         verb = self._accept(*verbs)
         if verb is None:
-            raise self._expected(*(name for name in verbs if name != "DESC"))
+            raise self._expected(*(name for name in verbs if name not in ("DESC", "MERGE")))
         return verbs[verb.value.upper()]()
 
     def _describe(self) -> Statement:
@@ -82,6 +84,13 @@ class _Parser:
         self._expect("LOG")
         table = self._table()
         return DescribeLog(table, include_all=self._phrase("INCLUDE", "ALL"))
+
+    def _merge(self) -> NoReturn:
+        self._expect("SPLITS")
+        raise CommandError(
+            "MERGE SPLITS is not supported. For fewer and larger splits, write the table again with fewer tasks: "
+            "INSERT OVERWRITE indextables.`/data/logs` SELECT /*+ COALESCE(1) */ * FROM indextables.`/data/logs`"
+        )
 
     def _truncate(self) -> Statement:
         self._expect(*_PRODUCT)

@@ -17,6 +17,9 @@ final class Commands {
   private static final Set<String> PRODUCT = Set.of("INDEXTABLES", "INDEXTABLE", "INDEXFILES", "TANTIVY4SPARK");
   private static final Set<String> VERBS =
       Set.of("TRUNCATE", "DROP", "REPAIR", "INVALIDATE", "CHECKPOINT", "COMPACT", "PURGE");
+  /** {@code MERGE SPLITS}, which Python answers with what to do instead. */
+  private static final String MERGE = "MERGE";
+  private static final String SPLITS = "SPLITS";
   private static final Set<String> DESCRIBE = Set.of("DESCRIBE", "DESC");
   private static final Set<String> EXPLAIN_MODES = Set.of("LOGICAL", "FORMATTED", "EXTENDED", "CODEGEN", "COST");
   /** What may follow {@code DESCRIBE table column}, or stand in the column's place, in Spark's own SQL. */
@@ -36,7 +39,7 @@ final class Commands {
   /** The statement as a call of the procedure, or nothing if it is none of our commands. */
   static Optional<String> asCall(String text) {
     String folded = text.toUpperCase(Locale.ROOT);
-    if (PRODUCT.stream().noneMatch(folded::contains)) {
+    if (PRODUCT.stream().noneMatch(folded::contains) && !folded.contains(SPLITS)) {
       return Optional.empty();
     }
     return new Commands(text).asCall();
@@ -63,6 +66,9 @@ final class Commands {
   private boolean isCommand(String verb) {
     if (VERBS.contains(verb)) {
       return PRODUCT.contains(next());
+    }
+    if (verb.equals(MERGE)) {
+      return next().equals(SPLITS);
     }
     return DESCRIBE.contains(verb)
         && PRODUCT.contains(next())

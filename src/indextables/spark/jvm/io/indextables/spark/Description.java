@@ -38,6 +38,7 @@ record Description(long version, StructType schema, List<String> partitionColumn
     Map<String, String> properties = new TreeMap<>();
     properties.put(TableCatalog.PROP_PROVIDER, table.format());
     properties.put(TableCatalog.PROP_LOCATION, table.path());
+    properties.put(TableCatalog.PROP_EXTERNAL, "true"); // dropping a name for it leaves its files alone
     textColumns.forEach(column -> properties.put(OPTION + TEXT + column, "text"));
     return properties;
   }

@@ -1,5 +1,6 @@
 package io.indextables.spark;
 
+import java.net.URI;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -9,6 +10,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.catalyst.catalog.CatalogUtils;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -191,10 +193,28 @@ public final class IndexTablesCatalog implements StagingTableCatalog, FunctionCa
 
   private static TableRef created(Identifier ident, Map<String, String> properties) {
     try {
-      return ref(ident).withProperties(properties);
+      TableRef table = ref(ident).withProperties(properties);
+      String location = properties.get(PROP_LOCATION);
+      if (location != null && !isSamePath(location, table.path())) {
+        throw Failures.analysis(
+            "LOCATION '" + location + "' is not the path in the table's name, " + table.path()
+                + "; leave LOCATION out, or name the table indextables.`" + location + "`");
+      }
+      return table;
     } catch (NoSuchTableException e) {
       throw Failures.analysis("a table of the catalog indextables is named by its path, as in indextables.`/data/logs`");
     }
+  }
+
+  /** Spark gives a location of this machine a scheme. */
+  private static boolean isSamePath(String one, String other) {
+    return withoutScheme(one).equals(withoutScheme(other));
+  }
+
+  private static String withoutScheme(String path) {
+    URI uri = CatalogUtils.stringToURI(path);
+    boolean isLocal = uri.getScheme() == null || uri.getScheme().equals("file");
+    return (isLocal ? uri.getPath() : uri.toString()).replaceAll("/+$", "");
   }
 
   private static StructType schema(Column[] columns) {

@@ -40,8 +40,15 @@ public class IndexTablesProvider implements TableProvider, DataSourceRegister, C
     return describe(options.asCaseSensitiveMap()).schema();
   }
 
+  /** The first that Spark asks before it writes a stream, and before it reads with a schema of the user's. */
   @Override
   public Transform[] inferPartitioning(CaseInsensitiveStringMap options) {
+    if (StackWalker.getInstance().walk(callers -> callers.anyMatch(IndexTablesProvider::writesStream))) {
+      throw Failures.analysis(
+          "streaming writes to indextables are not supported; write each batch of the stream as a table write, with "
+              + "writeStream.foreachBatch(lambda rows, batch: rows.write.format(\"indextables\").mode(\"append\")"
+              + ".save(\"/data/logs\"))");
+    }
     describe(options.asCaseSensitiveMap());
     return new Transform[0];
   }
@@ -93,6 +100,11 @@ public class IndexTablesProvider implements TableProvider, DataSourceRegister, C
       throw Failures.analysis(
           "indextables overwrites whole tables; replaceWhere and partitionOverwriteMode=dynamic are not supported");
     }
+  }
+
+  /** Nothing that Spark passes tells a streaming write from a read. */
+  private static boolean writesStream(StackWalker.StackFrame caller) {
+    return caller.getClassName().endsWith(".DataStreamWriter");
   }
 
   private Description describe(Map<String, String> options) {

@@ -7,6 +7,7 @@ import org.antlr.v4.runtime.CodePointCharStream;
 import org.antlr.v4.runtime.CommonToken;
 import org.antlr.v4.runtime.ParserRuleContext;
 import org.antlr.v4.runtime.misc.Pair;
+import org.apache.spark.QueryContext;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import scala.Option;
@@ -50,10 +51,9 @@ final class RewrittenSql {
     if (error.getCondition() == null) {
       return error;
     }
-    Option<Object> line = error.line();
-    Option<Object> column = error.startPosition();
-    boolean isPlaced = line.isDefined() && column.isDefined();
-    int offset = isPlaced ? originalOffset(offset((Integer) line.get(), (Integer) column.get())) : 0;
+    QueryContext[] contexts = error.getQueryContext();
+    int start = contexts.length == 0 ? 0 : Math.max(0, contexts[0].startIndex());
+    int offset = originalOffset(text.codePointCount(0, Math.min(start, text.length())));
     ParseException placed = new ParseException(error.getCondition(), parameters(error), at(offset));
     placed.setStackTrace(error.getStackTrace());
     return placed;

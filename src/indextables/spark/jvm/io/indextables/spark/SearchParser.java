@@ -37,7 +37,7 @@ final class SearchParser implements InvocationHandler {
     } catch (ParseException e) {
       throw e;
     } catch (AnalysisException e) {
-      throw arguments[0] instanceof String sql ? RewrittenSql.unchanged(sql).asParseError(e) : e;
+      throw arguments[0] instanceof String text ? rewritten(method, text).asParseError(e) : e;
     }
   }
 
@@ -54,12 +54,16 @@ final class SearchParser implements InvocationHandler {
         return withEscapes(() -> forward(method, withSql(arguments, command.get())));
       }
     }
-    RewrittenSql sql = SearchOperators.rewrite((String) arguments[0]);
+    RewrittenSql sql = rewritten(method, (String) arguments[0]);
     try {
       return forward(method, withSql(arguments, sql.text()));
     } catch (ParseException e) {
       throw sql.inOriginal(e);
     }
+  }
+
+  private static RewrittenSql rewritten(Method method, String text) {
+    return TAKES_OPERATORS.contains(method.getName()) ? SearchOperators.rewrite(text) : RewrittenSql.unchanged(text);
   }
 
   /** The command travels as a string with escapes, which a session may have set not to be understood. */

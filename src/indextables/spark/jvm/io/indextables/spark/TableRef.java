@@ -50,7 +50,10 @@ record TableRef(
     Map<String, String> folded = new HashMap<>();
     options.forEach((key, value) -> folded.put(key.toLowerCase(Locale.ROOT), value));
     if (folded.get("path") == null) {
-      throw Failures.analysis("indextables takes one path, as in load(\"/data/logs\") or save(\"/data/logs\")");
+      throw Failures.analysis(
+          "a table of indextables is a directory, and none is named. Give load(...) or save(...) its path; in SQL, "
+              + "CREATE TABLE indextables.`/data/logs` (...) makes a table there, and CREATE TABLE logs USING indextables "
+              + "LOCATION '/data/logs' gives one that exists a name");
     }
     if (folded.get(VERSION) != null && folded.get(TIMESTAMP) != null) {
       throw Failures.analysis("versionAsOf and timestampAsOf cannot be given together");

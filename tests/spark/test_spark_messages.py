@@ -1,0 +1,130 @@
+"""What a user is shown: plans, descriptions of tables, and errors that say what works instead."""
+
+from __future__ import annotations
+
+import datetime
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException
+
+import indextables as it
+
+MOST = "spark.indextables.read.answerOnDriver.maxRows"
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory) -> str:
+    where = str(tmp_path_factory.mktemp("messages") / "logs")
+    day = datetime.date(2026, 3, 5)
+    it.write(
+        where, pa.table({"id": [1, 2], "day": [day] * 2, "message": ["disk full", "ok"]}), text=["message"]
+    )
+    return where
+
+
+def text(spark, sql: str) -> str:
+    return "\n".join(" ".join(map(str, row)) for row in spark.sql(sql).collect())
+
+
+@pytest.mark.parametrize("most", [0, 2000])
+def test_explain_shows_the_search_and_readable_dates(spark, path, most):
+    spark.read.format("indextables").option(MOST, most).load(path).createOrReplaceTempView("explained")
+    query = "SELECT id FROM explained WHERE message TEXTSEARCH 'disk' AND day >= DATE'2026-03-05' AND NOT (* TEXTSEARCH 'x')"
+    for mode in ("", "FORMATTED"):
+        plan = text(spark, f"EXPLAIN {mode} {query}")
+        assert "LocalTableScan" in plan if most else "BatchScan" in plan
+        assert "message TEXTSEARCH 'disk'" in plan
+        assert "day >= DATE '2026-03-05'" in plan
+        assert "NOT (* TEXTSEARCH 'x')" in plan
+    assert [row["id"] for row in spark.sql(query).collect()] == [1]
+
+
+def test_descriptions_show_provider_location_and_text_columns(spark, path, tmp_path):
+    spark.sql(f"CREATE TABLE described USING indextables LOCATION '{path}'")
+    try:
+        for name in (f"indextables.`{path}`", "described"):
+            described = text(spark, f"DESCRIBE EXTENDED {name}")
+            assert "Provider indextables" in described
+            assert path in described
+            assert "typemap.message=text" in described
+            created = text(spark, f"SHOW CREATE TABLE {name}")
+            assert "USING indextables" in created
+            assert "'spark.indextables.indexing.typemap.message' = 'text'" in created
+            assert f"{path}'" in created
+    finally:
+        spark.sql("DROP TABLE described")
+    again = str(tmp_path / "again")
+    spark.sql(text(spark, f"SHOW CREATE TABLE indextables.`{path}`").replace(path, again))
+    assert it.open(again).search("message:disk").num_rows == 0  # which takes a text column
+
+
+def test_an_unbound_parameter_is_sparks_own_error(spark, path):
+    for sql in ("SELECT :q", f"SELECT 1 FROM indextables.`{path}` WHERE message TEXTSEARCH :q"):
+        with pytest.raises(AnalysisException) as caught:
+            spark.sql(sql)
+        assert caught.value.getCondition() == "UNBOUND_SQL_PARAMETER"
+        assert "Found the unbound parameter: q" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TABLE x (id INT) USING indextables",
+        "CREATE TABLE x USING indextables",
+        "CREATE TABLE x USING indextables AS SELECT 1 AS id",
+    ],
+)
+def test_a_table_without_a_path_says_how_to_give_one(spark, sql):
+    with pytest.raises(AnalysisException, match="LOCATION '/data/logs'"):
+        spark.sql(sql)
+    assert not spark.catalog.tableExists("x")
+
+
+def test_a_location_that_is_not_the_path_in_the_name_is_refused(spark, tmp_path):
+    named, elsewhere = tmp_path / "named", tmp_path / "elsewhere"
+    with pytest.raises(AnalysisException, match="is not the path in the table's name"):
+        spark.sql(f"CREATE TABLE indextables.`{named}` (id INT) USING indextables LOCATION '{elsewhere}'")
+    assert not named.exists()
+    spark.sql(f"CREATE TABLE indextables.`{named}` (id INT) USING indextables LOCATION '{named}'")
+    assert it.open(named).version == 0
+
+
+def test_a_streaming_write_is_refused_with_what_works(spark, path, tmp_path):
+    for target in (str(tmp_path / "new"), path):
+        rate = spark.readStream.format("rate").load().writeStream.format("indextables")
+        with pytest.raises(AnalysisException, match="foreachBatch"):
+            rate.option("checkpointLocation", str(tmp_path / "checkpoint")).start(target)
+    assert not (tmp_path / "new").exists()
+
+
+def test_merge_splits_is_refused_with_what_works(spark, path):
+    for sql in (f"MERGE SPLITS '{path}'", f"merge splits indextables.`{path}` TARGET SIZE 100M"):
+        with pytest.raises(AnalysisException, match="MERGE SPLITS is not supported. .* INSERT OVERWRITE"):
+            spark.sql(sql)
+
+
+def test_what_merge_splits_says_works(spark, tmp_path):
+    path = str(tmp_path / "many")
+    for n in range(3):
+        it.write(path, pa.table({"n": [n]}))
+    spark.sql(f"INSERT OVERWRITE indextables.`{path}` SELECT /*+ COALESCE(1) */ * FROM indextables.`{path}`")
+    table = it.open(path)
+    assert (table.files().num_rows, table.count()) == (1, 3)
+
+
+def test_configure_says_that_spark_runs_without_the_jar():
+    script = (
+        "from pyspark.sql import SparkSession\n"
+        "from indextables.spark import configure\n"
+        "builder = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false')\n"
+        "builder.getOrCreate()\n"
+        "try:\n    configure(SparkSession.builder)\n"
+        "except Exception as error:\n    print(type(error).__name__, error)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert "ConfigError Spark runs in this process already" in run.stdout, run.stderr[-2000:]
