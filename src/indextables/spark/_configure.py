@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from indextables.errors import ConfigError
 from indextables.spark.jar import find_jar
 from indextables.spark.redaction import redactions
 

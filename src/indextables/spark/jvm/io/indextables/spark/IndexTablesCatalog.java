@@ -164,7 +164,7 @@ public final class IndexTablesCatalog implements StagingTableCatalog, FunctionCa
     return new SearchFunction(function);
   }
 
-  @Override
+  /** Of {@code ProcedureCatalog} from Spark 4.1 on; without {@code @Override}, so that this compiles against 4.0 too. */
   public Identifier[] listProcedures(String[] namespace) {
     return namespace.length > 0
         ? new Identifier[0]
