@@ -32,7 +32,10 @@ def text(spark, sql: str) -> str:
 @pytest.mark.parametrize("most", [0, 2000])
 def test_explain_shows_the_search_and_readable_dates(spark, path, most):
     spark.read.format("indextables").option(MOST, most).load(path).createOrReplaceTempView("explained")
-    query = "SELECT id FROM explained WHERE message TEXTSEARCH 'disk' AND day >= DATE'2026-03-05' AND NOT (* TEXTSEARCH 'x')"
+    query = (
+        "SELECT id FROM explained WHERE message TEXTSEARCH 'disk' AND day >= DATE'2026-03-05' "
+        "AND NOT (* TEXTSEARCH 'x')"
+    )
     for mode in ("", "FORMATTED"):
         plan = text(spark, f"EXPLAIN {mode} {query}")
         assert "LocalTableScan" in plan if most else "BatchScan" in plan

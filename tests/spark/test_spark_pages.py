@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import functions as F
+from pyspark.sql.functions import col
 
 import indextables as it
 
@@ -61,7 +61,7 @@ def test_further_sort_columns_go_before_the_ties(spark, logs, expected):
 
 
 def test_pages_of_a_dataframe_and_of_a_join(spark, logs, expected):
-    found = logs.filter("message TEXTSEARCH 'disk'").orderBy(F.col("_score").desc())
+    found = logs.filter("message TEXTSEARCH 'disk'").orderBy(col("_score").desc())
     frames = [found.select("id").offset(n).limit(25).collect() for n in (0, 25, 50)]
     assert [row["id"] for frame in frames for row in frame] == expected
     spark.createDataFrame([(0, "even"), (1, "odd")], "parity int, name string").createOrReplaceTempView(
@@ -82,5 +82,8 @@ def test_the_best_are_still_found_by_the_index(spark, logs):
 def test_what_is_grouped_or_made_distinct_has_no_rows_to_order_by(spark, logs):
     grouped = "SELECT DISTINCT parity, _score FROM ties WHERE message TEXTSEARCH 'disk' ORDER BY _score DESC, parity"
     assert [row["parity"] for row in spark.sql(grouped).collect()] == [0, 1]
-    counted = "SELECT max(_score) AS m, parity FROM ties WHERE message TEXTSEARCH 'disk' GROUP BY parity ORDER BY m, parity"
+    counted = (
+        "SELECT max(_score) AS m, parity FROM ties WHERE message TEXTSEARCH 'disk' "
+        "GROUP BY parity ORDER BY m, parity"
+    )
     assert [row["parity"] for row in spark.sql(counted).collect()] == [0, 1]
