@@ -1,5 +1,6 @@
-"""What a fuzzer feeds: the readers of version files, checkpoints, states, clean-up records and the manifests of column
-groups, by raw bytes and by what is inside their containers, so that checksums and compression do not keep it out.
+"""What a fuzzer feeds: the readers of version files, checkpoints, states, clean-up records, the manifests of column
+groups and (in `fuzz_columns`) their files, by raw bytes and by what is inside their containers, so that checksums and
+compression do not keep it out.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import orjson
 
+import fuzz_columns
 from columns_values import FULL
 from faults import MemoryStore
 from indextables.columns import Manifest, codec
@@ -203,6 +205,7 @@ SEEDS: dict[Target, list[bytes]] = {
     ],
     columns_body: [_COLUMNS_BODY],
     columns_schema: [schema_text(6).encode()],
+    **fuzz_columns.SEEDS,
 }
 TARGETS = list(SEEDS)
 

@@ -319,10 +319,10 @@ def test_two_writers_that_both_make_a_dataset_both_get_their_rows_in(tmp_path, m
     original = committing.store_schema
     rivals = iter([ROWS.slice(0, 3)])
 
-    def store_schema(store, schema):
+    def store_schema(store, schema, groups):
         for rows in rivals:
             columns.write(tmp_path, rows)
-        return original(store, schema)
+        return original(store, schema, groups)
 
     monkeypatch.setattr(committing, "store_schema", store_schema)
     assert columns.write(tmp_path, ROWS.slice(3, 3)) == 2
@@ -333,10 +333,10 @@ def test_a_write_that_loses_to_a_rival_leaves_no_files(tmp_path, monkeypatch):
     original = committing.store_schema
     rivals = iter([pa.table({"other": [1]})])
 
-    def store_schema(store, schema):
+    def store_schema(store, schema, groups):
         for rows in rivals:
             columns.write(tmp_path, rows)
-        return original(store, schema)
+        return original(store, schema, groups)
 
     monkeypatch.setattr(committing, "store_schema", store_schema)
     with pytest.raises(TableExistsError, match="meanwhile"):

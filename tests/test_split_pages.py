@@ -25,9 +25,9 @@ from indextables.split.bundle import open_bundle
 from indextables.split.excerpt import ColumnPages, GroupPages, parquet_of
 from indextables.split.pages import page_directory
 from indextables.split.part_writer import PartWriter, column_groups
-from indextables.split.thrift import number, read_number, skip
 from indextables.split.writer import SplitWriter
 from indextables.storage import open_store
+from indextables.thrift import number, read_number, skip
 
 VALUES: dict[pa.DataType, Any] = {
     pa.string(): lambda rng: rng.choice(["", "a", "word " * rng.randrange(20), "é", str(rng.random())]),

@@ -12,6 +12,7 @@ from unittest import mock
 from dataset_invariants import check_dataset
 from indextables.columns import Manifest
 from indextables.columns.layout import METADATA_DIR, manifest_path, manifest_version
+from indextables.columns.ocf import TAG_SIZE
 from simulation.datasets import DatasetLedger, DatasetProcess, DatasetRole, cast, found
 from simulation.faults import FaultPlan, RandomFaults
 from simulation.scenario import Report, ViolationError
@@ -20,7 +21,6 @@ from simulation.store import ActorStore, Mutation, Network, SimulatedStore
 
 _MAX_STEPS = 20_000
 _MAX_LIVES = 20
-_SYNC_BYTES = 16
 
 transaction_module = importlib.import_module("indextables.columns.transaction")
 
@@ -109,7 +109,7 @@ class _DatasetScenario:
             assert change.after is not None, f"version {version} was deleted"
             assert version == len(self.versions) + 1, f"version {version} came after {len(self.versions)}"
             raw = change.after[0]
-            self.versions.append((raw[-_SYNC_BYTES:], Manifest.from_bytes(raw)))
+            self.versions.append((raw[-TAG_SIZE:], Manifest.from_bytes(raw)))
         except Exception as reason:
             self.wrong = self.wrong or reason
 
@@ -122,5 +122,5 @@ class _DatasetScenario:
         process = next(each for each in reversed(self.processes) if each.actor is actor)
         made = uuid.UUID(int=process.rng.getrandbits(128), version=4)
         assert process.attempt is not None
-        process.attempt.ids.append(made.bytes)
+        process.attempt.ids.append(made.bytes[:TAG_SIZE])
         return made

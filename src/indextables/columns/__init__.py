@@ -2,7 +2,6 @@
 
 from indextables.columns.chunk_reader import ChunkMetadata, ChunkReader
 from indextables.columns.dataset import Dataset, open_dataset, write
-from indextables.columns.dataset import open_dataset as open  # noqa: A004 - columns.open(path) is the word for it
 from indextables.columns.deltas import write_delta
 from indextables.columns.external import adopt, external_group
 from indextables.columns.manifest import (
@@ -22,6 +21,9 @@ from indextables.columns.transaction import Transaction
 from indextables.columns.updates import Updates
 from indextables.columns.version_files import LATEST, latest_version, read_manifest, versions
 from indextables.columns.writer import Writer
+
+open = open_dataset  # noqa: A001 - columns.open(path) is the word for it
+"""Not in `__all__`: `from indextables.columns import *` leaves Python's own `open` alone."""
 
 __all__ = [
     "LATEST",
@@ -49,7 +51,6 @@ __all__ = [
     "adopt",
     "external_group",
     "latest_version",
-    "open",
     "open_dataset",
     "read_manifest",
     "versions",

@@ -10,6 +10,8 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from indextables.columns.arguments import check_parallelism, expect, positions
+from indextables.columns.fitting import empty_rows
 from indextables.columns.group_rows import Chunk, GroupRows
 from indextables.errors import InputError
 
@@ -48,7 +50,7 @@ class ChunkReader:
 
     def get_chunk_indices(self, rows: Sequence[int]) -> list[int]:
         """The chunks that hold these rows, each once, ascending."""
-        wanted = np.asarray(rows, dtype=np.int64)
+        wanted = positions(rows)
         if len(wanted) and not (wanted.min() >= 0 and wanted.max() < self._group.num_rows):
             raise InputError(f"rows of the group are 0 to {self._group.num_rows - 1}")
         starts = np.array([chunk.start for chunk in self._chunks])
@@ -57,14 +59,15 @@ class ChunkReader:
 
     def get_chunk(self, index: int) -> pa.RecordBatch:
         chunk = self._chunk(index)
+        if not self._columns:
+            return empty_rows(chunk.stop - chunk.start).to_batches()[0]
         table = self._group.read(chunk.start, chunk.stop, self._columns).combine_chunks()
         batches: list[pa.RecordBatch] = table.to_batches()
         return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
     def get_chunks(self, indices: Sequence[int], *, parallelism: int = 1) -> list[pa.RecordBatch]:
         """These chunks, in the order given."""
-        if parallelism < 1:
-            raise InputError(f"parallelism is {parallelism}; it takes 1 or more")
+        check_parallelism(parallelism)
         for index in indices:
             self._chunk(index)
         with ThreadPoolExecutor(parallelism) as pool:
@@ -81,6 +84,7 @@ class ChunkReader:
         return found
 
     def _chunk(self, index: int) -> Chunk:
+        expect(index, int, "the number of a chunk", "an int")
         if not 0 <= index < len(self._chunks):
             raise InputError(f"there is no chunk {index}; there are {len(self._chunks)}, from 0")
         return self._chunks[index]

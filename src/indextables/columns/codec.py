@@ -29,17 +29,20 @@ class Format:
     container: bool
 
 
-def encode(manifest: Manifest, version: int = NEWEST, *, sync: bytes | None = None) -> bytes:
+def encode(
+    manifest: Manifest, version: int = NEWEST, *, sync: bytes | None = None, tag: bytes | None = None
+) -> bytes:
     """The manifest in the given version; InputError names what that version has no room for.
 
-    `sync` is the 16-byte marker of a container. By default it is a hash of the rest: equal manifests, equal bytes.
+    `sync` is the 16-byte marker of a container. By default it has a checksum of the rest, and ends with the 8 bytes of
+    `tag`, or of a hash: equal manifests, equal bytes.
 
     >>> len(encode(Manifest())), encode(Manifest(), 1).hex(" ")
     (2508, 'ac b1 ca d4 09 02 00 00 00')
     """
     if version in CONTAINER_VERSIONS:
-        return encode_container(manifest, version, sync=sync)
-    if sync is not None and version in STREAM_VERSIONS:
+        return encode_container(manifest, version, sync=sync, tag=tag)
+    if (sync is not None or tag is not None) and version in STREAM_VERSIONS:
         raise InputError(
             f"manifest version {version!r} has no sync marker; Avro containers from version 3 on do"
         )
@@ -55,11 +58,13 @@ def encode_stream(manifest: Manifest, version: int) -> bytes:
     return bytes(out)
 
 
-def encode_container(manifest: Manifest, version: int, *, sync: bytes | None = None) -> bytes:
+def encode_container(
+    manifest: Manifest, version: int, *, sync: bytes | None = None, tag: bytes | None = None
+) -> bytes:
     """The manifest as an Avro container of version 3, 4, 5 or 6."""
     body = bytearray()
     write_manifest(body, manifest, version)
-    return ocf.write_container(schema_text(version), bytes(body), sync)
+    return ocf.write_container(schema_text(version), bytes(body), sync, tag=tag)
 
 
 def decode(raw: bytes) -> Manifest:
@@ -75,6 +80,7 @@ def decode(raw: bytes) -> Manifest:
         if not _is_container(raw):
             version, at = milv.read_header(raw)
             return stream_reader(version)(raw, at)[0]
+        ocf.check_marker(raw)
         schema, compression, at = ocf.read_schema(raw)
         reader = container_reader(schema)
         count, body = ocf.read_block(raw, compression, at)

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
-from indextables.columns.dataset_schema import SCHEMA_STAT, first_files, store_schema
+from indextables.columns.dataset_schema import SCHEMA_STAT, store_schema
 from indextables.columns.manifest import ColumnGroup, Manifest
 from indextables.columns.resolvers import Resolver, fail, merge
 from indextables.columns.transaction import Transaction
@@ -64,8 +64,8 @@ def _commit(
             return read
         transaction.append_files(groups)
         if not has_groups or mode == "overwrite":
-            noted = store_schema(open_store(uri, settings), schema)
-            transaction.update_stat(SCHEMA_STAT, [noted], first_files(groups))
+            noted = store_schema(open_store(uri, settings), schema, groups)
+            transaction.update_stat(SCHEMA_STAT, noted.paths, noted.metadata)
         try:
             return transaction.commit()
         except CommitConflictError as reason:

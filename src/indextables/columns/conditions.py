@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.columns.arguments import expect
 from indextables.columns.fitting import known_columns
 from indextables.errors import PredicateError, SchemaError
 from indextables.predicates import (
@@ -27,6 +30,8 @@ def condition(predicate: Predicate | str | None, schema: pa.Schema) -> Predicate
     """
     if predicate is None:
         return TRUE
+    trees = get_args(Predicate)
+    expect(predicate, (str, *trees), "the condition", "SQL text or a tree of indextables.predicates")
     tree = parse_where(predicate, comparable(schema)) if isinstance(predicate, str) else predicate
     searches = text_queries(tree)
     if searches:

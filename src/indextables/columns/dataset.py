@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import NoneType
 from typing import Any, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from indextables.columns.arguments import expect
 from indextables.columns.committing import Mode, commit_groups
 from indextables.columns.dataset_schema import dataset_schema
 from indextables.columns.manifest import Manifest
 from indextables.columns.policies import SINGLE, AsStored, Policy
 from indextables.columns.reader import Reader
 from indextables.columns.stored_files import Files, as_settings
-from indextables.columns.version_files import LATEST, find, read_manifest, store_at
+from indextables.columns.version_files import LATEST, check_place, find, read_manifest, store_at
 from indextables.columns.writer import Writer
 from indextables.config import Settings
 from indextables.errors import InputError, TableExistsError, TableNotFoundError
@@ -133,8 +135,9 @@ def open_dataset(
         ...
     indextables.errors.TableNotFoundError: there is no dataset of column groups at memory://doc-no-dataset
     """
+    expect(schema, (pa.Schema, NoneType), "schema", "a pyarrow.Schema")
     chosen = as_settings(settings)
-    uri = table_uri(path)
+    uri = table_uri(check_place(path))
     found = find(store_at(uri, chosen), LATEST if version is None else version)
     if found == 0:
         raise TableNotFoundError(f"there is no dataset of column groups at {uri}")
@@ -158,10 +161,10 @@ def write(
     >>> write("memory:doc-columns-write", rows), write("memory:doc-columns-write", rows)
     (1, 2)
     """
-    if mode not in get_args(Mode):
+    if not isinstance(mode, str) or mode not in get_args(Mode):
         raise InputError(f"mode is {mode!r}; it takes {', '.join(get_args(Mode))}")
     chosen = as_settings(settings)
-    uri = table_uri(path)
+    uri = table_uri(check_place(path))
     stored = read_manifest(uri, options=dict(chosen))
     version = find(store_at(uri, chosen), LATEST)
     if version and mode == "ignore":
@@ -183,8 +186,11 @@ def _opened(rows: Rows) -> tuple[pa.Schema, Iterator[pa.Table | pa.RecordBatch]]
         return rows.schema, iter([rows])
     if isinstance(rows, pa.RecordBatchReader):
         return rows.schema, iter(rows)
+    wanted = "a pyarrow.Table, RecordBatch or RecordBatchReader, or record batches"
+    expect(rows, Iterable, "rows", wanted)
     batches = iter(rows)
     first = next(batches, None)
+    expect(first, (pa.RecordBatch, pa.Table, NoneType), "a batch of rows", wanted)
     if first is None:
         raise InputError(
             "there are no batches, so the columns are not known; give a table or a RecordBatchReader"

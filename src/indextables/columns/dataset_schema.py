@@ -1,13 +1,14 @@
 """The columns of a dataset and their types, which a manifest does not tell: the files do.
 
 Rows that are written through `columns.write` leave their schema beside them, as the one file of the statistic
-`indextables.schema`. It gives the order of the columns, and saves opening a file of each group for the types: for
-groups without a file, and for those that begin with a file that was there when the schema was noted.
+`indextables.schema`, with its checksum. It gives the order of the columns, and saves opening a file of each group for
+the types: for groups without a file, and for those that begin with a file that was there when the schema was noted.
 """
 
 from __future__ import annotations
 
 import uuid
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -16,13 +17,14 @@ import pyarrow as pa
 
 from indextables.columns.formats import open_rows
 from indextables.columns.layout import STATS_DIR
-from indextables.columns.manifest import ColumnGroup, ColumnGroupFile, Manifest
+from indextables.columns.manifest import ColumnGroup, ColumnGroupFile, Manifest, Statistics
 from indextables.columns.stored_files import Files
 from indextables.errors import SchemaError
 from indextables.storage import Store
 
 SCHEMA_STAT: Final = "indextables.schema"
 _FIRST_FILES: Final = "first_files"
+_CHECKSUM: Final = "crc32"
 
 
 @dataclass(frozen=True)
@@ -31,16 +33,16 @@ class _Noted:
     first_files: frozenset[str]
 
 
-def store_schema(store: Store, schema: pa.Schema) -> str:
-    """Put the schema into the store; its address, for the statistic."""
+def store_schema(store: Store, schema: pa.Schema, groups: Iterable[ColumnGroup]) -> Statistics:
+    """Put the schema into the store; return the statistic that names it.
+
+    Its metadata has the checksum of the file, and the names of the files that the groups begin with.
+    """
     key = f"{STATS_DIR}/schema-{uuid.uuid4()}.arrow"
-    store.put(key, schema.serialize().to_pybytes())
-    return f"{store.uri}/{key}"
-
-
-def first_files(groups: Iterable[ColumnGroup]) -> dict[str, str]:
-    """The metadata of the statistic: the names of the files that the groups begin with."""
-    return {_FIRST_FILES: ",".join(_name(group.files[0]) for group in groups if group.files)}
+    raw = schema.serialize().to_pybytes()
+    store.put(key, raw)
+    first = ",".join(_name(group.files[0]) for group in groups if group.files)
+    return Statistics((f"{store.uri}/{key}",), {_FIRST_FILES: first, _CHECKSUM: f"{zlib.crc32(raw):08x}"})
 
 
 def dataset_schema(manifest: Manifest, files: Files) -> pa.Schema:
@@ -76,11 +78,13 @@ def _noted(manifest: Manifest, files: Files) -> _Noted:
     if statistics is None or not statistics.paths:
         return _Noted({}, frozenset())
     file = files.open(statistics.paths[0])
-    try:
-        schema = pa.ipc.read_schema(pa.py_buffer(file.range(0, file.size)))
-    except (pa.ArrowException, OSError, ValueError) as reason:
-        raise file.damaged(reason) from reason
-    fields = {field.name: pa.field(field.name, field.type) for field in schema}
+    raw = file.range(0, file.size)
+    checksum = statistics.metadata.get(_CHECKSUM)
+    if checksum is not None and checksum != f"{zlib.crc32(raw):08x}":
+        raise file.damaged("its checksum is wrong")
+    with file.decoding():
+        schema = pa.ipc.read_schema(pa.py_buffer(raw))
+        fields = {field.name: pa.field(field.name, field.type) for field in schema}
     return _Noted(fields, frozenset(statistics.metadata.get(_FIRST_FILES, "").split(",")))
 
 

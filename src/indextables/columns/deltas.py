@@ -8,13 +8,17 @@ were appended: a manifest does not order rows and delta logs, and there are no t
                   Beside a column `file_path` it is the row of that file, and goes for every column group.
     EQUALITY      any columns of the dataset. A row goes if one entry equals it in all of them; null equals null,
                   NaN equals NaN.
+
+The name of a delta log that is written here ends with the CRC-32 of its bytes: a manifest has no other place for it.
 """
 
 from __future__ import annotations
 
 import io
 import os
+import re
 import uuid
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -24,18 +28,24 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from indextables.columns.arguments import expect
 from indextables.columns.filerows import NO_ROWS, RowIds
 from indextables.columns.fitting import fitted
 from indextables.columns.keysets import KeySet
 from indextables.columns.layout import DELTA_DIR, resolved_path
 from indextables.columns.manifest import ColumnGroup, DeltaLog, DeltaLogType
-from indextables.columns.stored_files import Files, StoredFile, as_settings
+from indextables.columns.parquet_footer import TRAILER, check_footer, footer_size
+from indextables.columns.recording import delta_log_type
+from indextables.columns.stored_files import Files, as_settings
+from indextables.columns.version_files import check_place
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, InputError, SchemaError
 from indextables.storage import open_store, table_uri
 
 POSITION: Final = "pos"
 FILE_PATH: Final = "file_path"
+
+_CHECKSUM: Final = re.compile(r"\.crc32-([0-9a-f]{8})\.parquet\Z", re.ASCII)
 
 
 def write_delta(
@@ -51,7 +61,10 @@ def write_delta(
     >>> log.num_entries, log.type.name
     (2, 'PRIMARY_KEY')
     """
-    kind = DeltaLogType(kind)
+    kind = delta_log_type(kind, "the delta log")
+    expect(
+        entries, (pa.Table, pa.RecordBatch), "the entries of a delta log", "a pyarrow.Table or RecordBatch"
+    )
     table = pa.Table.from_batches([entries]) if isinstance(entries, pa.RecordBatch) else entries
     match kind:
         case DeltaLogType.POSITIONAL:
@@ -60,11 +73,12 @@ def write_delta(
             raise InputError("a primary key is never null, and there are nulls among those to delete")
         case _ if not table.num_columns:
             raise InputError("the entries of a delta log have one column at least")
-    uri = table_uri(base)
+    uri = table_uri(check_place(base))
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
-    key = f"{DELTA_DIR}/{uuid.uuid4()}.parquet"
-    open_store(uri, as_settings(settings)).put(key, buffer.getvalue())
+    raw = buffer.getvalue()
+    key = f"{DELTA_DIR}/{uuid.uuid4()}.crc32-{zlib.crc32(raw):08x}.parquet"
+    open_store(uri, as_settings(settings)).put(key, raw)
     return DeltaLog(f"{uri}/{key}", table.num_rows, kind)
 
 
@@ -120,19 +134,19 @@ def load_deletes(
 
 def _entries(log: DeltaLog, files: Files) -> pa.Table:
     file = files.open(log.path)
-    try:
-        entries = pq.read_table(pa.BufferReader(_whole(file)), page_checksum_verification=True)
-    except (pa.ArrowException, OSError, ValueError) as reason:
-        raise file.damaged(reason) from reason
+    raw = file.range(0, file.size)
+    checksum = _CHECKSUM.search(log.path)
+    if checksum is not None and int(checksum[1], 16) != zlib.crc32(raw):
+        raise file.damaged("its checksum is wrong")
+    with file.decoding():
+        check_footer(raw[-footer_size(raw[-TRAILER:], len(raw)) :], len(raw))
+        entries = pq.read_table(pa.BufferReader(raw), page_checksum_verification=True)
+        entries.validate(full=True)
     if entries.num_rows != log.num_entries:
         raise CorruptTableError(
             f"the delta log {log.path} has {entries.num_rows} entries and the manifest says {log.num_entries}"
         )
     return entries
-
-
-def _whole(file: StoredFile) -> bytes:
-    return file.range(0, file.size)
 
 
 def _positional_schema(given: pa.Schema) -> pa.Schema:

@@ -1,23 +1,29 @@
-"""External tables: Parquet files that lie somewhere become rows of a dataset where they are, nothing copied."""
+"""External tables: Parquet or Vortex files become rows of a dataset where they are, nothing copied."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import pyarrow as pa
 
+from indextables.columns.arguments import expect
 from indextables.columns.filerows import FileRows
 from indextables.columns.fitting import check_type
-from indextables.columns.formats import PARQUET, open_rows
+from indextables.columns.formats import FORMATS, PARQUET, VORTEX, open_rows, unknown_format
 from indextables.columns.manifest import ColumnGroup, ColumnGroupFile
+from indextables.columns.parquet_files import footer_properties
 from indextables.columns.stored_files import FILE_SIZE, Files, as_settings
 from indextables.columns.transaction import Transaction
+from indextables.columns.version_files import check_place
 from indextables.config import Settings
 from indextables.errors import InputError, SchemaError
 from indextables.storage import table_uri
 
 Source = str | os.PathLike[str]
+
+_SUFFIXES: Final = {".parquet": PARQUET, ".pq": PARQUET, ".vortex": VORTEX}
 
 
 def adopt(
@@ -25,13 +31,16 @@ def adopt(
     sources: Source | Sequence[Source],
     *,
     columns: Sequence[str] | None = None,
+    format: str | None = None,  # noqa: A002 - the manifest's word
     settings: Settings | Mapping[str, str] | None = None,
 ) -> int:
-    """Make existing Parquet files part of the dataset at `path`, in place; the version that has them.
+    """Make existing Parquet or Vortex files part of the dataset at `path`, in place; the version that has them.
 
-    `sources` are files, in the order of their rows, or directories, whose Parquet files are taken by name (not those
-    of directories below). A new dataset has one group of their `columns`, by default all. Of a dataset with the
-    same columns they are further rows, and of one without any of them further columns, as many rows as it has.
+    `sources` are files, in the order of their rows, or directories, whose files are taken by name (not those of
+    directories below). All are of one `format`, by default that of their names (`.parquet`, `.pq`, `.vortex`).
+
+    A new dataset has one group of their `columns`, by default all. Of a dataset with the same columns they are further
+    rows, and of one without any of them further columns, as many rows as it has.
 
     >>> import pyarrow.parquet as pq, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -43,7 +52,7 @@ def adopt(
     [1, 2]
     """
     chosen = as_settings(settings)
-    group = external_group(sources, columns=columns, settings=chosen)
+    group = external_group(sources, columns=columns, format=format, settings=chosen)
     with Transaction.open(path, resolver="merge", options=dict(chosen)) as transaction:
         stored = transaction.get_manifest().column_groups
         there = {name for other in stored for name in other.columns}
@@ -51,7 +60,7 @@ def adopt(
             transaction.add_column_group(group)
         elif there <= set(group.columns) if columns is None else there == set(group.columns):
             # The same files in each group: a file may have more columns than its group names.
-            transaction.append_files([ColumnGroup(old.columns, PARQUET, group.files) for old in stored])
+            transaction.append_files([ColumnGroup(old.columns, group.format, group.files) for old in stored])
         else:
             missing = sorted(there.difference(group.columns))
             raise SchemaError(
@@ -65,34 +74,56 @@ def external_group(
     sources: Source | Sequence[Source],
     *,
     columns: Sequence[str] | None = None,
+    format: str | None = None,  # noqa: A002 - the manifest's word
     settings: Settings | Mapping[str, str] | None = None,
 ) -> ColumnGroup:
-    """The column group that these files are, their rows counted from the footers. Nothing is committed."""
+    """The column group that these files are, their rows counted from the footers. Nothing is committed.
+
+    The entry of a Parquet file has the checksum of its footer, by which a file that was replaced is noticed.
+    """
+    if format is not None and format not in FORMATS:
+        raise unknown_format(format)
     files = Files(settings)
+    found = list(_addresses(sources, files, format))
+    if not found:
+        raise InputError(f"there are no Parquet or Vortex files in {sources}")
+    formats = sorted({of for _, of in found})
+    if len(formats) > 1:
+        raise InputError(f"there are files of the formats {' and '.join(formats)}; name one with format=...")
     entries: list[ColumnGroupFile] = []
     schema: pa.Schema | None = None
-    for address in _addresses(sources, files):
+    for address, of in found:
         stored = files.open(address)
-        rows = open_rows(PARQUET, stored)
+        rows = open_rows(of, stored)
         schema = _common(schema, rows, columns, address)
         count = int(rows.starts[-1])
         if count:
-            entries.append(ColumnGroupFile(address, 0, count, properties={FILE_SIZE: str(stored.size)}))
-    if schema is None:
-        raise InputError(f"there are no Parquet files in {sources}")
-    return ColumnGroup(tuple(schema.names), PARQUET, tuple(entries))
+            properties = {FILE_SIZE: str(stored.size), **(footer_properties(stored) if of == PARQUET else {})}
+            entries.append(ColumnGroupFile(address, 0, count, properties=properties))
+    assert schema is not None
+    return ColumnGroup(tuple(schema.names), formats[0], tuple(entries))
 
 
-def _addresses(sources: Source | Sequence[Source], files: Files) -> Iterable[str]:
+def _addresses(
+    sources: Source | Sequence[Source], files: Files, wanted: str | None
+) -> Iterator[tuple[str, str]]:
+    """Yield the files with their formats. Of a directory, only those whose names have the format that is wanted."""
+    expect(sources, (str, os.PathLike, Sequence), "sources", "a path or a list of paths")
     for source in [sources] if isinstance(sources, str | os.PathLike) else sources:
-        address = table_uri(source)
-        if address.endswith((".parquet", ".pq")):
-            yield address
+        address = table_uri(check_place(source))
+        named = _format_of(address)
+        if named is not None:
+            yield address, wanted or named
             continue
         for info in files.store(address).list_from(""):
+            of = _format_of(info.key)
             hidden = info.key.startswith(("_", "."))
-            if "/" not in info.key and not hidden and info.key.endswith((".parquet", ".pq")):
-                yield f"{address}/{info.key}"
+            if "/" not in info.key and not hidden and of is not None and of == (wanted or of):
+                yield f"{address}/{info.key}", of
+
+
+def _format_of(name: str) -> str | None:
+    return next((of for suffix, of in _SUFFIXES.items() if name.endswith(suffix)), None)
 
 
 def _common(known: pa.Schema | None, rows: FileRows, columns: Sequence[str] | None, name: str) -> pa.Schema:

@@ -19,11 +19,14 @@ NO_ROWS: Final[RowIds] = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """How files are written. A size counts bytes of rows in memory, before they are encoded."""
+    """How files are written. A size counts bytes of rows in memory, before they are encoded.
+
+    A `dictionary` of None is for the columns whose values repeat.
+    """
 
     compression: str
     compression_level: int | None
-    dictionary: bool
+    dictionary: bool | None
     row_group_bytes: int | None
     rolling_bytes: int
 

@@ -8,6 +8,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.columns.arguments import expect, names
 from indextables.errors import SchemaError
 
 _FAMILIES: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
@@ -31,6 +32,7 @@ def fitted(rows: pa.Table | pa.RecordBatch, schema: pa.Schema, name: str) -> pa.
     >>> fitted(pa.table({"b": [1], "a": [2]}), pa.schema([("a", pa.int32()), ("b", pa.int64())]), "rows").to_pylist()
     [{'a': 2, 'b': 1}]
     """
+    expect(rows, (pa.Table, pa.RecordBatch), name, "a pyarrow.Table or RecordBatch")
     table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
     if table.schema.equals(schema):
         return table
@@ -97,10 +99,11 @@ def empty_rows(count: int) -> pa.Table:
 def known_columns(wanted: Sequence[str], schema: pa.Schema) -> tuple[str, ...]:
     """The columns that were asked for. SchemaError for one that is not in the schema, or is asked for twice."""
     known, seen = frozenset(schema.names), set[str]()
+    wanted = names(wanted, "columns")
     for name in wanted:
         if name not in known:
             raise SchemaError(f"no column {name!r}; there are {', '.join(schema.names)}")
         if name in seen:
             raise SchemaError(f"column {name!r} is asked for twice")
         seen.add(name)
-    return tuple(wanted)
+    return wanted

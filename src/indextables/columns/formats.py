@@ -10,7 +10,7 @@ import pyarrow as pa
 from indextables.columns.filerows import FileRows, FileSink, WriteOptions
 from indextables.columns.parquet_files import ParquetRows, ParquetSink
 from indextables.columns.stored_files import StoredFile
-from indextables.columns.vortex_files import VortexRows, VortexSink
+from indextables.columns.vortex_files import VortexRows, VortexSink, check_types
 from indextables.errors import InputError
 
 PARQUET: Final = "parquet"
@@ -26,6 +26,14 @@ def new_sink(file_format: str, path: Path, schema: pa.Schema, options: WriteOpti
             return VortexSink(path, schema, options)
         case _:
             raise unknown_format(file_format)
+
+
+def check_schema(file_format: str, schema: pa.Schema) -> None:
+    """Raise an error if files of this format cannot hold these columns, before there are any rows."""
+    if file_format not in FORMATS:
+        raise unknown_format(file_format)
+    if file_format == VORTEX:
+        check_types(schema)
 
 
 def open_rows(file_format: str, stored: StoredFile) -> FileRows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Final
 import pyarrow as pa
 
 from indextables.columns.filerows import FileSink, WriteOptions
-from indextables.columns.formats import FORMATS, new_sink, unknown_format
+from indextables.columns.formats import check_schema, new_sink
 from indextables.columns.layout import DATA_DIR
 from indextables.columns.manifest import ColumnGroup, ColumnGroupFile
 from indextables.columns.policies import GroupPlan
@@ -40,10 +41,11 @@ class GroupWriter:
         self._number = number
         self._target = target
         self._schema = pa.schema([target.schema.field(name) for name in plan.columns])
-        if plan.format not in FORMATS:
-            raise unknown_format(plan.format)
+        check_schema(plan.format, self._schema)
         chosen = target.options.row_group_bytes
-        self._row_group_bytes = chosen or max(_ROW_GROUP_BYTES, _COLUMN_CHUNK_BYTES * len(plan.columns))
+        size = chosen or max(_ROW_GROUP_BYTES, _COLUMN_CHUNK_BYTES * len(plan.columns))
+        # A file is closed between row groups, so that none may be larger than a file.
+        self._row_group_bytes = min(size, target.options.rolling_bytes)
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0
         self._sink: FileSink | None = None
@@ -58,7 +60,7 @@ class GroupWriter:
         while at < batch.num_rows:
             rest = batch.slice(at)
             row_bytes = max(1.0, rest.nbytes / rest.num_rows)
-            piece = rest.slice(0, max(1, round((target - self._waiting_bytes) / row_bytes)))
+            piece = rest.slice(0, max(1, math.ceil((target - self._waiting_bytes) / row_bytes)))
             at += piece.num_rows
             self._waiting.append(piece)
             self._waiting_bytes += piece.nbytes

@@ -157,6 +157,14 @@ class Manifest:
         """
         return list(self.delta_logs)
 
+    def delta_logs_size(self) -> int:
+        """Return the number of delta logs.
+
+        >>> Manifest().with_delta_log("d1", 3).delta_logs_size()
+        1
+        """
+        return len(self.delta_logs)
+
     def get_delta_logs_by_type(self, type: DeltaLogType) -> list[DeltaLog]:  # noqa: A002 - the field's name
         """The delta logs of one type.
 
@@ -184,6 +192,14 @@ class Manifest:
         {'bm25': ['s1']}
         """
         return {key: list(statistics.paths) for key, statistics in self.stats.items()}
+
+    def stats_size(self) -> int:
+        """Return the number of statistics, however many files each has.
+
+        >>> Manifest().with_stat("bm25", ["s1", "s2"]).stats_size()
+        1
+        """
+        return len(self.stats)
 
     def with_column_group(self, group: ColumnGroup) -> Manifest:
         """This manifest and one more column group.
@@ -232,17 +248,18 @@ class Manifest:
         """
         return replace(self, lob_files=(*self.lob_files, lob))
 
-    def to_bytes(self, version: int = 1, *, sync: bytes | None = None) -> bytes:
+    def to_bytes(self, version: int = 1, *, sync: bytes | None = None, tag: bytes | None = None) -> bytes:
         """The manifest in a version of the format, 1 to 6; splits hold version 1, datasets version 6.
 
-        Versions from 3 on are Avro containers. `sync` is the 16-byte marker of one, by default made from its content.
+        Versions from 3 on are Avro containers. `sync` is the 16-byte marker of one. By default it has a checksum of the
+        rest, and ends with `tag`, 8 bytes, or with some that are made from the content.
 
         >>> Manifest().to_bytes().hex(" ")
         'ac b1 ca d4 09 02 00 00 00'
         """
         from indextables.columns import codec  # noqa: PLC0415 - the codec is made for this class
 
-        return codec.encode(self, version, sync=sync)
+        return codec.encode(self, version, sync=sync, tag=tag)
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Manifest:

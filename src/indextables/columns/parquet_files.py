@@ -1,4 +1,8 @@
-"""Column groups in Parquet files: small row groups, a footer that tells their sizes, reads of no more than asked."""
+"""Column groups in Parquet files: small row groups, a footer that tells their sizes, reads of no more than asked.
+
+The footer and every column chunk are checked before Arrow decodes them, by the checksums of `seals`: those that a split
+has for the column chunks of its Parquet members. A file without them is checked as far as its footer allows.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +17,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from indextables.columns.dictionaries import worth_dictionary
 from indextables.columns.filerows import RowIds, WriteOptions
+from indextables.columns.parquet_footer import TRAILER, check_footer, footer_size
+from indextables.columns.seals import TAIL, Tail, seal
 from indextables.columns.stored_files import FILE_SIZE, FOOTER_SIZE, StoredFile
 from indextables.forking import ForkSafeLock
+from indextables.parquet_chunks import Chunk, chunk_checksums, chunks_of
 from indextables.predicates import Bounds
 from indextables.storage.ranged import RangedFile
 
 ROW_GROUP_METADATA: Final = "row_group_metadata"
 STORAGE_VERSION: Final = "storage_version"
-_TRAILER: Final = 8  # the footer's length and the magic number
+_FIRST_READ: Final = 64 << 10
+"""Bytes at the end of a file that has the footer, unless it is a large one."""
+
 _LEVELLED: Final = ("zstd", "gzip", "brotli")
 _THREADS_FROM: Final = 1 << 20
 """Bytes to decode from which threads gain more than they cost."""
@@ -32,33 +42,46 @@ class ParquetSink:
 
     def __init__(self, path: Path, schema: pa.Schema, options: WriteOptions) -> None:
         self._path = path
+        self._schema = schema
+        self._options = options
         self._rows = 0
         self._groups: list[str] = []
-        self._writer = pq.ParquetWriter(
-            path,
-            schema,
-            compression=options.compression,
-            compression_level=options.compression_level if options.compression in _LEVELLED else None,
-            use_dictionary=options.dictionary,
-            write_page_checksum=True,
-        )
+        self._writer: pq.ParquetWriter | None = None
 
     def write(self, rows: pa.Table) -> None:
+        if self._writer is None:
+            self._writer = self._open(rows)
         self._writer.write_table(rows, row_group_size=rows.num_rows)
         self._groups.append(f"{rows.nbytes}|{rows.num_rows}|{self._rows}")
         self._rows += rows.num_rows
 
+    def _open(self, first_rows: pa.Table) -> pq.ParquetWriter:
+        options = self._options
+        return pq.ParquetWriter(
+            self._path,
+            self._schema,
+            compression=options.compression,
+            compression_level=options.compression_level if options.compression in _LEVELLED else None,
+            use_dictionary=worth_dictionary(first_rows) if options.dictionary is None else options.dictionary,
+            write_page_checksum=True,
+        )
+
     def close(self) -> Mapping[str, str]:
+        if self._writer is None:
+            self._writer = self._open(self._schema.empty_table())
         self._writer.add_key_value_metadata(
             {ROW_GROUP_METADATA: ";".join(self._groups), STORAGE_VERSION: "1.0.0"}
         )
         self._writer.close()
-        footer = pq.read_metadata(self._path).serialized_size + _TRAILER
-        return {FILE_SIZE: str(self._path.stat().st_size), FOOTER_SIZE: str(footer)}
+        footer = pq.read_metadata(self._path).serialized_size + TRAILER
+        tail = seal(self._path, chunk_checksums(self._path), footer)
+        size = self._path.stat().st_size
+        return {FILE_SIZE: str(size), FOOTER_SIZE: str(footer), TAIL: tail.text()}
 
     def abort(self) -> None:
         with contextlib.suppress(Exception):  # closing writes a footer, to a file that is about to go
-            self._writer.close()
+            if self._writer is not None:
+                self._writer.close()
 
 
 @dataclass
@@ -84,22 +107,16 @@ class ParquetRows:
         self._stored = stored
         self._idle: list[_Handle] = []
         self._lock = ForkSafeLock()
-        self._footer: pq.FileMetaData | None = None
         self._kept: _Kept | None = None
         path = stored.store.local_path(stored.key)
-        with self._damage():
+        footer, self._checksums = _checked_footer(stored)
+        with stored.decoding():
             self._mapped = None if path is None else pa.memory_map(str(path)).read_buffer()
-            handle = self._open()
-        self._footer = handle.file.metadata
-        self.schema: pa.Schema = handle.file.schema_arrow
-        self._idle.append(handle)
-        counts = [self._meta.row_group(i).num_rows for i in range(self._meta.num_row_groups)]
+            file = pq.ParquetFile(pa.BufferReader(footer))
+            self._meta: pq.FileMetaData = file.metadata
+            self.schema: pa.Schema = file.schema_arrow
+            counts = [self._meta.row_group(i).num_rows for i in range(self._meta.num_row_groups)]
         self.starts: RowIds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
-
-    @property
-    def _meta(self) -> pq.FileMetaData:
-        assert self._footer is not None
-        return self._footer
 
     def bounds(self, chunk: int, columns: Sequence[str]) -> dict[str, Bounds]:
         group = self._meta.row_group(chunk)
@@ -110,9 +127,10 @@ class ParquetRows:
             # Float statistics leave NaN out, which sorts above all; binary ones are not compared here.
             if len(leaf) != 1 or pa.types.is_floating(kind) or not _is_compared(kind):
                 continue
-            statistics = group.column(leaf[0]).statistics
-            if statistics is not None and statistics.has_min_max:
-                found[name] = Bounds(low=statistics.min, high=statistics.max)
+            with self._stored.decoding():
+                statistics = group.column(leaf[0]).statistics
+                if statistics is not None and statistics.has_min_max:
+                    found[name] = Bounds(low=statistics.min, high=statistics.max)
         return found
 
     def memory(self, chunk: int) -> int:
@@ -157,24 +175,34 @@ class ParquetRows:
     def _decode(self, chunks: Sequence[int], columns: Sequence[str]) -> pa.Table:
         rows = sum(int(self.starts[chunk + 1] - self.starts[chunk]) for chunk in chunks)
         threads = rows * self.row_bytes(columns) >= _THREADS_FROM
-        with self._damage(), self._handle() as handle:
-            if handle.source is not None:
-                leaves = [leaf for name in columns for leaf in self._leaves[name]]
-                handle.source.load(self._span(chunk, leaf) for chunk in chunks for leaf in leaves)
+        with self._stored.decoding(), self._handle() as handle:
+            leaves = [leaf for name in columns for leaf in self._leaves[name]]
+            self._load(handle, chunks_of(self._meta, self._checksums, chunks, leaves))
             found = handle.file.read_row_groups(list(chunks), columns=list(columns), use_threads=threads)
             if handle.source is not None:
                 handle.source.release()
+            if found.num_rows != rows:
+                raise self._stored.damaged(f"it gave {found.num_rows} rows where its footer has {rows}")
+            if self._checksums is None:
+                found.validate(full=True)  # of bytes that nothing has checked, text need not be UTF-8
             return found.select(list(columns))
+
+    def _load(self, handle: _Handle, spans: Sequence[Chunk]) -> None:
+        """Have these column chunks at hand, as they were written."""
+        if handle.source is not None:
+            handle.source.load((span.start, span.length) for span in spans)
+        for span in spans:
+            if span.crc32 is not None and not span.is_whole(self._bytes_of(handle, span)):
+                raise self._stored.damaged(f"the checksum of its bytes {span.start} to {span.end} is wrong")
+
+    def _bytes_of(self, handle: _Handle, span: Chunk) -> memoryview:
+        if self._mapped is not None:
+            return memoryview(self._mapped)[span.start : span.end]
+        assert handle.source is not None
+        return memoryview(handle.source.held(span.start, span.length) or b"")
 
     def _chunk_of(self, row: int) -> int:
         return int(np.searchsorted(self.starts, row, side="right")) - 1
-
-    def _span(self, chunk: int, leaf: int) -> tuple[int, int]:
-        column = self._meta.row_group(chunk).column(leaf)
-        start = column.data_page_offset
-        if column.has_dictionary_page:
-            start = min(start, column.dictionary_page_offset)
-        return start, column.total_compressed_size
 
     @cached_property
     def _leaves(self) -> dict[str, tuple[int, ...]]:
@@ -196,7 +224,9 @@ class ParquetRows:
         return [int(size) for size in sizes] if is_whole else []
 
     def _open(self) -> _Handle:
-        options: dict[str, Any] = {"metadata": self._footer, "page_checksum_verification": True}
+        # Checksums of column chunks are of their pages too.
+        by_page = self._checksums is None
+        options: dict[str, Any] = {"metadata": self._meta, "page_checksum_verification": by_page}
         if self._mapped is not None:
             return _Handle(pq.ParquetFile(pa.BufferReader(self._mapped), **options), None)
         source = RangedFile(self._stored.range, self._stored.size)
@@ -213,13 +243,33 @@ class ParquetRows:
         with self._lock:
             self._idle.append(handle)
 
-    @contextlib.contextmanager
-    def _damage(self) -> Iterator[None]:
-        """Whatever Parquet makes of damaged bytes, the caller learns which file they are in."""
-        try:
-            yield
-        except (pa.ArrowException, OSError, ValueError) as reason:
-            raise self._stored.damaged(reason) from reason
+
+def footer_properties(stored: StoredFile) -> dict[str, str]:
+    """Return what a manifest notes of a file that was written elsewhere: the size and the checksum of its footer."""
+    footer, _ = _checked_footer(stored)
+    return {FOOTER_SIZE: str(len(footer)), TAIL: Tail.of(footer).text()}
+
+
+def _checked_footer(stored: StoredFile) -> tuple[bytes, bytes | None]:
+    """Return the footer with its trailer, and the checksums of the column chunks if the file has them.
+
+    Both are checked by the manifest's checksum. Where it has none, the footer must at least fit itself and the file.
+    """
+    tail = stored.read_tail()
+    with stored.decoding():
+        if tail is not None:
+            size = footer_size(tail, stored.size)
+            if size > len(tail):
+                raise ValueError(f"its footer has {size} bytes and its tail {len(tail)}")
+            return tail[-size:], tail[:-size] or None
+        if stored.size < TRAILER:
+            raise ValueError(f"{stored.size} bytes are too few for a Parquet file")
+        length = min(_FIRST_READ, stored.size)
+        end = stored.range(stored.size - length, length)
+        size = footer_size(end, stored.size)
+        footer = end[-size:] if size <= length else stored.range(stored.size - size, size)
+        check_footer(footer, stored.size)
+        return footer, None
 
 
 def _is_compared(kind: pa.DataType) -> bool:

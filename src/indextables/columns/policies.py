@@ -9,6 +9,8 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
+from indextables.columns.arguments import expect
+from indextables.columns.arguments import names as texts
 from indextables.columns.manifest import ColumnGroup
 from indextables.errors import InputError, SchemaError
 
@@ -90,7 +92,8 @@ def plan_groups(
 def _by_name(
     names: Sequence[str], patterns: tuple[str, ...], formats: tuple[str, ...] | None, file_format: str
 ) -> list[GroupPlan]:
-    if formats is not None and len(formats) != len(patterns):
+    patterns = texts(patterns, "patterns")
+    if formats is not None and len(texts(formats, "formats")) != len(patterns):
         raise InputError(f"there are {len(patterns)} patterns and {len(formats)} formats; give one for each")
     try:
         compiled = [re.compile(pattern) for pattern in patterns]
@@ -108,6 +111,8 @@ def _by_name(
 def _by_size(
     policy: SizeBased, schema: pa.Schema, first_rows: pa.RecordBatch | None
 ) -> list[tuple[str, ...]]:
+    expect(policy.max_columns_in_group, int, "max_columns_in_group", "a number from 1 on")
+    expect(policy.max_avg_column_size, int, "max_avg_column_size", "a number from 1 on")
     if policy.max_columns_in_group < 1 or policy.max_avg_column_size < 1:
         raise InputError("max_columns_in_group and max_avg_column_size are numbers from 1 on")
     groups: list[tuple[str, ...]] = []

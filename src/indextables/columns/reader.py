@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from indextables.columns.arguments import check_parallelism, column_groups, expect, names, positions, row_span
 from indextables.columns.chunk_reader import ChunkReader
 from indextables.columns.conditions import condition, matches
 from indextables.columns.deltas import Deletes, load_deletes
@@ -61,13 +62,14 @@ class Reader:
         primary_key: str | Sequence[str] | None = None,
         settings: Settings | Mapping[str, str] | None = None,
     ) -> None:
-        manifest = source if isinstance(source, Manifest) else Manifest(tuple(source))
+        expect(schema, pa.Schema, "schema", "a pyarrow.Schema")
+        manifest = source if isinstance(source, Manifest) else Manifest(column_groups(source))
         self._base = None if base is None else table_uri(base)
         self._manifest = manifest if self._base is None else resolved(manifest, self._base)
         self._schema = schema
         self._columns = known_columns(schema.names if columns is None else columns, schema)
         self._apply_deltas = apply_deltas
-        self._primary_key = [primary_key] if isinstance(primary_key, str) else primary_key
+        self._primary_key = None if primary_key is None else names(primary_key, "primary_key", one=True)
         self._files = Files(settings)
         self._rows = SideBySide(self._manifest.column_groups, schema, self._files)
 
@@ -124,9 +126,8 @@ class Reader:
         parallelism: int = 1,
     ) -> pa.Table:
         """The rows at these positions of a scan without predicate, in the order given; one may come twice."""
-        if parallelism < 1:
-            raise InputError(f"parallelism is {parallelism}; it takes 1 or more")
-        wanted, asked = self._wanted(columns), _positions(indices)
+        check_parallelism(parallelism)
+        wanted, asked = self._wanted(columns), positions(indices)
         if len(asked) and not (asked.min() >= 0 and asked.max() < self.num_rows):
             wrong = asked.max() if asked.max() >= self.num_rows else asked.min()
             raise InputError(f"there is no row {wrong}; rows are 0 to {self.num_rows - 1}")
@@ -139,12 +140,19 @@ class Reader:
         return found if is_ascending else found.take(pa.array(places))
 
     def get_chunk_reader(self, group: int, columns: Sequence[str] | None = None) -> ChunkReader:
-        """One column group by the pieces that its files are made of. Delta logs are not applied."""
+        """Return a reader of one column group by the pieces that its files are made of. Delta logs are not applied.
+
+        `columns` are those of the group to read, by default the ones that this reader reads. There may be none: the
+        chunks then have rows without columns.
+        """
         groups = self._manifest.column_groups
+        expect(group, int, "the number of a column group", "an int")
         if not 0 <= group < len(groups):
             raise InputError(f"there is no column group {group}; there are {len(groups)}, from 0")
-        present = [name for name in groups[group].columns if name in self._schema.names]
-        wanted = known_columns(present if columns is None else columns, self._schema)
+        present = groups[group].columns
+        if columns is None:
+            return ChunkReader(self._rows.groups[group], [name for name in self._columns if name in present])
+        wanted = known_columns(columns, self._schema)
         absent = [name for name in wanted if name not in present]
         if absent:
             raise InputError(f"column {absent[0]!r} is not in column group {group}")
@@ -224,7 +232,7 @@ class Reader:
         return self._columns if columns is None else known_columns(columns, self._schema)
 
     def _span(self, rows: tuple[int, int] | None) -> tuple[int, int]:
-        start, stop = (0, self._rows.num_rows) if rows is None else rows
+        start, stop = (0, self._rows.num_rows) if rows is None else row_span(rows)
         if not 0 <= start <= stop <= self._rows.num_rows:
             raise InputError(f"there are no rows from {start} to {stop}; there are {self._rows.num_rows}")
         return start, stop
@@ -244,13 +252,3 @@ def _no_rows(table: pa.Table) -> pa.RecordBatch:
 def _batches(table: pa.Table) -> list[pa.RecordBatch]:
     found: list[pa.RecordBatch] = table.combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
     return found
-
-
-def _positions(indices: Sequence[int] | npt.NDArray[np.int64] | pa.Array) -> RowIds:
-    try:
-        values = np.asarray(indices)
-        if values.size and not np.issubdtype(values.dtype, np.integer):
-            raise ValueError
-        return values.astype(np.int64).reshape(-1)
-    except (ValueError, TypeError, OverflowError):
-        raise InputError("rows are taken by whole numbers, the first row being 0") from None

@@ -1,12 +1,13 @@
 """A transaction on a dataset: reads one version, gathers updates, and publishes them as the next version.
 
 A version is claimed by creating its manifest if it is absent, so that of many writers one has it, on every store. The
-16 bytes of the sync marker at the end of a manifest are free to its writer: here they are the transaction's id, by
-which it knows its own commit when the store's answer is lost.
+last 8 bytes of a manifest, the tag of its sync marker, are the transaction's id, by which it knows its own commit when
+the store's answer is lost.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import time
 import uuid
@@ -14,12 +15,25 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Final, Literal, Self
 
+from pyarrow.fs import FileSystem
+
+from indextables.columns.arguments import expect
 from indextables.columns.layout import manifest_path, resolved
 from indextables.columns.manifest import Manifest
+from indextables.columns.ocf import TAG_SIZE
 from indextables.columns.recording import Recording
 from indextables.columns.resolvers import RESOLVERS, Resolver, fail, overwrite
-from indextables.columns.version_files import LATEST, DatasetPlace, find, load, newest_after, store_at
-from indextables.config import Settings, keys
+from indextables.columns.stored_files import as_settings
+from indextables.columns.version_files import (
+    LATEST,
+    DatasetPlace,
+    find,
+    load,
+    newest_after,
+    place_of,
+    store_at,
+)
+from indextables.config import keys
 from indextables.errors import CommitConflictError, CommitUnknownError, IndexTablesError, InputError
 from indextables.storage import Backoff, Claim, Store, claim
 
@@ -62,13 +76,15 @@ class Transaction(Recording):
         self._retry_limit = retry_limit
         self._backoff = backoff
         self._latest = latest
-        self._id = uuid.uuid4().bytes
+        self._id = uuid.uuid4().bytes[:TAG_SIZE]
+        self._committed: Manifest | None = None
         self.read_version = read_version
 
     @classmethod
     def open(
         cls,
-        dataset: DatasetPlace,
+        dataset: DatasetPlace | FileSystem,
+        base_path: str | os.PathLike[str] | int | None = None,
         version: int = LATEST,
         resolver: Named | Resolver = "fail",
         retry_limit: int | None = None,
@@ -77,6 +93,10 @@ class Transaction(Recording):
         backoff: Backoff | None = None,
     ) -> Self:
         """Read a version, from which `commit` goes on.
+
+        `dataset` is where it is. With a `base_path` it is below that: `open("s3://bucket", "shop")`, and the local file
+        system of pyarrow will do for the root, `open(pyarrow.fs.LocalFileSystem(), "/data/shop")`. A number in the
+        place of `base_path` is the version.
 
         `resolver` says what happens if others commit meanwhile. "fail": CommitConflictError. "merge": the updates are
         made on top of theirs, or CommitConflictError where they would undo each other. "overwrite": theirs are lost.
@@ -90,23 +110,28 @@ class Transaction(Recording):
             ...
         indextables.errors.VersionNotFoundError: memory://doc-transaction-open has no version 7; there are none
         """
-        settings = Settings(options)
+        if isinstance(base_path, int):
+            if version != LATEST:
+                raise InputError(f"there are two versions to open, {base_path} and {version}; give one")
+            version, base_path = base_path, None
+        settings = as_settings(options)
         chosen = RESOLVERS.get(resolver) if isinstance(resolver, str) else resolver
         if not callable(chosen):
             raise InputError(f"no resolver is named {resolver!r}; there are {', '.join(RESOLVERS)}")
         limit = settings.get(keys.RETRY_MAX_ATTEMPTS) - 1 if retry_limit is None else retry_limit
+        expect(limit, int, "retry_limit", "zero or more")
         if limit < 0:
             raise InputError(f"retry_limit is {limit}; it takes zero or more")
-        store = store_at(dataset, settings)
+        store = store_at(place_of(dataset, base_path), settings)
         found = find(store, version)
         if backoff is None:
             backoff = Backoff.of(settings, random.Random(), time.sleep)  # noqa: S311 - jitter, not secrecy
         return cls(store, found, chosen, limit, backoff, latest=found if version == LATEST else None)
 
     def get_manifest(self) -> Manifest:
-        """The version that was read, after a commit too; every path as the place of the file."""
+        """Return the version that was read, and after a commit the one that it made; every path as the file's place."""
         self._check_open()
-        return resolved(self._read, self._store.uri)
+        return resolved(self._read if self._committed is None else self._committed, self._store.uri)
 
     def commit(self) -> int:
         """Publish the updates; the version that has them.
@@ -150,8 +175,9 @@ class Transaction(Recording):
             self._latest = max(find(self._store, LATEST), self.read_version)
         for attempt in range(self._retry_limit + 1):
             version = self._latest + 1
-            if self._claim(version, self._next_manifest(self._latest)):
-                self.is_committed = True
+            manifest = self._next_manifest(self._latest)
+            if self._claim(version, manifest):
+                self.is_committed, self._committed = True, manifest
                 return version
             self._latest = version
             if self._resolver is fail:
@@ -184,7 +210,7 @@ class Transaction(Recording):
     def _claim(self, version: int, manifest: Manifest) -> bool:
         wanted = Claim(
             manifest_path(version),
-            manifest.to_bytes(version=MANIFEST_VERSION, sync=self._id),
+            manifest.to_bytes(version=MANIFEST_VERSION, tag=self._id),
             lambda raw: raw.endswith(self._id),
             f"version {version}",
             f"call commit() of this transaction again, or look for a manifest that ends with {self._id.hex()},",

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from pyarrow import fs
+
+from indextables.columns.arguments import expect
 from indextables.columns.layout import METADATA_DIR, manifest_path, manifest_version, resolved
 from indextables.columns.manifest import Manifest
 from indextables.config import Settings
@@ -21,9 +25,43 @@ DatasetPlace = str | os.PathLike[str] | Store
 _SHOWN_RANGES: Final = 5
 
 
+def check_place(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """Return the path. InputError for what is not one."""
+    expect(path, (str, os.PathLike), "the place of a dataset", "a path or an address")
+    return path
+
+
+def place_of(root: DatasetPlace | fs.FileSystem, base_path: str | os.PathLike[str] | None) -> DatasetPlace:
+    """Return the place of the dataset at `base_path` below a root. Without a base path the root is the place.
+
+    >>> place_of("s3://bucket/", "shop"), place_of(fs.LocalFileSystem(), "/data/shop")
+    ('s3://bucket/shop', '/data/shop')
+    """
+    prefix = ""
+    while isinstance(root, fs.SubTreeFileSystem):
+        prefix, root = posixpath.join(root.base_path, prefix), root.base_fs
+    if isinstance(root, fs.FileSystem):
+        if not isinstance(root, fs.LocalFileSystem):
+            raise InputError(
+                f"a dataset is opened by its address and not through a {type(root).__name__}, which cannot create "
+                f"a file only if it is absent; give the address of the root, such as s3://bucket"
+            )
+        expect(base_path, (str, os.PathLike), "base_path", "the path of the dataset")
+        return posixpath.join(prefix, os.fspath(base_path or ""))
+    if base_path is None:
+        return root
+    expect(
+        root, (str, os.PathLike), "the root of base_path", "a path, an address or pyarrow's LocalFileSystem"
+    )
+    check_place(base_path)
+    return f"{os.fspath(root).rstrip('/')}/{os.fspath(base_path).strip('/')}"  # type: ignore[arg-type]
+
+
 def store_at(place: DatasetPlace, options: Mapping[str, str] | Settings | None = None) -> Store:
     if isinstance(place, str | os.PathLike):
         return open_store(place, options if isinstance(options, Settings) else Settings(options))
+    if not hasattr(place, "get_range"):  # a Store, whose protocol is not checked at run time
+        raise InputError(f"the place of a dataset is {place!r:.100}; it takes a path, an address or a store")
     return place
 
 
@@ -62,6 +100,7 @@ def read_manifest(
 
 def find(store: Store, version: int) -> int:
     """The number of a version that was asked for. VersionNotFoundError, with those there are, if it is not there."""
+    expect(version, int, "version", "the number of a version")
     if version != LATEST and version < 0:
         raise InputError(f"there is no version {version}; versions begin with 1, and {LATEST} is the latest")
     if version == LATEST:

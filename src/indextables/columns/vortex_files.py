@@ -1,12 +1,16 @@
 """Column groups in Vortex files, which find single rows faster than Parquet does. Needs the package `vortex-data`.
 
 Rows wait on the local disk as Arrow until the file is closed: Vortex takes a file's rows in one go.
+
+Vortex has no checksums, and reads any bytes it likes of a file. So a file is checked in blocks of one size, whose
+checksums are in its tail (see `seals`): what Vortex asks for is read as the blocks around it.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,12 +18,20 @@ import numpy as np
 import pyarrow as pa
 
 from indextables.columns.filerows import RowIds, WriteOptions
+from indextables.columns.seals import TAIL, seal
 from indextables.columns.stored_files import FILE_SIZE, StoredFile
-from indextables.errors import InputError
+from indextables.errors import IndexTablesError, InputError, SchemaError
 from indextables.predicates import Bounds
 
 CHUNK_ROWS: Final = 8192
 """Vortex reads any rows; this many are called a chunk where the caller counts in chunks."""
+
+BLOCK_BYTES: Final = 64 << 10
+"""Bytes that have one checksum."""
+
+_MAGIC: Final = b"VTXF"
+_END: Final = 8
+"""A version and the length of the postscript, both in 16 bits, and the magic number."""
 
 
 class VortexSink:
@@ -39,7 +51,9 @@ class VortexSink:
             batches = (file.get_batch(i) for i in range(file.num_record_batches))
             self._vortex.io.write(pa.RecordBatchReader.from_batches(file.schema, batches), str(self._path))
         self._spool.unlink()
-        return {FILE_SIZE: str(self._path.stat().st_size)}
+        footer = _postscript_size(self._path)
+        tail = seal(self._path, _block_checksums(self._path, footer), footer)
+        return {FILE_SIZE: str(self._path.stat().st_size), TAIL: tail.text()}
 
     def abort(self) -> None:
         with contextlib.suppress(Exception):
@@ -53,8 +67,12 @@ class VortexRows:
         self._array = vortex.array
         self._stored = stored
         path = stored.store.local_path(stored.key)
-        with self._damage():
-            self._file = vortex.open(str(path)) if path is not None else vortex.open_readable(_Ranges(stored))
+        tail = stored.read_tail()
+        self._source = None if path is not None and tail is None else _Ranges(stored, tail)
+        with self._source or contextlib.nullcontext(), stored.decoding():
+            self._file = (
+                vortex.open(str(path)) if self._source is None else vortex.open_readable(self._source)
+            )
             self._rows = len(self._file)
             self.schema: pa.Schema = _with_plain_strings(self._file.dtype.to_arrow_schema())
         self.starts: RowIds = np.append(np.arange(0, self._rows, CHUNK_ROWS, dtype=np.int64), self._rows)
@@ -78,30 +96,114 @@ class VortexRows:
         schema = pa.schema([self.schema.field(name) for name in columns])
         if not len(rows):
             return schema.empty_table()
-        with self._damage():
+        with self._source or contextlib.nullcontext(), self._stored.decoding():
             indices = self._array(pa.array(rows.astype(np.uint64)))
             found: pa.Table = self._file.to_arrow(list(columns), indices=indices, schema=schema).read_all()
+            if found.num_rows != len(rows):
+                raise self._stored.damaged(f"it gave {found.num_rows} rows where {len(rows)} were asked for")
+            if self._stored.tail is None:
+                found.validate(full=True)  # nothing has checked its bytes
             return found.select(list(columns))
-
-    @contextlib.contextmanager
-    def _damage(self) -> Iterator[None]:
-        try:
-            yield
-        except (pa.ArrowException, OSError, ValueError, RuntimeError) as reason:
-            raise self._stored.damaged(reason) from reason
 
 
 class _Ranges:
-    """A stored file as Vortex asks for it."""
+    """A stored file as Vortex asks for it, each block checked where there are checksums of them.
 
-    def __init__(self, stored: StoredFile) -> None:
+    An error in the middle of Vortex loses its type on the way out. As a context manager this raises the error itself.
+    """
+
+    def __init__(self, stored: StoredFile, tail: bytes | None) -> None:
         self._stored = stored
+        self._tail = tail
+        self._error: IndexTablesError | None = None
+        path = stored.store.local_path(stored.key)
+        with stored.decoding():
+            self._mapped = None if path is None else memoryview(pa.memory_map(str(path)).read_buffer())
+            if tail is not None:
+                self._sums = _stated_checksums(tail, stored.size)
 
     def size(self) -> int:
         return self._stored.size
 
     def read_at(self, offset: int, length: int) -> bytes:
-        return self._stored.range(offset, length)
+        try:
+            return self._read(offset, length)
+        except IndexTablesError as error:
+            self._error = error
+            raise
+
+    def __enter__(self) -> None:
+        self._error = None
+
+    def __exit__(self, _kind: object, raised: BaseException | None, _trace: object) -> None:
+        if raised is not None and self._error is not None:
+            raise self._error from None
+
+    def _read(self, offset: int, length: int) -> bytes:
+        if self._tail is None:
+            return bytes(self._bytes(offset, length))
+        end, body = offset + length, self._stored.size - len(self._tail)
+        found = b""
+        if offset < body:
+            start = offset - offset % BLOCK_BYTES
+            stop = min(body, end + -end % BLOCK_BYTES)
+            blocks = memoryview(self._bytes(start, stop - start))
+            for at in range(0, len(blocks), BLOCK_BYTES):
+                if zlib.crc32(blocks[at : at + BLOCK_BYTES]) != self._sums[(start + at) // BLOCK_BYTES]:
+                    raise self._stored.damaged(f"the checksum of its block from byte {start + at} is wrong")
+            found = bytes(blocks[offset - start : min(end, body) - start])
+        return found + self._tail[max(0, offset - body) : max(0, end - body)]
+
+    def _bytes(self, start: int, length: int) -> bytes | memoryview:
+        if self._mapped is None:
+            return self._stored.range(start, length)
+        return self._mapped[start : start + length]
+
+
+def check_types(schema: pa.Schema) -> None:
+    """Raise SchemaError for a column that Vortex has no type for."""
+    convert = _package().array
+    for field in schema:
+        try:
+            convert(pa.nulls(1, field.type))
+        except (ValueError, TypeError, RuntimeError, pa.ArrowException):
+            raise SchemaError(
+                f"column {field.name!r} is {field.type}, which files of format vortex cannot hold; "
+                f"cast it (fixed-size binary to binary, a duration to int64), or use the format parquet for it"
+            ) from None
+
+
+def _block_checksums(path: Path, footer: int) -> bytes:
+    """The checksums of a finished file up to its postscript."""
+    sums: list[int] = []
+    left = path.stat().st_size - footer
+    with path.open("rb") as file:
+        while left:
+            block = file.read(min(BLOCK_BYTES, left))
+            sums.append(zlib.crc32(block))
+            left -= len(block)
+    return bytes(np.array(sums, dtype="<u4").tobytes())
+
+
+def _stated_checksums(tail: bytes, size: int) -> list[int]:
+    footer = _size_of_postscript(tail)
+    sums: list[int] = np.frombuffer(tail[:-footer], dtype="<u4").tolist()
+    if len(sums) != -(-(size - len(tail)) // BLOCK_BYTES):
+        raise ValueError(f"it has {len(sums)} checksums of blocks, which is not one for each")
+    return sums
+
+
+def _postscript_size(path: Path) -> int:
+    with path.open("rb") as file:
+        file.seek(-_END, 2)
+        return _size_of_postscript(file.read())
+
+
+def _size_of_postscript(end: bytes) -> int:
+    """The number of bytes from the postscript on, which are the last of the file."""
+    if len(end) < _END or end[-4:] != _MAGIC:
+        raise ValueError("it does not end as a Vortex file does")
+    return int.from_bytes(end[-6:-4], "little") + _END
 
 
 def _with_plain_strings(schema: pa.Schema) -> pa.Schema:

@@ -9,11 +9,12 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from types import NoneType, TracebackType
+from typing import Final, Self, get_args
 
 import pyarrow as pa
 
+from indextables.columns.arguments import expect
 from indextables.columns.filerows import WriteOptions
 from indextables.columns.fitting import fitted
 from indextables.columns.formats import FORMATS, unknown_format
@@ -39,7 +40,10 @@ class Writer:
     (('id', 'text'), 2)
 
     A row group takes about `row_group_bytes` in memory: by default 1 MiB, and more where a group has so many columns
-    that each would have less than 64 KiB of it. Files are closed at `rolling_bytes`.
+    that each would have less than 64 KiB of it. Files are closed at `rolling_bytes`, and no row group is larger.
+
+    `dictionary` says whether values are stored once in each row group and numbered: True for all columns, False for
+    none, None for those whose values repeat often enough in the first row group of a file.
 
     Memory holds about a row group for each column group, however many rows come. When a call fails, what was stored
     is deleted and the writer is of no more use; left as a context manager by an error, it does the same.
@@ -54,11 +58,15 @@ class Writer:
         format: str = "parquet",  # noqa: A002 - the manifest's word
         compression: str = "zstd",
         compression_level: int | None = 3,
-        dictionary: bool = True,
+        dictionary: bool | None = None,
         row_group_bytes: int | None = None,
         rolling_bytes: int = 2 << 30,
         settings: Settings | Mapping[str, str] | None = None,
     ) -> None:
+        expect(schema, pa.Schema, "schema", "a pyarrow.Schema")
+        expect(
+            policy, get_args(Policy), "policy", "Single(), SchemaBased(...), SizeBased(...) or AsStored(...)"
+        )
         if not schema.names or len(set(schema.names)) != len(schema.names):
             raise SchemaError("the columns of a dataset have different names, and there is one at least")
         if format not in FORMATS:
@@ -79,7 +87,11 @@ class Writer:
         self._finished: tuple[ColumnGroup, ...] | None = None
         self._failed = False
         if not isinstance(policy, SizeBased):
-            self._plan(None)  # so that a mistake shows before the first row does
+            try:
+                self._plan(None)  # so that a mistake shows before the first row does
+            except BaseException:
+                self._directory.cleanup()
+                raise
 
     def write(self, rows: pa.RecordBatch | pa.Table) -> None:
         """Take in rows. Columns may come in any order, in any type that fits the schema's without loss."""
@@ -152,6 +164,11 @@ class Writer:
 
 
 def _checked(options: WriteOptions) -> WriteOptions:
+    expect(options.compression, str, "compression", ", ".join(_COMPRESSIONS))
+    expect(options.compression_level, (int, NoneType), "compression_level", "an int or None")
+    expect(options.dictionary, (bool, NoneType), "dictionary", "True, False or None")
+    expect(options.row_group_bytes, (int, NoneType), "row_group_bytes", "a number of bytes or None")
+    expect(options.rolling_bytes, int, "rolling_bytes", "a number of bytes")
     if (options.row_group_bytes is not None and options.row_group_bytes < 1) or options.rolling_bytes < 1:
         raise InputError("row_group_bytes and rolling_bytes are numbers of bytes, from 1 on")
     if options.compression not in _COMPRESSIONS:

@@ -14,7 +14,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from indextables.split.thrift import number, read_field, skip, struct_list, varint
+from indextables.thrift import number, read_field, skip, struct_list, varint
 
 _MAGIC: Final = b"PAR1"
 _TYPES: Final = {"BOOLEAN": 0, "INT32": 1, "INT64": 2, "FLOAT": 4, "DOUBLE": 5, "BYTE_ARRAY": 6}

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from indextables.split.chunks import Chunk, chunk_span
-from indextables.split.thrift import I32, read_field, read_number, skip
+from indextables.parquet_chunks import Chunk, chunk_span
+from indextables.thrift import I32, read_field, read_number, skip
 
 _DATA_PAGE: Final = 0
 _DICTIONARY_PAGE: Final = 2

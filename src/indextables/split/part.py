@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from indextables.parquet_chunks import chunks_of
 from indextables.predicates import Bounds
 from indextables.schema import TableSchema
 from indextables.split.bundle import Bundle
 from indextables.split.cache import entry_name
-from indextables.split.chunks import chunks_of
 from indextables.split.excerpt import ColumnPages, GroupPages, parquet_of
 from indextables.split.footer import FOOTERS, Footer, RowIds
 from indextables.split.members import CHUNK_CHECKSUMS, PAGE_DIRECTORY

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from indextables.errors import SchemaError
+from indextables.parquet_chunks import chunk_checksums
 from indextables.schema import TableSchema
-from indextables.split.chunks import chunk_checksums
 from indextables.split.members import CHUNK_CHECKSUMS, PAGE_DIRECTORY
 from indextables.split.pages import page_directory
 

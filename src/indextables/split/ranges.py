@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from indextables.parquet_chunks import Chunk
 from indextables.split.bundle import Bundle, Member
-from indextables.split.chunks import Chunk
 from indextables.storage.ranged import RangedFile
 
 

@@ -1,5 +1,7 @@
 """As much of Thrift's compact protocol as Parquet's page headers and footers need: reading past values, writing some.
 
+Damaged bytes give ValueError or IndexError, in time that is bounded by their number.
+
 A struct is fields of a header byte (distance to the last field id, and a type) and a value, closed by a zero byte.
 """
 
@@ -17,18 +19,21 @@ LISTS: Final = (9, 10)  # and sets
 STRUCT: Final = 12
 
 _VARINTS: Final = (4, I32, I64)
+_LONGEST_VARINT: Final = 10
+_DEEPEST: Final = 64
 
 
 def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
     """An unsigned number and where it ends."""
     value = shift = 0
-    while True:
+    for _ in range(_LONGEST_VARINT):
         byte = data[at]
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value, at
         shift += 7
+    raise ValueError("a Thrift number of more than 64 bits")
 
 
 def read_number(data: bytes | memoryview, at: int) -> tuple[int, int]:
@@ -49,8 +54,30 @@ def read_field(data: bytes | memoryview, at: int, last_id: int) -> tuple[int, in
     return field_id, header & 15, at
 
 
-def skip(data: bytes | memoryview, at: int, kind: int) -> int:
+def read_list(data: bytes | memoryview, at: int) -> tuple[int, int, int]:
+    """The number of items of a list, their type, and where the first one begins."""
+    header = data[at]
+    at += 1
+    count = header >> 4
+    if count == 15:
+        count, at = read_varint(data, at)
+    if count > len(data) - at:  # an item takes a byte at least
+        raise ValueError(f"a Thrift list of {count} items in {len(data) - at} bytes")
+    return count, header & 15, at
+
+
+def read_binary(data: bytes | memoryview, at: int) -> tuple[bytes, int]:
+    """The bytes of a string and where they end."""
+    length, at = read_varint(data, at)
+    if length > len(data) - at:
+        raise ValueError(f"a Thrift string of {length} bytes where {len(data) - at} are left")
+    return bytes(data[at : at + length]), at + length
+
+
+def skip(data: bytes | memoryview, at: int, kind: int, depth: int = 0) -> int:
     """Where a value ends that begins here."""
+    if depth > _DEEPEST:
+        raise ValueError(f"Thrift values nested more than {_DEEPEST} deep")
     if kind in BOOLEANS:
         return at
     if kind == BYTE:
@@ -63,26 +90,18 @@ def skip(data: bytes | memoryview, at: int, kind: int) -> int:
         length, at = read_varint(data, at)
         return at + length
     if kind in LISTS:
-        return _skip_list(data, at)
+        count, of, at = read_list(data, at)
+        for _ in range(count):
+            at = at + 1 if of in BOOLEANS else skip(data, at, of, depth + 1)
+        return at
     if kind == STRUCT:
         field_id = 0
         while True:
             field_id, of, at = read_field(data, at, field_id)
             if not of:
                 return at
-            at = skip(data, at, of)
+            at = skip(data, at, of, depth + 1)
     raise ValueError(f"a Thrift value of unknown type {kind}")
-
-
-def _skip_list(data: bytes | memoryview, at: int) -> int:
-    header = data[at]
-    at += 1
-    count = header >> 4
-    if count == 15:
-        count, at = read_varint(data, at)
-    for _ in range(count):
-        at = at + 1 if header & 15 in BOOLEANS else skip(data, at, header & 15)
-    return at
 
 
 def varint(value: int) -> bytes:

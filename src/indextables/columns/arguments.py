@@ -1,0 +1,101 @@
+"""Arguments of callers, checked where they come in: one of another type is an InputError that says what is expected.
+
+Without this, a caller's mistake is an AttributeError in the middle of a write, or worse, a text taken for its letters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from indextables.columns.filerows import RowIds
+from indextables.columns.manifest import ColumnGroup
+from indextables.errors import InputError
+
+
+def expect(value: object, kind: type | tuple[type, ...], name: str, wanted: str) -> None:
+    """Raise InputError unless the value is of this kind. A bool is not a number.
+
+    >>> expect("3", int, "retry_limit", "an int")
+    Traceback (most recent call last):
+        ...
+    indextables.errors.InputError: retry_limit is '3'; it takes an int
+    """
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
+        raise _misfit(value, name, wanted)
+
+
+def names(values: Any, name: str, *, one: bool = False) -> tuple[str, ...]:
+    """Return a sequence of texts as it is. A single text is one name if `one` is allowed, and not its letters.
+
+    >>> names("id", "columns")
+    Traceback (most recent call last):
+        ...
+    indextables.errors.InputError: columns is 'id'; it takes a list of names: ['id']
+    """
+    if isinstance(values, str):
+        if one:
+            return (values,)
+        raise _misfit(values, name, f"a list of names: [{values!r}]")
+    found = _items(values, name, "a list of names")
+    for item in found:
+        if not isinstance(item, str):
+            raise _misfit(values, name, "a list of names")
+    return found
+
+
+def column_groups(values: Any) -> tuple[ColumnGroup, ...]:
+    """Return column groups, given as one or several."""
+    if isinstance(values, ColumnGroup):
+        return (values,)
+    wanted = "a Manifest or a list of ColumnGroup, such as Writer.close() returns"
+    found = _items(values, "the source of rows", wanted)
+    for item in found:
+        expect(item, ColumnGroup, "a column group", "a ColumnGroup, such as Writer.close() returns")
+    return found
+
+
+def positions(indices: Sequence[int] | npt.NDArray[np.int64] | pa.Array) -> RowIds:
+    """Return row numbers as an array. InputError for what is not a flat list of whole numbers."""
+    try:
+        values = np.asarray(indices)
+    except (ValueError, TypeError, OverflowError):
+        raise _not_positions(indices) from None
+    if values.ndim != 1 or (values.size and not np.issubdtype(values.dtype, np.integer)):
+        raise _not_positions(indices)
+    return values.astype(np.int64)
+
+
+def check_parallelism(parallelism: int) -> None:
+    expect(parallelism, int, "parallelism", "1 or more")
+    if parallelism < 1:
+        raise InputError(f"parallelism is {parallelism}; it takes 1 or more")
+
+
+def row_span(rows: Any) -> tuple[int, int]:
+    """Return the first row and the one after the last."""
+    found = _items(rows, "rows", "a pair of row numbers")
+    if len(found) != 2 or not all(isinstance(row, int) for row in found):
+        raise _misfit(rows, "rows", "a pair of row numbers")
+    return found[0], found[1]
+
+
+def _items(values: Iterable[Any], name: str, wanted: str) -> tuple[Any, ...]:
+    try:
+        return tuple(values)
+    except TypeError:
+        raise _misfit(values, name, wanted) from None
+
+
+def _not_positions(indices: object) -> InputError:
+    return InputError(
+        f"rows are taken by a list of whole numbers, the first row being 0, and not by {indices!r:.100}"
+    )
+
+
+def _misfit(value: object, name: str, wanted: str) -> InputError:
+    return InputError(f"{name} is {value!r:.100}; it takes {wanted}")

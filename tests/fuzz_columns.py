@@ -1,0 +1,126 @@
+"""What a fuzzer feeds to the readers of a dataset: Parquet files, their footers, delta logs and schemas, by raw bytes,
+and with the checksums made to fit, so that those do not keep it out. Manifests are among the targets of `fuzz_targets`.
+
+Damaged Vortex files without checksums are not here: Vortex ends the process for some. With checksums they are damaged
+byte by byte in `damaged_dataset`.
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from indextables.columns import (
+    ColumnGroup,
+    ColumnGroupFile,
+    DeltaLog,
+    DeltaLogType,
+    Manifest,
+    Reader,
+    Statistics,
+)
+from indextables.columns.dataset_schema import SCHEMA_STAT, dataset_schema
+from indextables.columns.parquet_footer import footer_size
+from indextables.columns.seals import TAIL, Tail
+from indextables.columns.stored_files import FILE_SIZE, Files
+from indextables.storage import open_store
+
+ROWS = pa.table(
+    {
+        "id": pa.array(range(12), pa.int64()),
+        "word": ["red", "green", None] * 4,
+        "vector": pa.array([[float(n), 0.5] for n in range(12)], pa.list_(pa.float32())),
+        "pair": [{"a": n, "b": b"x"} for n in range(12)],
+    }
+)
+
+
+def _parquet(**options: object) -> bytes:
+    out = io.BytesIO()
+    pq.write_table(ROWS, out, row_group_size=5, **options)
+    return out.getvalue()
+
+
+def _read(path: str, properties: dict[str, str], file_format: str = "parquet") -> None:
+    group = ColumnGroup(
+        tuple(ROWS.schema.names), file_format, (ColumnGroupFile(path, 0, 12, b"", properties),)
+    )
+    reader = Reader(Manifest((group,)), ROWS.schema)
+    reader.to_table("id > 3 AND word = 'red'", ["vector"]).to_pylist()
+    reader.take([11, 0]).to_pylist()
+
+
+def _stored(data: bytes, name: str) -> str:
+    """Put the bytes into a store in memory, always in the same place: the last input is all that is kept."""
+    store = open_store("memory:fuzz-columns")
+    store.put(name, data)
+    return f"{store.uri}/{name}"
+
+
+def parquet_of_others(data: bytes) -> None:
+    """A Parquet file of which nothing is known."""
+    _read(_stored(data, "a.parquet"), {})
+
+
+def parquet_with_checked_footer(data: bytes) -> None:
+    """A Parquet file whose footer was noted when it was adopted: the fuzzer damages the rows."""
+    footer = _PLAIN[-footer_size(_PLAIN, len(_PLAIN)) :]
+    raw = data[: len(_PLAIN) - len(footer)].ljust(len(_PLAIN) - len(footer), b"\0") + footer
+    _read(_stored(raw, "b.parquet"), {FILE_SIZE: str(len(raw)), TAIL: Tail.of(footer).text()})
+
+
+def parquet_footer(data: bytes) -> None:
+    """A footer around rows that are as they were."""
+    rows = _PLAIN[: -footer_size(_PLAIN, len(_PLAIN))]
+    parquet_of_others(rows + data + len(data).to_bytes(4, "little") + b"PAR1")
+
+
+def tail_property(data: bytes) -> None:
+    _read(_stored(_PLAIN, "c.parquet"), {TAIL: data.decode("utf-8", "surrogateescape")})
+
+
+def delta_log(data: bytes) -> None:
+    """Entries of a delta log whose checksum fits."""
+    path = _stored(data, f"d.crc32-{zlib.crc32(data):08x}.parquet")
+    try:
+        for kind in DeltaLogType:
+            manifest = Manifest((_GROUP,), (DeltaLog(path, 2, kind),))
+            Reader(manifest, ROWS.schema, apply_deltas=True, primary_key=["id"]).to_table()
+    finally:
+        open_store("memory:fuzz-columns").delete(path.rpartition("/")[2])
+
+
+def schema_file(data: bytes) -> None:
+    path = _stored(data, "schema.arrow")
+    dataset_schema(Manifest((_GROUP,), (), {SCHEMA_STAT: Statistics((path,))}), Files())
+
+
+def _deltas() -> list[bytes]:
+    found = []
+    for table in (
+        pa.table({"id": [1, 3]}),
+        pa.table({"pos": [0, 4]}),
+        pa.table({"id": [2, 3], "word": ["a", None]}),
+    ):
+        out = io.BytesIO()
+        pq.write_table(table, out)
+        found.append(out.getvalue())
+    return found
+
+
+_PLAIN = _parquet(compression="none", use_dictionary=False, write_page_checksum=True)
+_GROUP = ColumnGroup(
+    tuple(ROWS.schema.names), "parquet", (ColumnGroupFile(_stored(_PLAIN, "rows.parquet"), 0, 12),)
+)
+SEEDS: dict[Callable[[bytes], None], list[bytes]] = {
+    parquet_of_others: [_PLAIN, _parquet(), _parquet(data_page_version="2.0", compression="snappy")],
+    parquet_with_checked_footer: [_PLAIN],
+    parquet_footer: [_PLAIN[-footer_size(_PLAIN, len(_PLAIN)) : -8]],
+    tail_property: [Tail.of(_PLAIN[-footer_size(_PLAIN, len(_PLAIN)) :]).text().encode()],
+    delta_log: _deltas(),
+    schema_file: [ROWS.schema.serialize().to_pybytes()],
+}
