@@ -290,7 +290,7 @@ def test_files_that_do_not_fit_together_are_not_adopted(tmp_path):
         columns.adopt(dataset, [tmp_path / "a.parquet", tmp_path / "b.parquet"])
     with pytest.raises(SchemaError, match=r"'id' of .*c.parquet is string"):
         columns.adopt(dataset, [tmp_path / "b.parquet", tmp_path / "c.parquet"])
-    with pytest.raises(InputError, match="there are no Parquet files"):
+    with pytest.raises(InputError, match="there are no Parquet or Vortex files"):
         columns.adopt(dataset, dataset)
     assert columns.adopt(dataset, [tmp_path / "a.parquet"], columns=["id", "k"]) == 1
     with pytest.raises(SchemaError, match="some columns"):

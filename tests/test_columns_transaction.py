@@ -141,12 +141,15 @@ def test_a_damaged_manifest_is_an_error_that_names_the_file(base: str):
         Transaction.open(base)
 
 
-def test_the_manifest_that_was_read_stays_through_the_commit(base: str):
+def test_the_manifest_is_the_one_that_was_read_and_then_the_one_that_was_committed(base: str):
     log(base, "d1")
     with begin(base) as tx:
         before = tx.get_manifest()
-        tx.add_delta_log("d2", 1).commit()
-        assert (tx.get_manifest(), tx.read_version) == (before, 1)
+        tx.add_delta_log("d2", 1)
+        assert (tx.get_manifest(), before.delta_logs_size()) == (before, 1)
+        tx.commit()
+        assert (tx.get_manifest(), tx.read_version) == (read_manifest(base), 1)
+        assert tx.get_manifest().delta_logs_size() == 2
 
 
 # Writing
