@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import column_commits, column_manifests, column_reading, split_groups
+from bench import column_commits, column_manifests, column_reading, column_writing, split_groups
 from bench.measure import Comparison
 
 
 def measure(home: Path, say: Callable[[str], None], *, repeat: int) -> list[Comparison]:
     found = column_manifests.measure(say, repeat=repeat)
     found += column_reading.measure(home / "columns", say, repeat=repeat)
+    found += column_writing.measure(home / "writing", say, repeat=repeat)
     found += split_groups.measure(home, say, repeat=repeat)
     return found + column_commits.measure(home, say)

@@ -84,12 +84,13 @@ def tail_property(data: bytes) -> None:
 
 
 def delta_log(data: bytes) -> None:
-    """Entries of a delta log whose checksum fits."""
-    path = _stored(data, f"d.crc32-{zlib.crc32(data):08x}.parquet")
+    """Entries of a delta log whose checksum fits; the first byte chooses its type."""
+    raw = data[1:]
+    path = _stored(raw, f"d.crc32-{zlib.crc32(raw):08x}.parquet")
     try:
-        for kind in DeltaLogType:
-            manifest = Manifest((_GROUP,), (DeltaLog(path, 2, kind),))
-            Reader(manifest, ROWS.schema, apply_deltas=True, primary_key=["id"]).to_table()
+        kind = DeltaLogType(data[0] % len(DeltaLogType) if data else 0)
+        manifest = Manifest((_GROUP,), (DeltaLog(path, 2, kind),))
+        Reader(manifest, ROWS.schema, apply_deltas=True).to_table(columns=["id"])
     finally:
         open_store("memory:fuzz-columns").delete(path.rpartition("/")[2])
 
@@ -101,14 +102,14 @@ def schema_file(data: bytes) -> None:
 
 def _deltas() -> list[bytes]:
     found = []
-    for table in (
-        pa.table({"id": [1, 3]}),
-        pa.table({"pos": [0, 4]}),
-        pa.table({"id": [2, 3], "word": ["a", None]}),
+    for kind, table in (
+        (DeltaLogType.PRIMARY_KEY, pa.table({"id": [1, 3]})),
+        (DeltaLogType.POSITIONAL, pa.table({"pos": [0, 4]})),
+        (DeltaLogType.EQUALITY, pa.table({"id": [2, 3], "word": ["a", None]})),
     ):
         out = io.BytesIO()
         pq.write_table(table, out)
-        found.append(out.getvalue())
+        found.append(bytes([kind]) + out.getvalue())
     return found
 
 

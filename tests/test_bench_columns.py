@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench import column_manifests, split_groups
+from bench import column_manifests, column_writing, split_groups
 
 
 def test_manifests_are_coded_both_ways_by_both():
@@ -26,3 +26,12 @@ def test_a_wide_column_apart_is_not_fetched_with_narrow_ones(tmp_path: Path):
     assert apart < rows * split_groups.WIDE_BYTES / 10
     assert apart <= together
     assert f"{apart / 1e3:.1f} kB" in found.note
+
+
+def test_vectors_are_smaller_without_dictionaries(tmp_path: Path):
+    (found,) = column_writing.measure(tmp_path, print, repeat=1, rows=500)
+    size, larger = (
+        sum(p.stat().st_size for p in (tmp_path / n / "_data").iterdir()) for n in ("chosen", "everywhere")
+    )
+    assert size * 1.2 < larger
+    assert f"{larger / size:.2f}x" in found.note
