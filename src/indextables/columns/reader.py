@@ -142,8 +142,8 @@ class Reader:
     def get_chunk_reader(self, group: int, columns: Sequence[str] | None = None) -> ChunkReader:
         """Return a reader of one column group by the pieces that its files are made of. Delta logs are not applied.
 
-        `columns` are those of the group to read, by default the ones that this reader reads. There may be none: the
-        chunks then have rows without columns.
+        `columns` are those of the group to read, by default the ones that this reader reads, as the group
+        orders them. There may be none: the chunks then have rows without columns.
         """
         groups = self._manifest.column_groups
         expect(group, int, "the number of a column group", "an int")
@@ -151,7 +151,7 @@ class Reader:
             raise InputError(f"there is no column group {group}; there are {len(groups)}, from 0")
         present = groups[group].columns
         if columns is None:
-            return ChunkReader(self._rows.groups[group], [name for name in self._columns if name in present])
+            return ChunkReader(self._rows.groups[group], [name for name in present if name in self._columns])
         wanted = known_columns(columns, self._schema)
         absent = [name for name in wanted if name not in present]
         if absent:
