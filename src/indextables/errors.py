@@ -6,6 +6,7 @@
     │   ├── TableExistsError       something there already: choose another mode
     │   ├── VersionNotFoundError   that version cannot be read: ask for another
     │   ├── CorruptTableError      bytes are damaged or missing: repair or restore
+    │   │   └── IrregularFileError a link, pipe or device in place of a file (also a StorageError): put the file there
     │   └── ProtocolError          written by a newer release: upgrade this package
     ├── CommitError                a commit did not happen, or cannot be known to have happened
     │   ├── CommitConflictError    somebody else won and the change no longer applies: redo it
@@ -21,6 +22,7 @@
         ├── ObjectNotFoundError
         ├── ObjectExistsError
         ├── StorageDeniedError     the store refuses this caller: mend credentials or permissions
+        ├── StorageFullError       a disk or a quota is full: make room, or choose another disk
         └── UnsafeStoreError       the store ignores conditional creates: it cannot hold a table
 
 Each class carries a stable `kind`, for logs and for callers in other languages. Kinds are only ever added.
@@ -131,6 +133,14 @@ class ObjectExistsError(StorageError):
 
 class StorageDeniedError(StorageError):
     kind = "STORAGE_DENIED"
+
+
+class StorageFullError(StorageError):
+    kind = "STORAGE_FULL"
+
+
+class IrregularFileError(CorruptTableError, StorageError):
+    kind = "IRREGULAR_FILE"
 
 
 class UnsafeStoreError(StorageError):

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from indextables.errors import ObjectNotFoundError
+from indextables.errors import IrregularFileError, ObjectNotFoundError
 from indextables.storage import Store
 
 _LOOKS_AT_A_TIME: Final = 16
 
 
 def missing_files(store: Store, keys: Iterable[str]) -> list[str]:
-    """Those of the keys at which there is no object, in their order.
+    """Those of the keys at which there is no object, in their order. A link or a pipe is none.
 
     >>> from indextables.storage import open_store
     >>> store = open_store("memory:doc-presence")
@@ -30,6 +30,6 @@ def missing_files(store: Store, keys: Iterable[str]) -> list[str]:
 def _is_there(store: Store, key: str) -> bool:
     try:
         store.head(key)
-    except ObjectNotFoundError:
+    except (ObjectNotFoundError, IrregularFileError):
         return False
     return True

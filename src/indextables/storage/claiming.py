@@ -21,6 +21,7 @@ from indextables.errors import (
     ObjectNotFoundError,
     StorageDeniedError,
     StorageError,
+    StorageFullError,
     UnsafeStoreError,
 )
 from indextables.storage.store import Store
@@ -94,7 +95,7 @@ def claim(store: Store, wanted: Claim, backoff: Backoff) -> bool:
     for attempt in range(_SAME_NAME_TRIES):
         try:
             store.create(wanted.key, wanted.data)
-        except (StorageDeniedError, UnsafeStoreError):
+        except (StorageDeniedError, StorageFullError, UnsafeStoreError):
             if doubt is None:
                 raise
         except ObjectExistsError:

@@ -2,35 +2,47 @@
 
 A create is a temporary file in the same directory, fsync, link, fsync of the directory. The link is the
 moment of truth: it fails if the name exists, and the name never shows half a file.
+
+A table holds regular files and directories. A link, a pipe or a device inside it is listed like a file, and refused by
+everything that would follow or read it; a delete removes the link itself. The root may be reached through links.
 """
 
 # Descriptors and links are the subject here; a Path per call would cost as much as the call.
-# ruff: noqa: PTH102, PTH105, PTH108, PTH112, PTH116, PTH120, PTH123
+# ruff: noqa: PTH102, PTH105, PTH108, PTH112, PTH120
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import io
 import os
+import re
 import shutil
+import stat
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NoReturn
 
 from indextables.errors import (
+    IrregularFileError,
     ObjectExistsError,
     ObjectNotFoundError,
-    StorageDeniedError,
     StorageError,
     UnsafeStoreError,
 )
+from indextables.storage.disk import disk_error
 from indextables.storage.store import ObjectInfo, check_key, check_size
 
-_DENIED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT})
-_CHUNK: Final = 1 << 24
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
+_READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_DIRECTORY_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_TEMPORARY: Final = re.compile(r"\.[0-9a-f]{32}\.tmp")
+_KINDS: Final = (
+    (stat.S_ISLNK, "a symbolic link"),
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+)
 
 
 class LocalStore:
@@ -44,47 +56,45 @@ class LocalStore:
         return f"LocalStore({self.uri!r})"
 
     def get(self, key: str, limit: int | None = None) -> bytes:
-        path = self._path(key)
         try:
-            with open(path, "rb", buffering=0) as file:
-                if limit is None:
-                    return file.read()
-                check_size(self._name(key), os.fstat(file.fileno()).st_size, limit)
-                data = _read_at_most(file, limit + 1)  # it may be longer than it said
+            with self._opened(key) as fd:
+                size = check_size(self._name(key), os.fstat(fd).st_size, limit)
+                return self._read(fd, key, 0, size)
         except OSError as reason:
             self._fail("read", key, reason)
-        check_size(self._name(key), len(data), limit)
-        return data
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
-        path = self._path(key)
         try:
-            with open(path, "rb", buffering=0) as file:
-                data = os.pread(file.fileno(), length, start)
-                while len(data) < length:  # the kernel caps one read at 2 GiB
-                    more = os.pread(file.fileno(), length - len(data), start + len(data))
-                    if not more:
-                        raise StorageError(
-                            f"{self._name(key)} ends at byte {start + len(data)}; "
-                            f"bytes {start} to {start + length} were asked for"
-                        )
-                    data += more
-                return data
+            with self._opened(key) as fd:
+                return self._read(fd, key, start, length)
         except OSError as reason:
             self._fail("read", key, reason)
 
     def head(self, key: str) -> ObjectInfo:
         try:
-            status = os.stat(self._path(key))
+            return _info(key, self._status(key))
         except OSError as reason:
             self._fail("look at", key, reason)
-        return ObjectInfo(key, status.st_size, status.st_mtime_ns // 1_000_000)
 
     def list_from(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectInfo]:
         directory = prefix.strip("/")
-        if directory:
-            check_key(self.uri, directory)
+        for key, entry in self._entries(directory, start_after):
+            if not _is_temporary(entry.name):
+                with contextlib.suppress(FileNotFoundError):
+                    yield _info(key, entry.stat(follow_symlinks=False))
+
+    def temporary_files(self) -> Iterator[ObjectInfo]:
+        """List what writers have not given its name yet, or, if they are dead, never will."""
+        for key, entry in self._entries("", None):
+            if _TEMPORARY.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                with contextlib.suppress(FileNotFoundError):
+                    yield _info(key, entry.stat(follow_symlinks=False))
+
+    def _entries(self, directory: str, start_after: str | None) -> Iterator[tuple[str, os.DirEntry[str]]]:
         try:
+            if directory:
+                check_key(self.uri, directory)
+                self._check_directories(f"{directory}/")
             yield from _walk(self._root, directory, start_after)
         except OSError as reason:
             self._fail("list", directory, reason)
@@ -116,9 +126,9 @@ class LocalStore:
     def put_file(self, key: str, source: Path) -> None:
         path = self._path(key)
         try:
+            self._check_directories(key)
             _sync(os.fspath(source))
             _within_directory(path, lambda: os.replace(source, path))
-            _sync(os.path.dirname(path))
         except OSError as reason:
             if reason.errno != errno.EXDEV:
                 self._fail("write", key, reason)
@@ -129,17 +139,87 @@ class LocalStore:
                 lambda fd: _copy(source, fd),
                 lambda temporary: os.replace(temporary, path),
             )
+        else:
+            self._sync_name(key, path)
 
     def delete(self, key: str) -> None:
+        self._path(key)
         try:
-            os.unlink(self._path(key))
-        except FileNotFoundError:
+            self._check_directories(key)
+            with _directory_of(self._root, key) as (directory, name):
+                os.unlink(name, dir_fd=directory)
+        except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as reason:
             self._fail("delete", key, reason)
 
     def local_path(self, key: str) -> Path | None:
-        return Path(self._path(key))
+        path = self._path(key)
+        with contextlib.suppress(OSError):
+            self._check_directories(key)
+            mode = os.lstat(path).st_mode
+            if not stat.S_ISDIR(mode):
+                self._check_regular(key, mode)
+        return Path(path)
+
+    def _status(self, key: str) -> os.stat_result:
+        """The status of a regular file that no link leads to."""
+        path = self._path(key)
+        self._check_directories(key)
+        status = os.lstat(path)
+        self._check_regular(key, status.st_mode)
+        return status
+
+    @contextlib.contextmanager
+    def _opened(self, key: str) -> Iterator[int]:
+        # Looked at before it is opened, as opening a device can do something, and after, as it may be another by then.
+        self._status(key)
+        fd = os.open(self._path(key), _READ_FLAGS)
+        try:
+            self._check_regular(key, os.fstat(fd).st_mode)
+            yield fd
+        finally:
+            os.close(fd)
+
+    def _read(self, fd: int, key: str, start: int, length: int) -> bytes:
+        end = os.fstat(fd).st_size
+        pieces, at = [], start
+        # Not more than there is: the memory for an answer is taken before it is read.
+        while at < start + length and at < end:
+            piece = os.pread(fd, min(start + length, end) - at, at)  # the kernel caps one read at 2 GiB
+            if not piece:
+                break
+            pieces.append(piece)
+            at += len(piece)
+        if at < start + length:
+            raise StorageError(
+                f"{self._name(key)} ends at byte {min(at, end)}; "
+                f"bytes {start} to {start + length} were asked for"
+            )
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _check_directories(self, key: str) -> None:
+        """Raise IrregularFileError if a directory on the way from the root to the key is a link."""
+        at = key.find("/")
+        while at >= 0:
+            try:
+                mode = os.lstat(f"{self._root}/{key[:at]}").st_mode
+            except FileNotFoundError:
+                return
+            if stat.S_ISLNK(mode):
+                raise self._irregular(key[:at], mode)
+            at = key.find("/", at + 1)
+
+    def _check_regular(self, key: str, mode: int) -> None:
+        if not stat.S_ISREG(mode):
+            raise self._irregular(key, mode)
+
+    def _irregular(self, key: str, mode: int) -> IrregularFileError:
+        kind = next((name for test, name in _KINDS if test(mode)), "a device")
+        return IrregularFileError(
+            f"{self._name(key)} is {kind}; a table consists of regular files, so it is not followed or read: "
+            f"put the file itself there"
+        )
 
     def _path(self, key: str) -> str:
         return f"{self._root}/{check_key(self.uri, key)}"
@@ -153,8 +233,9 @@ class LocalStore:
         directory = os.path.dirname(path)
         temporary = f"{directory}/.{uuid.uuid4().hex}.tmp"
         try:
+            self._check_directories(key)
             fd = _within_directory(
-                path, lambda: os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+                path, lambda: os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
             )
             try:
                 try:
@@ -166,16 +247,30 @@ class LocalStore:
             finally:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(temporary)
-            _sync(directory)
         except OSError as reason:
             self._fail(verb, key, reason)
+        self._sync_name(key, path)
+
+    def _sync_name(self, key: str, path: str) -> None:
+        """Make a new name durable. It is visible already: a failure must not read as if nothing were written."""
+        try:
+            _sync(os.path.dirname(path))
+        except OSError as reason:
+            raise StorageError(
+                f"{self._name(key)} is written, but may not survive a power cut: {reason.strerror or reason}"
+            ) from reason
 
     def _fail(self, verb: str, key: str, reason: OSError) -> NoReturn:
         name = self._name(key)
-        if isinstance(reason, FileNotFoundError | NotADirectoryError):
+        is_absent = isinstance(reason, FileNotFoundError) or (
+            isinstance(reason, NotADirectoryError) and verb not in _WRITING
+        )
+        if is_absent:
             raise ObjectNotFoundError(f"{reason.filename or name} does not exist") from reason
-        kind = StorageDeniedError if reason.errno in _DENIED else StorageError
-        raise kind(f"cannot {verb} {name}: {reason.strerror or reason}") from reason
+        raise disk_error(verb, name, reason) from reason
+
+
+_WRITING: Final = frozenset({"create", "write"})
 
 
 def _within_directory(path: str, action: Callable[[], int | None]) -> int:
@@ -196,36 +291,56 @@ def _make_directories(directory: str) -> None:
         _sync(parent)
 
 
-def _walk(root: str, directory: str, start_after: str | None) -> Iterator[ObjectInfo]:
+def _walk(root: str, directory: str, start_after: str | None) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Everything below a directory that is no directory itself, in the order of keys."""
+    waiting = [_children(root, directory)]
+    while waiting:
+        for key, entry in waiting[-1]:
+            if key.endswith("/"):
+                if start_after is None or key > start_after or start_after.startswith(key):
+                    waiting.append(_children(root, key[:-1]))
+                    break
+            elif start_after is None or key > start_after:
+                yield key, entry
+        else:
+            waiting.pop()
+
+
+def _children(root: str, directory: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
     # A directory sorts as its name with the slash that its keys go on with: then depth first is key order.
     prefix = f"{directory}/" if directory else ""
     try:
         with os.scandir(f"{root}/{directory}") as entries:
-            found = sorted(
-                (prefix + entry.name + ("/" if entry.is_dir() else ""), entry) for entry in entries
-            )
+            found = [
+                (prefix + entry.name + ("/" if entry.is_dir(follow_symlinks=False) else ""), entry)
+                for entry in entries
+            ]
     except (FileNotFoundError, NotADirectoryError):
-        return
-    for key, entry in found:
-        if key.endswith("/"):
-            if start_after is None or key > start_after or start_after.startswith(key):
-                yield from _walk(root, key[:-1], start_after)
-        elif (start_after is None or key > start_after) and not _is_temporary(entry.name):
-            with contextlib.suppress(FileNotFoundError):
-                status = entry.stat()
-                yield ObjectInfo(key, status.st_size, status.st_mtime_ns // 1_000_000)
+        return iter(())
+    return iter(sorted(found, key=lambda pair: pair[0]))
+
+
+@contextlib.contextmanager
+def _directory_of(root: str, key: str) -> Iterator[tuple[int, str]]:
+    """The directory of a key, opened step by step so that no link that appears meanwhile is followed; and its name."""
+    *parts, name = key.split("/")
+    fd = os.open(root, _DIRECTORY_FLAGS)
+    try:
+        for part in parts:
+            inner = os.open(part, _DIRECTORY_FLAGS | os.O_NOFOLLOW, dir_fd=fd)
+            os.close(fd)
+            fd = inner
+        yield fd, name
+    finally:
+        os.close(fd)
+
+
+def _info(key: str, status: os.stat_result) -> ObjectInfo:
+    return ObjectInfo(key, status.st_size, status.st_mtime_ns // 1_000_000)
 
 
 def _is_temporary(name: str) -> bool:
     return name.startswith(".") and name.endswith(".tmp")
-
-
-def _read_at_most(file: io.FileIO, length: int) -> bytes:
-    pieces: list[bytes] = []
-    while length > 0 and (piece := file.read(min(length, _CHUNK))):
-        pieces.append(piece)
-        length -= len(piece)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _write_all(fd: int, data: bytes) -> None:

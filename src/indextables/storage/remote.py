@@ -86,15 +86,7 @@ class RemoteStore:
         raise TypeError(f"the store of {self.uri} does not travel: open it where it is needed")
 
     def get(self, key: str, limit: int | None = None) -> bytes:
-        def read(path: str) -> bytes:
-            answer = self._client.get(
-                path
-            )  # the head of the answer: the content follows when it is asked for
-            if limit is not None:
-                check_size(f"{self.uri}/{key}", int(answer.meta["size"]), limit)
-            return bytes(answer.bytes())
-
-        return self._call("read", key, read)
+        return self._call("read", key, lambda path: self._whole(key, self._client.get(path), limit))
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         if length == 0:
@@ -141,6 +133,11 @@ class RemoteStore:
 
     def local_path(self, key: str) -> Path | None:  # noqa: ARG002 - nothing here lies on this disk
         return None
+
+    def _whole(self, key: str, found: Any, limit: int | None) -> bytes:
+        """Return the content of an answer, which is fetched only once its head shows a size within the limit."""
+        check_size(f"{self.uri}/{key}", int(found.meta["size"]), limit)
+        return bytes(found.bytes())
 
     def _create(self, key: str, data: bytes) -> None:
         self._call("create", key, lambda path: self._commit_client.put(path, data, mode="create"))

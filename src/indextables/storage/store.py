@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from indextables.errors import CorruptTableError, StorageError
+
+MAX_WHOLE_BYTES: Final = 1 << 30
+"""What is read as a whole (version files, states, manifests) is far smaller. A larger object is not what it seems."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Store(Protocol):
     def get(self, key: str, limit: int | None = None) -> bytes:
         """The whole object. ObjectNotFoundError when there is none.
 
-        CorruptTableError, before it is read, if it has more than `limit` bytes.
+        CorruptTableError, before it is read, if it has more than `limit` bytes, or than `MAX_WHOLE_BYTES` without one.
         """
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
@@ -64,16 +67,18 @@ class Store(Protocol):
         """Where the object lies on this machine's disk, or None for stores that are elsewhere."""
 
 
-def check_size(name: str, size: int, limit: int | None) -> None:
-    """Raise CorruptTableError for an object that is larger than any honest one of its kind.
+def check_size(name: str, size: int, limit: int | None) -> int:
+    """Return the size of an object that is about to be read, unless it is larger than any honest one of its kind.
 
     >>> check_size("/data/logs/_last_checkpoint", 9, limit=8)
     Traceback (most recent call last):
         ...
     indextables.errors.CorruptTableError: /data/logs/_last_checkpoint has 9 bytes or more, and up to 8 are read
     """
-    if limit is not None and size > limit:
+    limit = MAX_WHOLE_BYTES if limit is None else limit
+    if size > limit:
         raise CorruptTableError(f"{name} has {size} bytes or more, and up to {limit} are read")
+    return size
 
 
 def check_key(uri: str, key: str) -> str:
