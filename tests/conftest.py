@@ -6,6 +6,8 @@ Checks that take minutes run only on request, and object stores start for the fi
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import hypothesis
@@ -19,6 +21,18 @@ hypothesis.settings.register_profile(
     "untimed", deadline=None
 )  # how long a case takes says more of the machine
 hypothesis.settings.load_profile("untimed")
+
+
+CACHE_HOME = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the indexes that tests extract, here and in processes that they start, out of the user's cache."""
+    config.stash[CACHE_HOME] = os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="indextables-tests-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    shutil.rmtree(config.stash[CACHE_HOME], ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

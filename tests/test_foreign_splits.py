@@ -283,11 +283,11 @@ def test_the_index_of_the_rows_is_made_once_and_only_for_searches(tmp_path: Path
     path = split_of(tmp_path, [FULL, ODD])
     with opened(path, tmp_path) as reader:
         assert reader.count(parse_where("host = 'Web-1'", EVERY)) == 1
-    assert len(list((tmp_path / "cache").iterdir())) == 1
+    assert len(list((tmp_path / "cache").glob("[!.]*"))) == 1
     for _ in range(2):
         with opened(path, tmp_path) as reader:
             assert reader.count(TextQuery("TEXTSEARCH", "body", "disk")) == 2
-    assert len(list((tmp_path / "cache").iterdir())) == 2
+    assert len(list((tmp_path / "cache").glob("[!.]*"))) == 2
 
 
 def test_a_search_is_at_hand_once_the_index_of_the_rows_is_made(tmp_path: Path) -> None:

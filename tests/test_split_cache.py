@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import shutil
+import sys
+import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +16,9 @@ from indextables.predicates import TextQuery
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import FinishedSplit, SplitWriter, cache, open_split
 from indextables.split.bundle import open_bundle
-from indextables.split.cache import IndexCache, entry_name, open_index
+from indextables.split.cache import IndexCache, OpenIndex, entry_name, open_index
+from indextables.split.cache_entry import recorded_size
+from indextables.split.retained import Retained
 from indextables.storage import open_store
 
 QUERY = TextQuery("TEXTSEARCH", "t", "alpha")
@@ -52,7 +56,8 @@ def _nothing_open() -> None:
 
 
 def entries(directory: Path) -> list[str]:
-    return sorted(path.name for path in directory.iterdir())
+    """The finished entries of a cache."""
+    return sorted(path.name for path in directory.iterdir() if not path.name.startswith("."))
 
 
 def test_an_index_is_extracted_once(tmp_path: Path) -> None:
@@ -83,10 +88,10 @@ def test_the_least_recently_used_entries_go_first(tmp_path: Path) -> None:
     names = [entry_name(open_bundle(store, split.path.name, split.size)) for split in splits]
     for age, (split, name) in enumerate(zip(splits, names, strict=True)):
         count(split, settings)
-        os.utime(tmp_path / "cache" / name / ".used", (1000 + age, 1000 + age))
+        os.utime(tmp_path / "cache" / name / ".files", (1000 + age, 1000 + age))
     cache._open.clear()
     count(splits[0], settings)  # used again: now the youngest
-    size = int((tmp_path / "cache" / names[0] / ".used").read_text())
+    size = recorded_size(tmp_path / "cache" / names[0])
     fourth = write(tmp_path, ["alpha", "beta"])
     count(fourth, options(tmp_path / "cache", str(size * 3 + size // 2)))
     assert names[1] not in entries(tmp_path / "cache")
@@ -132,7 +137,7 @@ def test_damage_in_the_split_never_reaches_the_cache(tmp_path: Path) -> None:
 
 
 def test_only_so_many_indexes_stay_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "_MAX_OPEN", 2)
+    monkeypatch.setattr(cache, "_open", Retained[str, OpenIndex](2))
     settings = options(tmp_path / "cache")
     store = open_store(str(tmp_path))
     for _ in range(4):
@@ -142,14 +147,98 @@ def test_only_so_many_indexes_stay_open(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_leftovers_of_dead_processes_are_cleared(tmp_path: Path) -> None:
-    stale = tmp_path / "cache" / ".new-dead"
+    stale = tmp_path / "cache" / ".work" / "new-dead"
     stale.mkdir(parents=True)
     os.utime(stale, (1000, 1000))
-    fresh = tmp_path / "cache" / ".new-alive"
+    fresh = tmp_path / "cache" / ".work" / "new-alive"
     fresh.mkdir()
     count(write(tmp_path, ["alpha"]), options(tmp_path / "cache"))
     assert not stale.exists()
     assert fresh.exists()
+
+
+class Calls:
+    """How many files and directories this process opens, looks at and lists."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        sys.addaudithook(self._hook)
+
+    def _hook(self, event: str, _: tuple[object, ...]) -> None:
+        self.count += event in ("open", "os.listdir", "os.scandir", "os.rename", "os.mkdir", "os.utime")
+
+
+def test_a_fill_costs_the_same_however_many_entries_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, calls = options(tmp_path / "cache"), Calls()
+    stats = []
+    for name in ("stat", "lstat"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *a, real=real, **k: stats.append(1) or real(*a, **k))
+    first = write(tmp_path, ["alpha", "beta"])
+    costs = []
+    for number in range(24):
+        path = tmp_path / f"copy-{number}.split"
+        shutil.copy(first.path, path)
+        calls.count = 0
+        stats.clear()
+        assert count(FinishedSplit(**{**vars(first), "path": path}), settings) == 1
+        costs.append(calls.count + len(stats))
+    assert costs[4] == costs[12] == costs[23]
+
+
+def test_a_full_cache_is_looked_through_now_and_then_and_not_by_every_fill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+    real = IndexCache._entries
+    monkeypatch.setattr(IndexCache, "_entries", lambda self: looks.append(1) or real(self))
+    cache = IndexCache(tmp_path, max_bytes=1000 * 100)
+    fills = 1000
+    for number in range(fills):
+        cache.entry(f"{number:04}", filled)
+    assert len(looks) == 1  # of an empty cache, as there was no total yet
+    for number in range(fills, fills + 300):
+        cache.entry(f"{number:04}", filled)
+    assert len(looks) == 1 + 3  # a tenth goes each time
+    assert len(entries(tmp_path)) <= 1000
+
+
+def filled(directory: Path) -> dict[str, int]:
+    (directory / "f").write_bytes(bytes(100))
+    return {"f": zlib.crc32(bytes(100))}
+
+
+def test_processes_that_share_a_cache_count_what_the_others_fill(tmp_path: Path) -> None:
+    for number in range(10):
+        IndexCache(tmp_path, max_bytes=10_000).entry(f"{number:04}", filled)
+    assert int((tmp_path / ".size").read_text()) == 1000
+    IndexCache(tmp_path, max_bytes=500).entry("new", filled)
+    assert len(entries(tmp_path)) == 4
+    assert int((tmp_path / ".size").read_text()) == 400
+
+
+def test_a_scan_of_more_splits_than_stay_open_does_not_open_all_of_them_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "_open", Retained[str, OpenIndex](16))
+    settings, store = options(tmp_path / "cache"), open_store(str(tmp_path))
+    first = write(tmp_path, ["alpha"])
+    bundles = []
+    for number in range(17):
+        shutil.copy(first.path, tmp_path / f"copy-{number}.split")
+        bundles.append(open_bundle(store, f"copy-{number}.split", first.size))
+    opened: list[Path] = []
+    real = cache._opened
+    monkeypatch.setattr(cache, "_opened", lambda path: opened.append(path) or real(path))
+    for bundle in bundles:
+        open_index(bundle, settings)
+    opened.clear()
+    for _ in range(10):
+        for bundle in bundles:
+            open_index(bundle, settings)
+    assert len(opened) < 10 * 17 / 2
 
 
 def _race(directory: Path, splits: list[FinishedSplit], size: str) -> None:
@@ -169,7 +258,3 @@ def test_processes_that_extract_and_evict_the_same_splits_all_get_answers(tmp_pa
     for worker in workers:
         worker.join()
     assert [worker.exitcode for worker in workers] == [0, 0, 0]
-
-
-def test_the_default_place_is_below_the_temporary_directory() -> None:
-    assert str(os.getuid()) in IndexCache.of(Settings()).root.name

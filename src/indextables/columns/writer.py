@@ -6,9 +6,8 @@ Nothing is part of the dataset until a transaction commits the groups that `clos
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
+from contextlib import AbstractContextManager
 from types import NoneType, TracebackType
 from typing import Final, Self, get_args
 
@@ -22,9 +21,11 @@ from indextables.columns.group_writer import GroupWriter, Target
 from indextables.columns.manifest import ColumnGroup
 from indextables.columns.policies import SINGLE, Policy, SizeBased, plan_groups
 from indextables.columns.stored_files import as_settings
-from indextables.config import Settings, keys
+from indextables.config import Settings
 from indextables.errors import InputError, SchemaError
 from indextables.storage import open_store, table_uri
+from indextables.storage.disk import disk_errors
+from indextables.storage.scratch import SCRATCH_ADVICE, ScratchDirectory
 
 _COMPRESSIONS: Final = ("zstd", "snappy", "gzip", "brotli", "lz4", "none")
 
@@ -80,9 +81,7 @@ class Writer:
         )
         chosen = as_settings(settings)
         self._store = open_store(self._base, chosen)
-        self._directory = tempfile.TemporaryDirectory(
-            prefix="indextables-columns-", dir=chosen.get(keys.TEMP_DIRECTORY) or None
-        )
+        self._directory = ScratchDirectory(chosen)
         self._groups: list[GroupWriter] | None = None
         self._finished: tuple[ColumnGroup, ...] | None = None
         self._failed = False
@@ -97,10 +96,11 @@ class Writer:
         """Take in rows. Columns may come in any order, in any type that fits the schema's without loss."""
         self._check_open()
         try:
-            for batch in fitted(rows, self._schema, "the rows").to_batches():
-                if batch.num_rows:
-                    for group in self._plan(batch):
-                        group.add(batch.select(list(group.plan.columns)))
+            with self._disk_errors():
+                for batch in fitted(rows, self._schema, "the rows").to_batches():
+                    if batch.num_rows:
+                        for group in self._plan(batch):
+                            group.add(batch.select(list(group.plan.columns)))
         except BaseException:
             self.abort()
             raise
@@ -109,8 +109,9 @@ class Writer:
         """Make row groups of what waits in memory. They are in the store when their file is full, or at the end."""
         self._check_open()
         try:
-            for group in self._groups or []:
-                group.flush()
+            with self._disk_errors():
+                for group in self._groups or []:
+                    group.flush()
         except BaseException:
             self.abort()
             raise
@@ -123,7 +124,8 @@ class Writer:
         if self._finished is None:
             self._check_open()
             try:
-                self._finished = tuple(group.finish() for group in self._plan(None))
+                with self._disk_errors():
+                    self._finished = tuple(group.finish() for group in self._plan(None))
             except BaseException:
                 self.abort()
                 raise
@@ -152,9 +154,12 @@ class Writer:
     def _plan(self, first_rows: pa.RecordBatch | None) -> list[GroupWriter]:
         if self._groups is None:
             plans = plan_groups(self._policy, self._schema, self._format, first_rows)
-            target = Target(self._base, self._store, Path(self._directory.name), self._schema, self._options)
+            target = Target(self._base, self._store, self._directory.path, self._schema, self._options)
             self._groups = [GroupWriter(number, plan, target) for number, plan in enumerate(plans)]
         return self._groups
+
+    def _disk_errors(self) -> AbstractContextManager[None]:
+        return disk_errors("write column groups in", str(self._directory.path), SCRATCH_ADVICE)
 
     def _check_open(self) -> None:
         if self._failed:

@@ -14,6 +14,7 @@ from indextables.errors import StorageError
 from indextables.maintenance.needed import NeededFiles
 from indextables.state import LOG_DIRECTORY
 from indextables.storage import ObjectInfo, Store, open_store
+from indextables.storage.local import LocalStore
 
 _OURS: Final = re.compile(r"(?:[^/]+=[^/]*/)*(?:splits/)?[^/]+\.split(?:\.crc)?")
 """Where writers put splits: below partition directories and nothing else. Checksum files of Hadoop lie beside them."""
@@ -61,6 +62,18 @@ def orphaned_splits(infos: Iterable[ObjectInfo], needed: NeededFiles) -> list[Ob
 def is_split_key(key: str) -> bool:
     """Return True for a key under which writers put splits, or the checksum of one."""
     return _OURS.fullmatch(key) is not None
+
+
+def abandoned_files(store: Store, before_ms: int) -> list[ObjectInfo]:
+    """The temporary files in a table on this disk that no writer has changed since; tables inside of it keep theirs."""
+    if not isinstance(store, LocalStore):
+        return []
+    found = [info for info in store.temporary_files() if info.modified_ms <= before_ms]
+    if not found:
+        return []
+    log = f"/{LOG_DIRECTORY}/"
+    others = {f"{info.key.partition(log)[0]}/" for info in store.list_from("") if log in info.key}
+    return [info for info in found if not info.key.startswith(tuple(others))]
 
 
 def _split(key: str) -> str:

@@ -1,5 +1,8 @@
 """PURGE: splits that no version names, version files, states and manifests that retention no longer keeps.
 
+Also what writers that were killed have left: temporary files in a table on a local disk, and temporary directories of
+this machine.
+
 prepare_purge  (once)      cleans up the log, finds the splits, and tells writers by a version (see `log.purged`)
 deleting them  (anywhere)  in batches (see `orphans`)
 finish_purge   (once)      deletes manifests, and adds up
@@ -31,8 +34,15 @@ from indextables.log.purged import Purge
 from indextables.log.state_retention import StateRetention, named_manifests, orphaned_manifests
 from indextables.log.version_retention import delete_versions, versions_to_clean
 from indextables.maintenance.needed import NeededFiles, named_since, needed_files
-from indextables.maintenance.orphans import Deleted, delete_here, orphaned_splits
+from indextables.maintenance.orphans import (
+    Deleted,
+    abandoned_files,
+    delete_files,
+    delete_here,
+    orphaned_splits,
+)
 from indextables.storage import ObjectInfo, Store
+from indextables.storage.scratch import remove_leftovers
 
 _HOUR_MS: Final = 3_600_000
 _MEGABYTE: Final = 1 << 20
@@ -60,6 +70,7 @@ class Purged:
     duration_ms: int
     message: str
     manifests_deleted: int = 0
+    temporary_files_deleted: int = 0
     splits: tuple[str, ...] = field(default=(), repr=False)
     versions: tuple[int, ...] = field(default=(), repr=False)
     states: tuple[int, ...] = field(default=(), repr=False)
@@ -86,6 +97,7 @@ class Prepared:
     splits: tuple[ObjectInfo, ...]
     spared: int
     failures: tuple[str, ...] = ()
+    temporary_files: int = 0
 
 
 def retention_hours(settings: Settings, hours: int | None = None) -> int:
@@ -171,6 +183,8 @@ def prepare_purge(
             newest, needed = _survey(store, settings, _as_it_is)
     orphans = orphaned_splits(store.list_from(""), needed)
     cutoff = started - hours * _HOUR_MS
+    temporary, more = _clear_temporary(store, settings, started, hours, dry_run=dry_run)
+    failures = (*failures, *more)
     splits = [info for info in orphans if info.modified_ms <= cutoff][: settings.get(keys.PURGE_MAX_FILES)]
     if splits and not dry_run:
         # No later than what is deleted: a clock that is ahead must not keep writers out.
@@ -196,6 +210,7 @@ def prepare_purge(
         tuple(splits),
         len(orphans) - len(splits),
         failures,
+        temporary,
     )
 
 
@@ -224,11 +239,27 @@ def finish_purge(
         max(clock() - started, 0),
         _message(prepared, deleted, gone if not prepared.dry_run else len(manifests), failures),
         gone,
+        0 if prepared.dry_run else prepared.temporary_files,
         tuple(info.key for info in prepared.splits),
         prepared.versions,
         prepared.states,
         manifests,
     )
+
+
+def _clear_temporary(
+    store: Store, settings: Settings, started: int, hours: int, *, dry_run: bool
+) -> tuple[int, tuple[str, ...]]:
+    """Delete what killed writers have left that is older than the retention: how many files, and what stays.
+
+    No commit keeps a writer from losing a file that it has just begun, so an hour is the least.
+    """
+    found = abandoned_files(store, started - max(hours, 1) * _HOUR_MS)
+    if dry_run:
+        return len(found), ()
+    remove_leftovers(settings)
+    deleted = delete_files(store, found)
+    return deleted.files, deleted.failures
 
 
 def _check_purgeable(store: Store, settings: Settings) -> None:
@@ -280,6 +311,7 @@ def _message(prepared: Prepared, deleted: Deleted, manifests: int, failures: Ite
         (len(prepared.versions) if dry else prepared.versions_deleted, "version files"),
         (len(prepared.states) if dry else prepared.states_deleted, "states"),
         (manifests, "manifests"),
+        *([(prepared.temporary_files, "temporary files")] if prepared.temporary_files else []),
     )
     said = [
         f"{'would delete' if dry else 'deleted'} {', '.join(f'{count} {what}' for count, what in counts)}"

@@ -1,14 +1,22 @@
 """The index part of splits on local disk: Tantivy opens directories only, and searches come back.
 
-A cache entry is a directory named for the split it came from, complete from the moment it has that name: it is
-filled under another name and renamed. Several processes may share the cache. An entry is evicted by renaming
-it away first; a reader that has it open keeps its files, one that is about to open it extracts it again.
+    <root>/<name>/          an entry: the files of one index, and their record (see `cache_entry`)
+    <root>/.work/           entries that are being filled or deleted
+    <root>/.size            the size of all entries, in bytes; whoever changes it holds a lock on it
+
+An entry is named for the split it came from, and complete from the moment it has that name: it is filled under another
+name and renamed. Several processes may share the cache. An entry is evicted by renaming it away first; a reader that
+has it open keeps its files, one that is about to open it extracts it again.
+
+A fill costs the same however many entries there are. Only when `.size` says that there are too many, all are looked at,
+and so many go that it takes a tenth of the cache to get there again.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import logging
 import os
@@ -16,8 +24,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
@@ -27,17 +34,24 @@ import tantivy
 from indextables.config import Settings, keys
 from indextables.forking import ForkSafeLock
 from indextables.split.bundle import Bundle
+from indextables.split.cache_entry import RECORD, is_unchanged, record_files, recorded_size
+from indextables.split.cache_home import ADVICE, cache_directory
+from indextables.split.engine import engine_errors, is_engine_failure
 from indextables.split.extract import extract_members
+from indextables.split.retained import Retained
+from indextables.storage.disk import disk_error, disk_errors, system_error
 
 _log: Final = logging.getLogger(__name__)
 
-_MARKER: Final = ".used"  # its time of change is when the entry was last used; it holds the size of the entry
+_WORK: Final = ".work"
+_SIZE: Final = ".size"
 _STALE_SECONDS: Final = 3600
-_MAX_OPEN: Final = 32
+_FILLED_TO: Final = 0.9
+_MAX_OPEN: Final = 128
 _OPEN_TRIES: Final = 3
 
-Fill: TypeAlias = Callable[[Path], int]
-"""Puts the files of an index into an empty directory and says how many bytes they are."""
+Fill: TypeAlias = Callable[[Path], dict[str, int]]
+"""Puts the files of an index into an empty directory and returns the CRC-32 of each, by name."""
 
 Read = TypeVar("Read")
 
@@ -49,7 +63,7 @@ class OpenIndex:
 
 
 # Every open index has a watcher thread, so only so many stay open. Threads do not survive a fork.
-_open: OrderedDict[str, OpenIndex] = OrderedDict()
+_open: Final = Retained[str, OpenIndex](_MAX_OPEN)
 _lock = ForkSafeLock()
 os.register_at_fork(after_in_child=_open.clear)
 
@@ -65,14 +79,12 @@ def open_cached(name: str, bundle: Bundle, fill: Fill, settings: Settings) -> Op
     """The index of that name, filled now if neither memory nor disk has it; `bundle` is what it comes from."""
     with _lock:
         found = _open.get(name)
-        if found is not None:
-            _open.move_to_end(name)
-            return found
+    if found is not None:
+        return found
     opened = _open_from(IndexCache.of(settings), name, bundle, fill)
     with _lock:
-        _open[name] = opened
-        while len(_open) > _MAX_OPEN:
-            _open.popitem(last=False)
+        evicted = _open.put(name, opened)
+    del evicted  # its thread ends outside of the lock
     return opened
 
 
@@ -111,64 +123,116 @@ class IndexCache:
 
     @classmethod
     def of(cls, settings: Settings) -> IndexCache:
-        chosen = settings.get(keys.CACHE_DIRECTORY)
-        root = Path(chosen) if chosen else Path(tempfile.gettempdir()) / f"indextables-cache-{os.getuid()}"
-        return cls(root, settings.get(keys.CACHE_MAX_SIZE))
+        return cls(cache_directory(settings), settings.get(keys.CACHE_MAX_SIZE))
 
     def holds(self, name: str) -> bool:
-        return (self.root / name / _MARKER).exists()
+        return (self.root / name / RECORD).exists()
 
     def entry(self, name: str, fill: Fill) -> Path:
-        """The directory of an index, filled if it is not there."""
+        """The directory of an index, filled if it is not there or has been changed."""
         path = self.root / name
-        try:
-            os.utime(path / _MARKER)
-        except FileNotFoundError:
+        with disk_errors("keep an index in", str(self.root), ADVICE):
+            try:
+                if is_unchanged(path):
+                    os.utime(path / RECORD)
+                    return path
+            except FileNotFoundError:
+                pass  # without a record, or a file of it, it is none
             _log.debug("index %s is not in the cache at %s; it is unpacked", name, self.root)
+            if path.exists():
+                self.drop(name)
             self._fill(path, fill)
-            self._evict(spare=name)
         return path
 
     def drop(self, name: str) -> None:
         """Take an entry out of sight, then delete it: nobody ever sees half of one."""
-        doomed = self.root / f".drop-{uuid.uuid4().hex}"
-        with contextlib.suppress(FileNotFoundError):
-            (self.root / name).rename(doomed)
-        shutil.rmtree(doomed, ignore_errors=True)
+        doomed = self._moved_away(name)
+        if doomed is not None:
+            shutil.rmtree(doomed, ignore_errors=True)
+
+    def work(self) -> Path:
+        """The directory for what is being made or deleted; what processes that died have left there goes."""
+        work = self.root / _WORK
+        work.mkdir(mode=0o700, exist_ok=True)
+        with contextlib.suppress(OSError):
+            for path in work.iterdir():
+                if time.time() - path.lstat().st_mtime > _STALE_SECONDS:
+                    shutil.rmtree(path, ignore_errors=True)
+        return work
 
     def _fill(self, path: Path, fill: Fill) -> None:
-        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        building = self.root / f".new-{uuid.uuid4().hex}"
-        building.mkdir()
+        building = self.work() / f"new-{uuid.uuid4().hex}"
+        building.mkdir(mode=0o700)
+        doomed: list[Path] = []
         try:
-            size = fill(building)
-            (building / _MARKER).write_text(str(size))
-            try:
-                building.rename(path)
-            except OSError as reason:
-                if reason.errno not in (errno.EEXIST, errno.ENOTEMPTY):
-                    raise  # else another process was first, with the same bytes
+            size = record_files(building, fill(building))
+            with self._locked() as ledger:
+                try:
+                    building.rename(path)
+                except OSError as reason:
+                    if reason.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                        raise
+                    return  # another process was first, with the same bytes
+                total = _read_total(ledger)
+                total = sum(entry[1] for entry in self._entries()) if total is None else total + size
+                if total > self.max_bytes:
+                    total, doomed = self._evict(spare=path.name)
+                _write_total(ledger, total)
         finally:
-            shutil.rmtree(building, ignore_errors=True)
+            for directory in (building, *doomed):
+                shutil.rmtree(directory, ignore_errors=True)
 
-    def _evict(self, spare: str) -> None:
-        entries: list[tuple[float, int, str]] = []
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[int]:
+        """One process at a time, and one thread of it: each call opens the file for itself."""
+        fd = os.open(self.root / _SIZE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            with contextlib.suppress(OSError):  # a file system without locks: then sizes may be a bit off
+                fcntl.flock(fd, fcntl.LOCK_EX)
+            yield fd
+        finally:
+            os.close(fd)
+
+    def _entries(self) -> list[tuple[float, int, str]]:
+        """When each entry was used last, how large it is, and its name."""
+        found: list[tuple[float, int, str]] = []
         for path in self.root.iterdir():
-            with contextlib.suppress(OSError, ValueError):
-                if path.name.startswith("."):
-                    if time.time() - path.stat().st_mtime > _STALE_SECONDS:
-                        shutil.rmtree(path, ignore_errors=True)  # left by a process that died
-                    continue
-                marker = path / _MARKER
-                entries.append((marker.stat().st_mtime, int(marker.read_text()), path.name))
-        excess = sum(size for _, size, _ in entries) - self.max_bytes
+            if not path.name.startswith("."):
+                with contextlib.suppress(OSError, ValueError):
+                    found.append(((path / RECORD).stat().st_mtime, recorded_size(path), path.name))
+        return found
+
+    def _evict(self, spare: str) -> tuple[int, list[Path]]:
+        """Take entries out of sight until there is room: the size of those that stay, and what is to be deleted."""
+        entries = self._entries()
+        total = sum(size for _, size, _ in entries)
+        doomed: list[Path] = []
         for _, size, name in sorted(entries):
-            if excess <= 0:
-                return
+            if total <= self.max_bytes * _FILLED_TO:
+                break
             if name != spare:
                 _log.debug("index %s is evicted from the cache at %s", name, self.root)
-                self.drop(name)
-                excess -= size
+                moved = self._moved_away(name)
+                doomed += [] if moved is None else [moved]
+                total -= size
+        return total, doomed
+
+    def _moved_away(self, name: str) -> Path | None:
+        doomed = self.root / _WORK / f"drop-{uuid.uuid4().hex}"
+        try:
+            (self.root / name).rename(doomed)
+        except FileNotFoundError:
+            return None
+        return doomed
+
+
+def _read_total(ledger: int) -> int | None:
+    text = os.pread(ledger, 32, 0)
+    return int(text) if text.strip().isdigit() else None
+
+
+def _write_total(ledger: int, total: int) -> None:
+    os.pwrite(ledger, f"{total:<31}\n".encode(), 0)
 
 
 def _open_from(cache: IndexCache, name: str, bundle: Bundle, fill: Fill) -> OpenIndex:
@@ -176,16 +240,22 @@ def _open_from(cache: IndexCache, name: str, bundle: Bundle, fill: Fill) -> Open
         path = cache.entry(name, fill)
         try:
             return _opened(path)
-        except (ValueError, OSError):
+        except BaseException as reason:
+            if not is_engine_failure(reason):
+                raise
+            failed = system_error(reason)
+            if failed is not None:
+                raise disk_error("open the index of", bundle.name, failed, ADVICE) from reason
             # Evicted between the two lines above, or the cached files are not what they were.
             cache.drop(name)
     # Others evict faster than this process opens: a copy of its own, which needs no name once it is open.
-    with tempfile.TemporaryDirectory(prefix=".own-", dir=cache.root) as own:
+    with (
+        disk_errors("keep an index in", str(cache.root), ADVICE),
+        tempfile.TemporaryDirectory(prefix="own-", dir=cache.work()) as own,
+    ):
         fill(Path(own))
-        try:
+        with engine_errors(bundle, "its index does not open"):
             return _opened(Path(own))
-        except (ValueError, OSError) as reason:
-            raise bundle.damaged(f"its index does not open: {reason}") from reason
 
 
 def _opened(path: Path) -> OpenIndex:

@@ -18,6 +18,7 @@ from indextables.predicates import Predicate
 from indextables.split.bundle import Bundle
 from indextables.split.cache import OpenIndex
 from indextables.split.docfields import DocumentFields
+from indextables.split.engine import engine_errors
 from indextables.split.footer import RowIds
 from indextables.split.rows import Window, empty_batch
 
@@ -46,11 +47,12 @@ class DocumentRows:
         self._searcher = opened.searcher
         self._fields = fields
         self._bundle = bundle
-        if opened.searcher.num_docs != num_rows:
-            raise bundle.damaged(f"it holds {opened.searcher.num_docs} documents for {num_rows} rows")
+        with engine_errors(bundle):
+            if opened.searcher.num_docs != num_rows:
+                raise bundle.damaged(f"it holds {opened.searcher.num_docs} documents for {num_rows} rows")
+            self._addresses = _addresses(opened.searcher, bundle)
         self._num_rows = num_rows
         self._run_rows = _run_rows(bundle, num_rows)
-        self._addresses = _addresses(opened.searcher, bundle)
         self._held: tuple[int, list[Document]] | None = None
 
     def windows(self, wanted: RowIds | None, _predicate: Predicate) -> Iterator[Window]:
@@ -100,10 +102,8 @@ class DocumentRows:
         segment, document = 0, row
         if self._addresses is not None:
             segment, document = int(self._addresses.segments[row]), int(self._addresses.documents[row])
-        try:
+        with engine_errors(self._bundle, f"row {row} cannot be read"):
             found: Document = self._searcher.doc(tantivy.DocAddress(segment, document)).to_dict()
-        except (ValueError, OSError) as reason:
-            raise self._bundle.damaged(f"row {row} cannot be read: {reason}") from reason
         return found
 
 

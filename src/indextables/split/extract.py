@@ -24,8 +24,8 @@ _FOOTER_END: Final = struct.Struct("<II")
 _FOOTER_MAGIC: Final = 1337
 
 
-def extract_members(bundle: Bundle, directory: Path) -> int:
-    """Write them all; the sum of their sizes."""
+def extract_members(bundle: Bundle, directory: Path) -> dict[str, int]:
+    """Write them all; the CRC-32 of each."""
     members = sorted(
         (member for member in bundle.members.values() if _INDEX_MEMBER.fullmatch(member.name)),
         key=lambda member: member.offset,
@@ -33,14 +33,15 @@ def extract_members(bundle: Bundle, directory: Path) -> int:
     if not members:
         raise bundle.damaged("it has no index")
     window = _Window(bundle, members[-1].offset + members[-1].length)
+    checksums = {}
     for member in members:
-        _extract_member(bundle, member, window, directory / member.name)
+        checksums[member.name] = _extract_member(bundle, member, window, directory / member.name)
         if member.crc32 is None and not member.name.endswith(".json"):
             _check_footer(bundle, member, directory / member.name)
-    return sum(member.length for member in members)
+    return checksums
 
 
-def _extract_member(bundle: Bundle, member: Member, window: _Window, target: Path) -> None:
+def _extract_member(bundle: Bundle, member: Member, window: _Window, target: Path) -> int:
     crc, done = 0, 0
     with target.open("wb") as out:
         while done < member.length:
@@ -50,6 +51,7 @@ def _extract_member(bundle: Bundle, member: Member, window: _Window, target: Pat
             done += len(piece)
     if member.crc32 is not None and crc != member.crc32:
         raise bundle.damaged(f"the checksum of {member.name!r} is wrong")
+    return crc
 
 
 def _check_footer(bundle: Bundle, member: Member, path: Path) -> None:

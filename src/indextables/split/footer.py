@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ import pyarrow.parquet as pq
 
 from indextables.forking import ForkSafeLock
 from indextables.split.pages import PageDirectory
+from indextables.split.retained import Retained
 
 RowIds: TypeAlias = npt.NDArray[np.int64]
 
@@ -61,25 +61,21 @@ class Footer:
 
 
 class Footers:
-    """The last footers read, by the name of what they are of."""
+    """Footers that were read lately, by the name of what they are of."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._known: OrderedDict[str, Footer] = OrderedDict()
+        self._known = Retained[str, Footer](most)
         self._lock = ForkSafeLock()
 
     def get(self, name: str, read: Callable[[], Footer]) -> Footer:
         with self._lock:
             found = self._known.get(name)
-            if found is not None:
-                self._known.move_to_end(name)
-                return found
+        if found is not None:
+            return found
         fresh = read()
         with self._lock:
-            self._known[name] = fresh
-            while len(self._known) > self._most:
-                self._known.popitem(last=False)
+            self._known.put(name, fresh)
         return fresh
 
 
-FOOTERS: Final = Footers(64)
+FOOTERS: Final = Footers(128)

@@ -21,6 +21,7 @@ from indextables.schema import Field, FieldMapping, TableSchema
 from indextables.split.answers import TextAnswers
 from indextables.split.bundle import Bundle
 from indextables.split.cache import entry_name, is_cached, open_cached, open_index
+from indextables.split.cache_entry import checksum
 from indextables.split.docfields import DocumentFields, Meta, stored_fields
 from indextables.split.docstore import DocumentRows
 from indextables.split.fields import IndexFields
@@ -107,8 +108,8 @@ class ForeignContents:
         self.__dict__.pop("answers", None)
         self.__dict__.pop("rows", None)
 
-    def _index_rows(self, directory: Path) -> int:
-        """Index every row that can be read, in order, into `directory`."""
+    def _index_rows(self, directory: Path) -> dict[str, int]:
+        """Index every row that can be read, in order, into `directory`. Return the CRC-32 of each file there."""
         columns = [mapped.name for mapped in self.mapping.fields]
         building = directory / "building"
         builder = IndexBuilder(IndexFields(self.mapping), building, self._settings.get(keys.HEAP_SIZE))
@@ -122,7 +123,7 @@ class ForeignContents:
         for file in files:
             file.rename(directory / file.name)
         shutil.rmtree(building)
-        return sum((directory / file.name).stat().st_size for file in files)
+        return {file.name: checksum(directory / file.name) for file in files}
 
 
 def _num_rows(meta: Meta) -> int:

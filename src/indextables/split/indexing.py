@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import tantivy
 
+from indextables.errors import StorageError
+from indextables.split.engine import building_errors
 from indextables.split.fields import (
     NULLS,
     ROW,
@@ -34,13 +36,14 @@ class IndexBuilder:
     """Takes rows in, leaves a finished index directory. Memory is bounded by the heap, whatever comes in."""
 
     def __init__(self, fields: IndexFields, directory: Path, heap_size: int) -> None:
-        directory.mkdir(parents=True)
         self._fields = fields
         self._directory = directory
-        self._index = tantivy.Index(fields.tantivy_schema(), str(directory))
-        register_tokenizers(self._index)
-        self._writer = self._index.writer(max(heap_size, MIN_HEAP_BYTES), 1)
         self._rows = 0
+        with building_errors(directory):
+            directory.mkdir(parents=True)
+            self._index = tantivy.Index(fields.tantivy_schema(), str(directory))
+            register_tokenizers(self._index)
+            self._writer = self._index.writer(max(heap_size, MIN_HEAP_BYTES), 1)
 
     def add(self, batch: pa.RecordBatch) -> None:
         step = max(1, min(_CHUNK_ROWS, batch.num_rows * _CHUNK_BYTES // max(1, batch.nbytes)))
@@ -49,8 +52,9 @@ class IndexBuilder:
 
     def finish(self) -> list[Path]:
         """Commit, and name the files of the index: those of the segments that it ended up with."""
-        self._writer.commit()
-        self._writer.wait_merging_threads()
+        with building_errors(self._directory):
+            self._writer.commit()
+            self._writer.wait_merging_threads()
         meta = orjson.loads((self._directory / META).read_bytes())
         segments = {segment["segment_id"].replace("-", "") for segment in meta["segments"]}
         documents = sum(segment["max_doc"] for segment in meta["segments"])
@@ -60,7 +64,8 @@ class IndexBuilder:
         return [*files, self._directory / META]
 
     def abort(self) -> None:
-        with contextlib.suppress(Exception):  # whatever state it is in, its directory is about to go
+        # Whatever state it is in, its directory is about to go.
+        with contextlib.suppress(StorageError), building_errors(self._directory):
             self._writer.rollback()
             self._writer.wait_merging_threads()
 
@@ -81,8 +86,9 @@ class IndexBuilder:
                 for row in unindexed_rows(field.mapped, chunk.column(field.mapped.name)):
                     documents[row].setdefault(UNINDEXED, []).append(field.unindexed_term)
         add, dumps = self._writer.add_json, orjson.dumps
-        for document in documents:
-            add(dumps(document).decode())
+        with building_errors(self._directory):
+            for document in documents:
+                add(dumps(document).decode())
         self._rows += chunk.num_rows
 
 

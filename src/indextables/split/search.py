@@ -11,7 +11,6 @@ import pyarrow as pa
 import tantivy
 from tantivy import Query
 
-from indextables.errors import QueryError
 from indextables.predicates import And, Compare, Constant, In, IsNull, Not, Or, Predicate, TextQuery, Value
 from indextables.schema import FieldMapping, MappedField
 from indextables.split.binding import bind_query
@@ -19,6 +18,7 @@ from indextables.split.bound import BoundQuery, Part
 from indextables.split.bundle import Bundle
 from indextables.split.cache import OpenIndex
 from indextables.split.compile import Compiler, boolean, unscored
+from indextables.split.engine import engine_call, engine_errors
 from indextables.split.fields import ROW, IndexFields
 from indextables.split.footer import RowIds
 from indextables.split.literals import index_number
@@ -59,21 +59,25 @@ class IndexSearch:
         self._searcher = opened.searcher
         self.mapping = mapping
         self._bundle = bundle
-        self._compiler = Compiler(opened.index, opened.searcher, _fields(mapping))
         self._bitmaps: dict[TextQuery | Part | str, Bitmap] = {}
-        self.schema = opened.index.schema
         self.searcher = opened.searcher
+        with engine_errors(bundle):
+            self._compiler = Compiler(opened.index, opened.searcher, _fields(mapping))
+            self.schema = opened.index.schema
+            self.num_docs = int(opened.searcher.num_docs)
 
     @property
-    def num_docs(self) -> int:
-        return int(self._searcher.num_docs)
+    def bundle(self) -> Bundle:
+        return self._bundle
 
     def bound(self, query: TextQuery) -> BoundQuery:
         return bound_query(query, self.mapping)
 
+    @engine_call
     def text(self, query: TextQuery) -> Query:
         return self._compiler.query(self.bound(query))
 
+    @engine_call
     def conjunction(self, predicates: tuple[Predicate, ...], *, scored: bool) -> Query:
         """The rows for which all are TRUE; `scored` by those among them that are text queries."""
         if len(predicates) == 1 and scored and isinstance(predicates[0], TextQuery):
@@ -87,12 +91,15 @@ class IndexSearch:
         ]
         return boolean(clauses) if scored else unscored(boolean(clauses))
 
+    @engine_call
     def any_of(self, queries: list[TextQuery]) -> Query:
         return boolean([(Occur.SHOULD, self.text(query)) for query in dict.fromkeys(queries)])
 
+    @engine_call
     def count(self, query: Query) -> int:
         return int(self._search(query, limit=1, count=True).count)
 
+    @engine_call
     def count_and_rows(self, query: Query, limit: int) -> tuple[int, RowIds | None]:
         """How many rows match, and which, if there are no more than `limit`: one search for both."""
         most = max(1, min(limit, self.num_docs))  # Tantivy makes room for as many as it is told
@@ -102,6 +109,7 @@ class IndexSearch:
             return count, None
         return count, np.sort(self._rows_at([address for _, address in found.hits]))
 
+    @engine_call
     def hits(self, query: Query, limit: int | None = None) -> Hits:
         """The rows that match, in no order; with a limit, the best that many, ties by position."""
         if limit is not None or self.num_docs <= _HITS_AT_ONCE:
@@ -124,11 +132,15 @@ class IndexSearch:
         )
 
     def _rows_at(self, addresses: list[tantivy.DocAddress]) -> RowIds:
-        return np.array(self._searcher.fast_field_values(ROW, addresses), dtype=np.int64)
+        rows = np.array(self._searcher.fast_field_values(ROW, addresses), dtype=np.int64)
+        if len(rows) and not 0 <= rows.min() <= rows.max() < self.num_docs:
+            raise self._bundle.damaged(f"its index names rows that are not among its {self.num_docs}")
+        return rows
 
     def rows(self, query: Query, limit: int | None = None) -> RowIds:
         return np.sort(self.hits(unscored(query), limit).rows)
 
+    @engine_call
     def answer(self, query: TextQuery, rows: RowIds) -> pa.BooleanArray:
         """TRUE, FALSE or NULL for each of these rows."""
         column = self.bound(query).column
@@ -158,16 +170,7 @@ class IndexSearch:
         return self._bitmaps[key]
 
     def _search(self, query: Query, *, limit: int, count: bool) -> tantivy.SearchResult:
-        try:
-            return self._searcher.search(query, limit=limit, count=count)
-        except ValueError as reason:
-            if "max expansions" in str(reason):
-                raise QueryError(
-                    "a pattern in the query fits too many different words: make it longer"
-                ) from reason
-            if "Invalid regex" in str(reason):
-                raise QueryError(f"a pattern in the query is too complex: {reason}") from reason
-            raise self._bundle.damaged(f"its index cannot be searched: {reason}") from reason
+        return self._searcher.search(query, limit=limit, count=count)
 
     def holds(self, predicate: Predicate) -> Query:
         """The rows for which a predicate that the index decides is TRUE."""

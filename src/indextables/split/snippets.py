@@ -8,6 +8,7 @@ import pyarrow as pa
 import tantivy
 
 from indextables.predicates import TextQuery
+from indextables.split.engine import engine_call, engine_errors
 from indextables.split.fields import IndexFields
 from indextables.split.search import IndexSearch
 
@@ -25,16 +26,19 @@ class Highlighter:
         merged = search.any_of(queries)
         fields = IndexFields(search.mapping)
         self._generators: dict[str, tuple[str, tantivy.SnippetGenerator]] = {}
+        self._bundle = search.bundle
         for field in dict.fromkeys(chosen):
             name = fields.of(field).name
-            generator = tantivy.SnippetGenerator.create(search.searcher, merged, search.schema, name)
-            generator.set_max_num_chars(max_chars)
+            with engine_errors(self._bundle):
+                generator = tantivy.SnippetGenerator.create(search.searcher, merged, search.schema, name)
+                generator.set_max_num_chars(max_chars)
             self._generators[field.name] = (name, generator)
 
     @property
     def columns(self) -> list[str]:
         return list(self._generators)
 
+    @engine_call
     def snippets(self, columns: Mapping[str, pa.Array], rows: int) -> list[str | None]:
         if not self._generators:
             return [None] * rows

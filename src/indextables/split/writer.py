@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,6 +23,8 @@ from indextables.split.indexing import IndexBuilder
 from indextables.split.members import BLOOM_COLUMNS, MANIFEST, MAPPING, rows_member
 from indextables.split.part_writer import PartWriter, column_groups
 from indextables.stats import BloomCollector, MinMaxCollector, inline_stats
+from indextables.storage.disk import disk_errors
+from indextables.storage.scratch import SCRATCH_ADVICE
 
 _ROW_GROUP_BYTES: Final = 64 << 20
 """A row group is closed at this many bytes even if its rows are few: what is buffered must stay bounded."""
@@ -55,7 +58,8 @@ class SplitWriter:
         name = f"split-{uuid.uuid4()}"
         self._target = directory / f"{name}.split"
         self._work = directory / f".{name}"
-        self._work.mkdir(parents=True)
+        with self._disk_errors():
+            self._work.mkdir(parents=True)
         groups = column_groups(schema.names, settings.get(keys.COLUMN_GROUPS))
         texts = {field.name for field in mapping.of_kind("text")}
         compression = settings.get(keys.ROW_COMPRESSION)
@@ -78,16 +82,24 @@ class SplitWriter:
     def write(self, batch: pa.RecordBatch) -> None:
         """Take in rows. Columns may come in any order and in any Arrow type that casts to the table's."""
         batch = _conformed(batch, self._schema)
-        for start in range(0, batch.num_rows, self._row_group_rows):
-            piece = batch.slice(start, self._row_group_rows)
-            self._index.add(piece)
-            self._stats.add(piece)
-            self._blooms.add(piece)
-            self._buffer(piece)
+        with self._disk_errors():
+            for start in range(0, batch.num_rows, self._row_group_rows):
+                piece = batch.slice(start, self._row_group_rows)
+                self._index.add(piece)
+                self._stats.add(piece)
+                self._blooms.add(piece)
+                self._buffer(piece)
         self.rows += batch.num_rows
         self.input_bytes += batch.nbytes
 
     def finish(self) -> FinishedSplit:
+        with self._disk_errors():
+            return self._finished()
+
+    def _disk_errors(self) -> AbstractContextManager[None]:
+        return disk_errors("build a split in", str(self._target.parent), SCRATCH_ADVICE)
+
+    def _finished(self) -> FinishedSplit:
         self._flush()
         index_files = self._index.finish()
         documents: list[tuple[str, bytes]] = []

@@ -23,8 +23,8 @@ _KINDS: Final[dict[int, tuple[type[StorageError], str]]] = {
     errno.ENOTDIR: (StorageError, "a part of the path is a file; remove it or choose another path"),
     errno.ENOMEM: (StorageError, "free memory, or give this process more"),
 }
-_IN_TEXT: Final = re.compile(r"\b(?:os error|code:) (\d+)\b")
-"""How the engine, whose errors are text, names the error of the system call that failed."""
+_IN_TEXT: Final = re.compile(r"\b(?:os error|code:|errno) (\d+)\b", re.IGNORECASE)
+"""How libraries whose errors are text name the error of the system call that failed."""
 
 
 def disk_error(action: str, name: str, reason: OSError, advice: str = "") -> StorageError:
@@ -33,8 +33,9 @@ def disk_error(action: str, name: str, reason: OSError, advice: str = "") -> Sto
     >>> disk_error("write", "/data/x", OSError(errno.ENOSPC, "No space left on device"))
     StorageFullError('cannot write /data/x: No space left on device; free space on that disk')
     """
-    kind, remedy = _KINDS.get(reason.errno or 0, (StorageError, ""))
-    said = "; ".join(part for part in (reason.strerror or str(reason), remedy, advice) if part)
+    found = system_error(reason) or reason
+    kind, remedy = _KINDS.get(found.errno or 0, (StorageError, ""))
+    said = "; ".join(part for part in (found.strerror or str(found), remedy, advice) if part)
     return kind(f"cannot {action} {name}: {said}")
 
 
@@ -56,8 +57,8 @@ def system_error(reason: BaseException) -> OSError | None:
     OSError(28, 'No space left on device')
     >>> system_error(ValueError("the index has no meta.json"))
     """
-    if isinstance(reason, OSError):
-        return reason if reason.errno in _KINDS else None
+    if isinstance(reason, OSError) and reason.errno in _KINDS:
+        return reason
     found = _IN_TEXT.search(str(reason))
     number = int(found[1]) if found else 0
     return OSError(number, os.strerror(number)) if number in _KINDS else None

@@ -7,7 +7,9 @@ and however many batches it comes in, and memory stays bounded.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeAlias
@@ -18,6 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.schema import TableSchema, encode_value
+from indextables.storage.disk import disk_errors
+from indextables.storage.scratch import SCRATCH_ADVICE
 
 PartitionKey: TypeAlias = tuple[str | None, ...]
 """The partition values of a row in column order, as the log writes them."""
@@ -83,12 +87,14 @@ class PartitionSpill:
         self._run.append(batch)
         self._size += batch.nbytes
         if self._size >= self._run_bytes:
-            self._spill()
+            with self._disk_errors():
+                self._spill()
 
     def partitions(self) -> Iterator[tuple[PartitionKey, Iterator[pa.RecordBatch]]]:
         """Yield each partition with its rows in the order in which they came."""
-        self._spill()
-        self._close_writer()
+        with self._disk_errors():
+            self._spill()
+            self._close_writer()
         if not self._batches:
             return
         with pa.memory_map(str(self._path)) as source, pa.ipc.open_file(source) as reader:
@@ -115,11 +121,15 @@ class PartitionSpill:
             writer, self._writer = self._writer, None
             writer.close()
 
+    def _disk_errors(self) -> AbstractContextManager[None]:
+        return disk_errors("sort rows by partition in", str(self._path.parent), SCRATCH_ADVICE)
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._close_writer()
+        with contextlib.suppress(OSError):  # of a full disk: what is in the file is not needed any more
+            self._close_writer()
         self._path.unlink(missing_ok=True)

@@ -7,7 +7,6 @@ or in one user's hands, never both.
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,9 +15,10 @@ from typing import Final, TypeAlias
 from indextables.forking import ForkSafeLock
 from indextables.schema import FieldMapping
 from indextables.split import SplitReader
+from indextables.split.retained import Retained
 from indextables.storage import Store
 
-MOST: Final = 32
+MOST: Final = 64
 """A shelf keeps the end of each split in memory and its file mapped: some hundred kB each."""
 
 
@@ -47,11 +47,10 @@ Options: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class Shelf:
-    """The splits that were read last."""
+    """Splits that were read lately."""
 
     def __init__(self, most: int = MOST) -> None:
-        self._most = most
-        self._splits: OrderedDict[tuple[FileState, Options], tuple[FieldMapping, SplitReader]] = OrderedDict()
+        self._splits = Retained[tuple[FileState, Options], tuple[FieldMapping, SplitReader]](most)
         self._lock = ForkSafeLock()
 
     def __len__(self) -> int:
@@ -82,14 +81,12 @@ class Shelf:
 
     def _taken(self, state: FileState, options: Options, mapping: FieldMapping) -> SplitReader | None:
         with self._lock:
-            found = self._splits.pop((state, options), None)
+            found = self._splits.pop((state, options))
         return found[1] if found is not None and found[0] == mapping else None
 
     def _put(self, state: FileState, options: Options, mapping: FieldMapping, split: SplitReader) -> None:
         with self._lock:
-            self._splits[state, options] = mapping, split
-            while len(self._splits) > self._most:
-                self._splits.popitem(last=False)
+            _ = self._splits.put((state, options), (mapping, split))
 
 
 SHELF: Final = Shelf()

@@ -8,7 +8,6 @@ abort_write               deletes the splits of a write that is known to have fa
 
 from __future__ import annotations
 
-import tempfile
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -52,6 +51,7 @@ from indextables.schema import (
 )
 from indextables.split import FinishedSplit, SplitWriter
 from indextables.storage import Store, open_store, options_for_tasks
+from indextables.storage.scratch import ScratchDirectory
 from indextables.table.conform import check_appendable, conform
 from indextables.table.partitioning import PartitionKey, PartitionSpill
 from indextables.table.properties import chosen_properties, with_properties
@@ -176,10 +176,7 @@ def run_write_task(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> TaskRe
     rows = (conform(batch, plan.schema) for batch in batches)
     adds: list[AddFile] = []
     try:
-        with tempfile.TemporaryDirectory(
-            prefix="indextables-", dir=settings.get(keys.TEMP_DIRECTORY) or None
-        ) as name:
-            directory = Path(name)
+        with ScratchDirectory(settings) as directory:
             for key, part in _partitions(plan, rows, directory):
                 for split in _splits(plan, part, settings, directory):
                     adds.append(_store(plan, store, key, split))  # noqa: PERF401 - kept even if the next one fails

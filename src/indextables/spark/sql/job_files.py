@@ -23,6 +23,7 @@ from indextables.log.state_retention import StateRetention
 from indextables.maintenance.orphans import is_split_key
 from indextables.maintenance.purge import Prepared
 from indextables.storage import ObjectInfo
+from indextables.storage.disk import disk_errors
 from indextables.storage.store import check_key
 
 MAX_BYTES: Final = 1 << 30
@@ -47,13 +48,14 @@ def keep(waiting: WaitingPurge) -> str | None:
     document = orjson.dumps(_document(waiting))
     if len(document) > MAX_BYTES:
         return None
-    handle, path = tempfile.mkstemp(prefix="indextables-", suffix=".job")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(document)
-    except BaseException:
-        Path(path).unlink()
-        raise
+    with disk_errors("keep a purge in", tempfile.gettempdir()):
+        handle, path = tempfile.mkstemp(prefix="indextables-", suffix=".job")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(document)
+        except BaseException:
+            Path(path).unlink()
+            raise
     return path
 
 

@@ -10,6 +10,8 @@ from typing import Any, Final
 import orjson
 import pyarrow as pa
 
+from indextables.storage.disk import disk_errors
+
 MAX_INLINE_BYTES: Final = 1 << 20
 """An answer travels as metadata of a schema, which takes a few megabytes and no more."""
 
@@ -62,14 +64,15 @@ def _carried(lines: Iterator[bytes]) -> dict[str, str]:
 
 def _written(first: list[bytes], rest: Iterator[bytes]) -> str:
     """A file that the JVM on this machine reads and deletes."""
-    handle, path = tempfile.mkstemp(prefix="indextables-", suffix=".jsonl")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.writelines(first)
-            file.writelines(rest)
-    except BaseException:
-        os.unlink(path)  # noqa: PTH108
-        raise
+    with disk_errors("keep the rows of an answer in", tempfile.gettempdir()):
+        handle, path = tempfile.mkstemp(prefix="indextables-", suffix=".jsonl")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.writelines(first)
+                file.writelines(rest)
+        except BaseException:
+            os.unlink(path)  # noqa: PTH108
+            raise
     return path
 
 

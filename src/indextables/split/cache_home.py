@@ -1,0 +1,106 @@
+"""Where the cache of indexes lies: a directory that belongs to this user, and that no other user can write to.
+
+What is in the cache is opened without a look at the split, so whoever can write there can make up answers.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from indextables.config import Settings, keys
+from indextables.errors import ConfigError
+from indextables.storage.disk import disk_errors
+
+ADVICE: Final = f"or set {keys.CACHE_DIRECTORY.key} to another disk"
+_NAME: Final = "indextables"
+_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+
+_own: dict[int, Path] = {}
+"""By process id, as a forked child must not delete the directory of its parent."""
+
+
+def cache_directory(settings: Settings) -> Path:
+    """Return the directory of the cache, made if it is not there.
+
+    The one in the settings; else below XDG_CACHE_HOME or ~/.cache; else, where there is no home to write to, in the
+    temporary directory. A directory that others may write to, such as a shared one in the settings, only holds one that
+    is private. ConfigError if another user has taken that name there; in the temporary directory, which is nobody's
+    choice, this process then has a directory for itself.
+    """
+    chosen = settings.get(keys.CACHE_DIRECTORY)
+    if chosen:
+        return _below(Path(chosen))
+    for candidate in _homes():
+        if _is_private(candidate):
+            return candidate
+    return _of_this_process()
+
+
+def _homes() -> Iterator[Path]:
+    chosen = os.environ.get("XDG_CACHE_HOME", "")
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home() raises where there is none
+    if Path(chosen).is_absolute():
+        yield Path(chosen) / _NAME
+    elif home.is_absolute() and _owner(home) == os.geteuid():
+        yield home / ".cache" / _NAME
+    yield Path(tempfile.gettempdir()) / _private_name()
+
+
+def _below(directory: Path) -> Path:
+    if _is_private(directory):
+        return directory
+    inner = directory / _private_name()
+    if _is_private(inner):
+        return inner
+    with disk_errors("keep indexes in", str(inner), ADVICE):
+        inner.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=inner):
+            pass
+    raise ConfigError(
+        f"{inner} belongs to another user, or others may write to it: indexes that are kept there cannot be trusted; "
+        f"remove it, {ADVICE}"
+    )
+
+
+def _private_name() -> str:
+    return f"{_NAME}-cache-{os.geteuid()}"
+
+
+def _is_private(path: Path) -> bool:
+    """Whether the directory is there by now, can be written to, and only by this user."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = path.lstat()
+    except OSError:
+        return False
+    is_ours = status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE
+    return stat.S_ISDIR(status.st_mode) and is_ours and os.access(path, os.R_OK | os.W_OK | os.X_OK)
+
+
+def _owner(path: Path) -> int | None:
+    try:
+        return path.stat().st_uid
+    except OSError:
+        return None
+
+
+def _of_this_process() -> Path:
+    process = os.getpid()
+    if process not in _own:
+        with disk_errors("keep indexes in", tempfile.gettempdir(), ADVICE):
+            _own[process] = Path(tempfile.mkdtemp(prefix=f"{_NAME}-cache-"))
+    return _own[process]
+
+
+@atexit.register
+def _remove_own() -> None:
+    path = _own.pop(os.getpid(), None)
+    if path is not None:
+        shutil.rmtree(path, ignore_errors=True)
