@@ -1,4 +1,4 @@
-"""The readers of the log, fuzzed by atheris until told to stop: `fuzz_process.py -max_total_time=600 corpus`."""
+"""The readers of logs and splits, fuzzed by atheris until told to stop: `fuzz_process.py -max_total_time=600 dir`."""
 
 from __future__ import annotations
 

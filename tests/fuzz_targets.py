@@ -1,6 +1,6 @@
 """What a fuzzer feeds: the readers of version files, checkpoints, states, clean-up records, the manifests of column
-groups and (in `fuzz_columns`) their files, by raw bytes and by what is inside their containers, so that checksums and
-compression do not keep it out.
+groups, by raw bytes and by what is inside their containers, so that checksums and compression do not keep it out.
+The files of column groups are in `fuzz_columns`, those of splits in `fuzz_splits`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import orjson
 import fuzz_columns
 from columns_values import FULL
 from faults import MemoryStore
+from fuzz_splits import SPLIT_SEEDS
 from indextables.columns import Manifest, codec
 from indextables.columns.layout import relative, resolved
 from indextables.columns.ocf import write_container as write_columns_container
@@ -207,6 +208,7 @@ SEEDS: dict[Target, list[bytes]] = {
     columns_schema: [schema_text(6).encode()],
     **fuzz_columns.SEEDS,
 }
+SEEDS |= SPLIT_SEEDS
 TARGETS = list(SEEDS)
 
 _NUMBERS = (0, 1, 0x7F, 0x80, 0xFF)

@@ -1,4 +1,4 @@
-"""Damaged bytes in the log: a reader takes them, or refuses with an error of ours, in bounded time and memory."""
+"""Damaged bytes in logs, splits and queries: taken, or refused with an error of ours, in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pytest
 
 import fuzz_columns
 import fuzz_targets
+from fuzz_splits import SLOW
 from fuzz_targets import SEEDS, TARGETS, Target, feed, mutated
 
 INPUTS = 1000
@@ -44,7 +45,7 @@ def test_damaged_bytes_are_refused_with_an_error_of_ours(target: Target):
     rng = random.Random(seed)
     others = [data for seeds in SEEDS.values() for data in seeds]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for _ in range(INPUTS_OF_FILES if target in fuzz_columns.SEEDS else INPUTS):
+    for _ in range(INPUTS_OF_FILES if target in fuzz_columns.SEEDS else SLOW.get(target, INPUTS)):
         data = mutated(rng, rng.choice(SEEDS[target]), others)
         began = time.process_time()
         try:

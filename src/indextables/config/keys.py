@@ -64,7 +64,8 @@ CACHE_DIRECTORY: Final = Setting(
     "spark.indextables.cache.directoryPath",
     text,
     "",
-    "Where the index part of splits is kept for the next search; empty means below the temporary directory.",
+    "Where the index part of splits is kept for the next search; empty means below XDG_CACHE_HOME or ~/.cache, or, "
+    "without a home, the temporary directory. In a directory that others may write to, a private one is made.",
 )
 CACHE_MAX_SIZE: Final = Setting(
     "spark.indextables.cache.disk.maxSize",

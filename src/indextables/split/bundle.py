@@ -29,6 +29,8 @@ _U32: Final = struct.Struct("<I")
 _HEADER: Final = struct.Struct("<II")
 _COPY_BYTES: Final = 1 << 20
 _TAIL_BYTES: Final = 1 << 17
+_MAX_WHOLE_BYTES: Final = 256 << 20
+"""Footers and the members that are read as a whole are far smaller, even those of splits of many gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ class Bundle:
     def read(self, name: str) -> bytes:
         """A whole member, checked."""
         member = self.member(name)
+        if member.length > _MAX_WHOLE_BYTES:
+            raise self.damaged(f"{name!r} has {member.length} bytes, which is beyond all bounds")
         return self.checked(member, self.range(member.offset, member.length))
 
     def range(self, offset: int, length: int) -> bytes:
@@ -189,15 +193,23 @@ def _file_table(store: Store, key: str, size: int, tail: bytes) -> tuple[int, by
     members = {}
     for name, place in files.items():
         start, end = place["start"], place["end"]
+        if not (isinstance(start, int) and isinstance(end, int)):
+            raise ValueError(f"the place of member {name!r} is not two numbers")  # noqa: TRY004
         if not 0 <= start <= end <= footer_start or "/" in name or name in ("", ".", ".."):
             raise ValueError(f"member {name!r} does not lie inside it")
         members[name] = Member(name, start, end - start)
+    if sum(member.length for member in members.values()) > footer_start:
+        raise ValueError("its members overlap")  # unpacked, they would take more room than the split itself
     return footer_start, tail, members
 
 
 def _reaching(store: Store, key: str, size: int, tail: bytes, offset: int) -> bytes:
     if offset < 0:
         raise ValueError("its last bytes give lengths that it does not have")
+    if size - offset > _MAX_WHOLE_BYTES:
+        raise ValueError(
+            f"its file table is {size - offset} bytes before the end, which is beyond all bounds"
+        )
     missing = size - len(tail) - offset
     return tail if missing <= 0 else store.get_range(key, offset, missing) + tail
 
@@ -216,6 +228,8 @@ def _with_checksums(bundle: Bundle) -> Bundle:
         footers = {}
         for name, entry in known["parquetFooters"].items():
             end = members[name].offset + members[name].length
+            if not 0 <= entry["size"] <= members[name].length:
+                raise ValueError(f"the footer of {name!r} is larger than its member")
             footers[name] = Member(f"{name} (footer)", end - entry["size"], entry["size"], entry["crc32"])
     except (KeyError, TypeError, AttributeError, ValueError) as reason:
         raise bundle.damaged(reason) from reason

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Protocol
 
+import orjson
 import pyarrow as pa
 
 from indextables.columns import ColumnGroup, Manifest
@@ -25,6 +26,7 @@ from indextables.split.blooms import SplitBlooms
 from indextables.split.bundle import Bundle
 from indextables.split.cache import entry_name, is_cached, open_index
 from indextables.split.footer import RowIds
+from indextables.split.indexing import META
 from indextables.split.members import MANIFEST, MAPPING
 from indextables.split.part import ParquetPart
 from indextables.split.plan import Plan, plan
@@ -103,6 +105,7 @@ class SplitContents:
 
     @cached_property
     def search(self) -> IndexSearch:
+        self._check_documents()
         return IndexSearch(open_index(self._bundle, self._settings), self.mapping, self._bundle)
 
     @cached_property
@@ -111,6 +114,18 @@ class SplitContents:
             lambda: self.search, lambda: self.rows, self._bundle, self._settings, self._cut
         )
         return TextAnswers(self.mapping, lambda: self.search, lambda: self.rows, missing)
+
+    def _check_documents(self) -> None:
+        """The engine takes memory by the number of documents that the index claims: it must be that of the rows."""
+        try:
+            segments = orjson.loads(self._bundle.read(META))["segments"]
+            documents = [segment["max_doc"] for segment in segments]
+        except (ValueError, KeyError, TypeError) as reason:
+            raise self._bundle.damaged(f"its {META} cannot be understood ({reason!r})") from reason
+        if not all(isinstance(count, int) and count >= 0 for count in documents) or (
+            sum(documents) != self.num_rows
+        ):
+            raise self._bundle.damaged(f"its index claims other documents than its {self.num_rows} rows")
 
     def may_match(self, predicate: Predicate) -> bool:
         return not self._blooms or may_match(predicate, self._blooms.bounds)

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import tantivy
 
-from indextables.errors import StorageError
 from indextables.split.engine import building_errors
 from indextables.split.fields import (
     NULLS,
@@ -65,7 +64,7 @@ class IndexBuilder:
 
     def abort(self) -> None:
         # Whatever state it is in, its directory is about to go.
-        with contextlib.suppress(StorageError), building_errors(self._directory):
+        with contextlib.suppress(Exception), building_errors(self._directory):
             self._writer.rollback()
             self._writer.wait_merging_threads()
 

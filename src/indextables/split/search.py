@@ -132,7 +132,10 @@ class IndexSearch:
         )
 
     def _rows_at(self, addresses: list[tantivy.DocAddress]) -> RowIds:
-        rows = np.array(self._searcher.fast_field_values(ROW, addresses), dtype=np.int64)
+        try:
+            rows = np.array(self._searcher.fast_field_values(ROW, addresses), dtype=np.int64)
+        except TypeError as reason:
+            raise self._bundle.damaged("its index has documents that name no row") from reason
         if len(rows) and not 0 <= rows.min() <= rows.max() < self.num_docs:
             raise self._bundle.damaged(f"its index names rows that are not among its {self.num_docs}")
         return rows

@@ -1,0 +1,83 @@
+"""Splits whose checksums are right and whose index is not: always a CorruptTableError, whatever the engine does."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+import fuzz_splits
+from faults import MemoryStore
+from fuzz_splits import MEMBERS, SPLIT, split_file, split_member
+from indextables.errors import CorruptTableError
+from indextables.split import open_split
+from indextables.split.bundle import open_bundle, write_bundle
+from indextables.split.engine import engine_errors
+
+NUMBERS = {name: number for number, name in enumerate(fuzz_splits._NAMES)}
+
+
+def member(suffix: str) -> str:
+    return next(name for name in MEMBERS if name.endswith(suffix))
+
+
+@pytest.mark.parametrize("suffix", [".idx", ".pos", ".term", ".fast", ".fieldnorm", "meta.json"])
+@pytest.mark.parametrize("keep", [0, 1, 8, 40])
+def test_an_index_file_that_is_cut_is_a_damaged_split(suffix: str, keep: int) -> None:
+    name = member(suffix)
+    with pytest.raises(CorruptTableError, match=r"x\.split is damaged"):
+        split_member(bytes([NUMBERS[name]]) + MEMBERS[name][:keep])
+
+
+@pytest.mark.parametrize("suffix", [".idx", ".term", ".fast"])
+def test_an_index_file_whose_inside_is_wrong_is_a_damaged_split(suffix: str) -> None:
+    name = member(suffix)
+    raw = MEMBERS[name]
+    with pytest.raises(CorruptTableError, match=r"x\.split is damaged"):
+        split_member(bytes([NUMBERS[name]]) + b"\xff" * (len(raw) // 2) + raw[len(raw) // 2 :])
+
+
+def test_a_panic_of_the_engine_is_a_damaged_split_and_other_base_exceptions_pass() -> None:
+    class PanicException(BaseException):
+        __module__ = "pyo3_runtime"
+
+    store = MemoryStore()
+    store.put("x.split", SPLIT)
+    bundle = open_bundle(store, "x.split")
+    with pytest.raises(CorruptTableError, match="x.split is damaged.*boom"), engine_errors(bundle):
+        raise PanicException("boom")
+    for other in (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
+        with pytest.raises(other), engine_errors(bundle):
+            raise other
+
+
+def test_an_index_that_has_other_rows_than_the_split_is_damaged() -> None:
+    """The engine takes memory by that number, and ends the process when there is not so much."""
+    name = "meta.json"
+    meta = orjson.loads(MEMBERS[name])
+    meta["segments"][0]["max_doc"] = 1 << 31
+    with pytest.raises(CorruptTableError):
+        split_member(bytes([NUMBERS[name]]) + orjson.dumps(meta))
+
+
+def test_members_that_overlap_are_refused() -> None:
+    """Unpacked, a split of a megabyte could fill a disk."""
+    document = {"files": {f"m{n}": {"start": 0, "end": 1000} for n in range(50)}}
+    raw = orjson.dumps(document)
+    head = (403881646).to_bytes(4, "little") + (1).to_bytes(4, "little")
+    split = bytes(1000) + head + raw + (len(raw) + 8).to_bytes(4, "little") + bytes(4)
+    store = MemoryStore()
+    store.put("x.split", split)
+    with pytest.raises(CorruptTableError, match="overlap"):
+        open_split(store, "x.split")
+
+
+def test_lengths_that_the_file_does_not_have_take_no_memory() -> None:
+    with pytest.raises(CorruptTableError):
+        split_file(SPLIT[:-8] + b"\xff\xff\xff\x7f" + bytes(4))
+    with pytest.raises(CorruptTableError):
+        split_file(SPLIT[:-4] + b"\xff\xff\xff\xff")
+
+
+def test_the_seed_itself_is_read() -> None:
+    write_bundle(fuzz_splits._ROOT / "same.split", [], MEMBERS.items())
+    split_file((fuzz_splits._ROOT / "same.split").read_bytes())
