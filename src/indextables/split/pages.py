@@ -100,7 +100,10 @@ class PageDirectory:
 
     @cached_property
     def page_rows(self) -> int:
-        return int(np.frombuffer(self.raw, _U32, 1)[0])
+        rows = int(np.frombuffer(self.raw, _U32, 1)[0])
+        if rows == 0:
+            raise ValueError("its page directory has pages of no rows")
+        return rows
 
     @cached_property
     def group_rows(self) -> Numbers:

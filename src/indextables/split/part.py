@@ -54,7 +54,12 @@ class ParquetPart:
             metadata = pq.read_metadata(self._source.arrow_file())
         name = self._member.name + PAGE_DIRECTORY
         is_there = name in self._bundle.members
-        return Footer(metadata, PageDirectory(self._bundle.read(name), metadata) if is_there else None)
+        if not is_there:
+            return Footer(metadata, None)
+        directory = PageDirectory(self._bundle.read(name), metadata)
+        with _damage(self._bundle):
+            _ = directory.page_rows
+        return Footer(metadata, directory)
 
     @cached_property
     def _file(self) -> pq.ParquetFile:
