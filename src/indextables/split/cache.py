@@ -97,7 +97,7 @@ def read_cached(name: str, fill: Fill, read: Callable[[Path], Read], settings: S
             return read(path)
         except (ValueError, OSError):
             cache.drop(name)
-    with tempfile.TemporaryDirectory(prefix=".own-", dir=cache.root) as own:
+    with tempfile.TemporaryDirectory(prefix="own-", dir=cache.work()) as own:
         fill(Path(own))
         return read(Path(own))
 

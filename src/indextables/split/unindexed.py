@@ -22,6 +22,7 @@ from indextables.predicates import TRUE, Predicate
 from indextables.schema import MappedField
 from indextables.split.bundle import Bundle
 from indextables.split.cache import entry_name, is_cached, read_cached
+from indextables.split.cache_entry import checksum
 from indextables.split.fields import MAX_CUT_BYTES, MAX_TERM_BYTES
 from indextables.split.footer import RowIds
 from indextables.split.rows import Window
@@ -75,11 +76,11 @@ class MissingWords:
         return column.name not in self.cut or is_cached(self._entry(column), self.settings)
 
     def _cut_words(self, column: MappedField) -> Iterator[pa.RecordBatch]:
-        def fill(directory: Path) -> int:
+        def fill(directory: Path) -> dict[str, int]:
             with pa.ipc.new_file(directory / _FILE, _SCHEMA) as file:
                 for batch in self._look_through(column):
                     file.write_batch(batch)
-            return (directory / _FILE).stat().st_size
+            return {_FILE: checksum(directory / _FILE)}
 
         def read(directory: Path) -> pa.ipc.RecordBatchFileReader:
             return pa.ipc.open_file(pa.memory_map(str(directory / _FILE)))
