@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import orjson
 
 from indextables.errors import CorruptTableError, InputError
 from indextables.log.actions import Action
+from indextables.log.adds import decode_in_bulk
 from indextables.log.checksum import REPAIR_ADVICE, check_version, seal_version
 from indextables.log.fields import FieldError, from_document, to_document
 
@@ -30,6 +31,7 @@ MAX_STORED: Final = 1 << 30
 _GZIP: Final = b"\x1f\x8b"
 _OLD_PREFIX: Final = b"\x01\x01"
 _CHUNK: Final = 1 << 20
+_MANY_LINES: Final = 64
 
 
 def encode_text(actions: Iterable[Action]) -> bytes:
@@ -82,12 +84,28 @@ def decode_version(data: bytes, name: str, *, max_inflated: int | None = None) -
         ...
     indextables.errors.CorruptTableError: 7.json, line 1: add is not a JSON object
     """
+    return _parse(_checked_text(data, name, max_inflated), name)
+
+
+def decode_parts(data: bytes, name: str) -> Sequence[Action]:
+    """The same actions and errors as of `decode_version`; many adds are decoded to columns, see `adds`."""
+    text = _checked_text(data, name)
+    lines = text.split(b"\n")
+    if len(lines) < _MANY_LINES:
+        return _parse(text, name)
+    try:
+        return decode_in_bulk(lines)
+    except (orjson.JSONDecodeError, FieldError):
+        return _parse(text, name)  # to name the line, or because it takes more than columns can hold
+
+
+def _checked_text(data: bytes, name: str, max_inflated: int | None = None) -> bytes:
     if not data or data.isspace():
         # An empty commit has at least the frame of its compression: this is what a crash leaves of a file.
         raise CorruptTableError(f"{name} is empty, so what it committed is lost; {REPAIR_ADVICE}")
     text = inflate(data, name, MAX_INFLATED if max_inflated is None else max_inflated)
     check_version(text, name)
-    return _parse(text, name)
+    return text
 
 
 def _parse(text: bytes, name: str) -> list[Action]:

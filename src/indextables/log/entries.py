@@ -37,7 +37,7 @@ _ATTRIBUTES: Final = {
 }
 _MAPS: Final = {"partitionValues": "partition_values", "minValues": "min_values", "maxValues": "max_values"}
 _LISTS: Final = {"splitTags": "split_tags", "companionSourceFiles": "companion_source_files"}
-_REST: Final = {
+REST_FIELDS: Final = {
     "tags": "tags",
     "hotcacheStartOffset": "hotcache_start_offset",
     "hotcacheLength": "hotcache_length",
@@ -107,7 +107,7 @@ def from_entries(entries: pa.Table) -> Iterator[tuple[str, Added]]:
 
 
 def _extra(file: AddFile) -> str | None:
-    known = {name: getattr(file, attribute) for name, attribute in _REST.items()}
+    known = {name: getattr(file, attribute) for name, attribute in REST_FIELDS.items()}
     rest = {**file.extra, **{name: value for name, value in known.items() if value is not None}}
     return orjson.dumps(rest, default=dict).decode() if rest else None
 
@@ -115,7 +115,7 @@ def _extra(file: AddFile) -> str | None:
 def _rest(text: str) -> dict[str, Any]:
     try:
         document = orjson.loads(text)
-        known = {attribute: document.pop(name) for name, attribute in _REST.items() if name in document}
+        known = {attribute: document.pop(name) for name, attribute in REST_FIELDS.items() if name in document}
     except (orjson.JSONDecodeError, AttributeError) as reason:
         raise CorruptTableError(f"an entry's field 'extra' is not a JSON object: {text[:100]!r}") from reason
     return known | {"extra": document}

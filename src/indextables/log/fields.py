@@ -8,7 +8,8 @@ error that names it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import orjson
@@ -37,23 +38,32 @@ def _text(value: Any) -> str:
     return value
 
 
+def _is_long(value: int) -> bool:
+    return -MAX_LONG - 1 <= value <= MAX_LONG
+
+
 def _whole(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise FieldError("is not a whole number")
-    if not -MAX_LONG - 1 <= value <= MAX_LONG:
+    if not _is_long(value):
         raise FieldError("does not fit into 64 bits")
     return value
 
 
-def _figure(is_possible: Callable[[int], bool], unknown: int | None = None) -> Callable[[Any], int | None]:
-    """Read a number that is a fact about a file; where it cannot be one, it is `unknown`."""
+@dataclasses.dataclass(frozen=True)
+class _figure:  # noqa: N801 - a reader, as the functions around it
+    """Read a number that is a fact about a file; where it cannot be one, it is `unknown`.
 
-    def read(value: Any) -> int | None:
+    The possible numbers are those between two bounds.
+    """
+
+    is_possible: Callable[[int], bool]
+    unknown: int | None = None
+
+    def __call__(self, value: Any) -> int | None:
         if not isinstance(value, int) or isinstance(value, bool):
             raise FieldError("is not a whole number")
-        return value if is_possible(value) else unknown
-
-    return read
+        return value if self.is_possible(value) else self.unknown
 
 
 def _moment(value: Any) -> int:
@@ -178,10 +188,20 @@ _SHAPES: Final[dict[str, _Shape]] = {
     "commitInfo": _shape(CommitInfo, lenient=True, timestamp=_moment),
     "txn": _shape(Txn),
 }
+ADD_FIELDS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    name: read for name, (_, read) in _SHAPES["add"].fields.items()
+}
+"""The fields of an add and how a value of each is read."""
+
 _SHAPES_READ: Final = _SHAPES | {"skip": _SHAPES["mergeskip"]}
 _PLAIN: Final = frozenset({str, int, bool, float, dict})
 """What JSON takes as it is: to ask each value whether it is a mapping is what a large commit would cost most."""
 
+_NULL: Final = type(None)
+_ONLY_TEXT: Final[set[type]] = {str}
+_ONLY_TRUTH: Final[set[type]] = {bool}
+_ONLY_WHOLE: Final[set[type]] = {int}
+_ONLY_MAPS: Final[set[type]] = {dict}
 _NAMES: Final = {shape.kind: name for name, shape in _SHAPES.items()}
 
 
@@ -221,6 +241,35 @@ def from_document(document: Any) -> list[Action]:
     if not actions:
         raise FieldError("the line holds no action")
     return actions
+
+
+def read_column(read: Callable[[Any], Any], values: Sequence[Any]) -> Sequence[Any]:
+    """Read many values of one field; null stays null. The result is that of `read` for each, FieldError included.
+
+    >>> read_column(_text_map, [{"a": 1, "b": None}, None])
+    [{'a': '1'}, None]
+    """
+    kinds = set(map(type, values))
+    kinds.discard(_NULL)
+    return values if _is_plain(read, kinds, values) else [None if v is None else read(v) for v in values]
+
+
+def _is_plain(read: Callable[[Any], Any], kinds: set[type], values: Sequence[Any]) -> bool:
+    """Return True if `read` would return every value as it is."""
+    if not kinds:
+        return True
+    if kinds == _ONLY_TEXT:
+        return read is _text or read is _as_text
+    if kinds == _ONLY_TRUTH:
+        return read is _truth
+    if kinds == _ONLY_MAPS:
+        maps = filter(None, values)
+        return read is _text_map and set(map(type, chain.from_iterable(map(dict.values, maps)))) <= _ONLY_TEXT
+    if kinds == _ONLY_WHOLE and (read is _whole or isinstance(read, _figure)):
+        is_possible = read.is_possible if isinstance(read, _figure) else _is_long
+        known = [value for value in values if value is not None] if None in values else values
+        return is_possible(min(known)) and is_possible(max(known))
+    return False
 
 
 def _action(name: str, shape: _Shape, body: Any) -> Action:

@@ -20,6 +20,9 @@ _CHECKPOINT: Final = re.compile(rf"{LOG_DIRECTORY}/([0-9]{{20}})\.checkpoint\.js
 _ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 _HADOOP_SPELLINGS: Final = (("s3a://", "s3://"), ("s3n://", "s3://"), ("file:///", "/"), ("file:/", "/"))
 
+_SIGNS_OF_NO_KEY: Final = ("\0", "//", ":/", "/.", "\n\n", "\n/", "\n.", "/\n")
+"""In paths with a line feed around each: one that is not its own key has one of these, and few others do."""
+
 
 def version_key(version: int) -> str:
     """Where a version is kept.
@@ -82,6 +85,18 @@ def split_key(path: str, table_uri: str) -> str:
     if key.startswith(("../", "/")) or key in ("..", "."):
         raise CorruptTableError(f"the log names a file outside the table: {path!r}")
     return key
+
+
+def split_keys(paths: list[str], table_uri: str) -> list[str]:
+    """Return `split_key` of each path: the same list if all of them are keys already, as nearly always.
+
+    >>> split_keys(["x.split", "./y.split"], "s3://b/t")
+    ['x.split', 'y.split']
+    """
+    text = "\n".join(["", *paths, ""])
+    if any(sign in text for sign in _SIGNS_OF_NO_KEY):
+        return [split_key(path, table_uri) for path in paths]
+    return paths
 
 
 def is_elsewhere(key: str) -> bool:

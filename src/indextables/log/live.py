@@ -4,17 +4,23 @@ of them what later versions added and removed.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import cached_property
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.log.actions import AddFile
+from indextables.log.adds import Adds
 from indextables.log.entries import Added, from_entries, to_entries
-from indextables.state import KEY, Delta, Filter, TableState, last_of_each, without
+from indextables.state import KEY, LIVE_SCHEMA, Delta, Filter, Gatherer, TableState, last_of_each, without
+
+_AT_ONCE: Final = 1 << 17
+"""So many files are gathered into one array: all their texts together have to stay below 2 GB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +31,25 @@ class Removed:
     over_base: bool
 
 
-Overlay: TypeAlias = dict[str, Added | Removed]
+Overlay: TypeAlias = dict[str, Added | Removed | int]
+"""What later versions did with a file, by key. A number is the row of an added file in `AddedRows`."""
+
+
+class AddedRows:
+    """Files that were added in large numbers, as entries of a state, numbered in the order in which they came."""
+
+    def __init__(self, entries: pa.Table | None = None) -> None:
+        self.entries = LIVE_SCHEMA.empty_table() if entries is None else entries
+
+    def __len__(self) -> int:
+        return int(self.entries.num_rows)
+
+    def __getitem__(self, row: int) -> Added:
+        ((_, added),) = from_entries(self.entries.slice(row, 1))
+        return added
+
+    def followed_by(self, entries: pa.Table) -> AddedRows:
+        return AddedRows(pa.concat_tables([self.entries, entries]) if len(self) else entries)
 
 
 class LiveFiles(Mapping[str, AddFile]):
@@ -47,6 +71,7 @@ class LiveFiles(Mapping[str, AddFile]):
         *,
         start: int = -1,
         exact_from: int = -1,
+        rows: AddedRows | None = None,
     ) -> None:
         """`start`: the version of the JSON checkpoint that stands for a base, if one does."""
         self.base = base
@@ -54,13 +79,14 @@ class LiveFiles(Mapping[str, AddFile]):
         """When a file came is known if it was after this version; the others came at some time up to it."""
         self._start = start
         self._overlay = overlay or {}
+        self._rows = rows or AddedRows()
 
     def edit(self) -> LiveFilesEdit:
-        return LiveFilesEdit(self, dict(self._overlay))
+        return LiveFilesEdit(self, dict(self._overlay), self._rows)
 
     def starting(self, start: int, *, exact_from: int) -> LiveFiles:
         """The same, known to come from a checkpoint."""
-        return LiveFiles(self.base, self._overlay, start=start, exact_from=exact_from)
+        return LiveFiles(self.base, self._overlay, start=start, exact_from=exact_from, rows=self._rows)
 
     @property
     def base_version(self) -> int:
@@ -70,9 +96,12 @@ class LiveFiles(Mapping[str, AddFile]):
     @property
     def expected(self) -> int:
         """How many files there are, by the figures of the base and the word of later versions."""
-        base = 0 if self.base is None else self.base.manifest.num_files
-        added = sum(isinstance(change, Added) for change in self._overlay.values())
-        return max(0, base + added - sum(change.over_base for change in self._overlay.values()))
+        if self.base is None:
+            return len(self._overlay)
+        changes = self._overlay.values()
+        added = sum(not isinstance(change, Removed) for change in changes)
+        covering = sum(not isinstance(change, int) and change.over_base for change in changes)
+        return max(0, self.base.manifest.num_files + added - covering)
 
     def matching(self, chosen: Filter) -> pa.Table:
         """The files that may match, as entries, and perhaps some that may not; the others are not read if possible."""
@@ -82,10 +111,10 @@ class LiveFiles(Mapping[str, AddFile]):
         """What happened since the base."""
         gone = {key: change for key, change in self._overlay.items() if isinstance(change, Removed)}
         return Delta(
-            to_entries(self._added()),
+            self._fresh,
             removed={key: change.size for key, change in gone.items() if change.over_base},
             passed=frozenset(key for key, change in gone.items() if not change.over_base),
-            replaces=any(added.over_base for _, added in self._added()),
+            replaces=any(isinstance(change, Added) and change.over_base for change in self._overlay.values()),
         )
 
     def entries(self) -> pa.Table:
@@ -96,6 +125,8 @@ class LiveFiles(Mapping[str, AddFile]):
         change = self._overlay.get(key)
         if isinstance(change, Added):
             return change.file
+        if isinstance(change, int):
+            return self._rows[change].file
         if change is not None or self.base is None:
             raise KeyError(key)
         ((_, added),) = from_entries(self.base.entries().slice(self.base.rows[key], 1))
@@ -103,17 +134,17 @@ class LiveFiles(Mapping[str, AddFile]):
 
     def __contains__(self, key: object) -> bool:
         change = self._overlay.get(key)  # type: ignore[call-overload]
-        return isinstance(change, Added) or (
-            change is None and self.base is not None and key in self.base.rows
-        )
+        if change is None:
+            return self.base is not None and key in self.base.rows
+        return not isinstance(change, Removed)
 
     def __iter__(self) -> Iterator[str]:
         if self.base is not None:
             yield from (key for key in self.base.rows if key not in self._overlay)
-        yield from (key for key, _ in self._added())
+        yield from (key for key, change in self._overlay.items() if not isinstance(change, Removed))
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._overlay) if self.base is None else sum(1 for _ in self)
 
     def items(self) -> ItemsView[str, AddFile]:
         return _Items(self)
@@ -121,10 +152,11 @@ class LiveFiles(Mapping[str, AddFile]):
     def values(self) -> ValuesView[AddFile]:
         return _Values(self)
 
-    def __reduce__(self) -> tuple[Callable[..., LiveFiles], tuple[Overlay, int, int]]:
+    def __reduce__(self) -> tuple[Callable[..., LiveFiles], tuple[Overlay, int, int, AddedRows]]:
         """To another process go the files themselves: a base would need its store there."""
-        overlay: Overlay = dict(from_entries(self.entries())) if self.base else self._overlay
-        return _unpickled, (overlay, self._start, self.exact_from)
+        if self.base is None:
+            return _unpickled, (self._overlay, self._start, self.exact_from, self._rows)
+        return _unpickled, (dict(from_entries(self.entries())), self._start, self.exact_from, AddedRows())
 
     def __repr__(self) -> str:
         return f"<LiveFiles: state {self.base_version}, {len(self._overlay)} changes>"
@@ -147,11 +179,38 @@ class LiveFiles(Mapping[str, AddFile]):
         yield from ((key, added) for key, added in self._added() if _is_later(added, version, timestamp_ms))
 
     def _added(self) -> Iterator[tuple[str, Added]]:
+        return from_entries(self._fresh) if len(self._rows) else self._objects()
+
+    def _objects(self) -> Iterator[tuple[str, Added]]:
         return ((key, change) for key, change in self._overlay.items() if isinstance(change, Added))
+
+    @property
+    def _fresh(self) -> pa.Table:
+        """What was added since the base, as entries in the order of the log."""
+        return self._gathered if len(self._rows) else to_entries(self._objects())
+
+    @cached_property
+    def _gathered(self) -> pa.Table:
+        pool, end = self._rows.entries, len(self._rows)
+        objects = to_entries(self._objects())
+        if objects.num_rows:
+            pool = pa.concat_tables([pool, objects])
+        number = itertools.count(end)
+        changes = (change for change in self._overlay.values() if not isinstance(change, Removed))
+        places = [change if isinstance(change, int) else next(number) for change in changes]
+        rows = np.array(places, np.int64)
+        steps = np.diff(rows)
+        if (steps > 0).all():
+            gone = np.ones(pool.num_rows, bool)
+            gone[rows] = False
+            return without(pool, gone)
+        gatherer = Gatherer(pool)
+        parts = [gatherer.rows(rows[start : start + _AT_ONCE]) for start in range(0, len(rows), _AT_ONCE)]
+        return pa.concat_tables(parts)
 
     def _with_added(self, old: pa.Table | None) -> pa.Table:
         """Entries of the base, as far as they still count, and what was added since."""
-        fresh = to_entries(self._added())
+        fresh = self._fresh
         return fresh if old is None else pa.concat_tables([self._uncovered(last_of_each(old, KEY)), fresh])
 
     def _uncovered(self, entries: pa.Table) -> pa.Table:
@@ -165,17 +224,35 @@ class LiveFiles(Mapping[str, AddFile]):
 class LiveFilesEdit:
     """The next version's live files in the making."""
 
-    def __init__(self, before: LiveFiles, overlay: Overlay) -> None:
+    def __init__(self, before: LiveFiles, overlay: Overlay, rows: AddedRows) -> None:
         self._base = before.base
         self._start = before.base_version
         self._exact_from = before.exact_from
         self._overlay = overlay
+        self._rows = rows
+        self._next_row = len(rows)
+        self._entries: list[pa.Table] = []
+
+    def add_many(self, keys: list[str], files: Adds, *, version: int, timestamp_ms: int) -> None:
+        """Add the files one after the other, without an object for each if the base has none of them."""
+        known = (self._overlay[key] for key in self._overlay.keys() & keys)
+        if all(
+            isinstance(change, int) or (isinstance(change, Added) and not change.over_base)
+            for change in known
+        ):
+            self._entries.append(files.entries(keys, version, timestamp_ms))
+            self._overlay.update(zip(keys, itertools.count(self._next_row)))
+            self._next_row += len(keys)
+            return
+        for key, file in zip(keys, files, strict=True):
+            self.add(key, file, version=version, timestamp_ms=timestamp_ms)
 
     def add(self, key: str, file: AddFile, *, version: int, timestamp_ms: int) -> None:
         known = self._overlay.get(key)
         if isinstance(known, Removed):
             del self._overlay[key]  # it comes anew, after all others
-        self._overlay[key] = Added(file, version, timestamp_ms, known is not None and known.over_base)
+        over_base = known is not None and not isinstance(known, int) and known.over_base
+        self._overlay[key] = Added(file, version, timestamp_ms, over_base)
 
     def remove(self, key: str, size: int | None) -> None:
         known = self._overlay.get(key)
@@ -183,17 +260,26 @@ class LiveFilesEdit:
             return
         self._overlay.pop(key, None)
         if self._base is not None:
+            if isinstance(known, int):
+                known = self._all_rows()[known]
             known_size = known.file.size if known is not None else None
             self._overlay[key] = Removed(
                 size if size is not None else known_size, known is None or known.over_base
             )
 
     def done(self) -> LiveFiles:
-        return LiveFiles(self._base, self._overlay, start=self._start, exact_from=self._exact_from)
+        rows = self._all_rows()
+        return LiveFiles(self._base, self._overlay, start=self._start, exact_from=self._exact_from, rows=rows)
+
+    def _all_rows(self) -> AddedRows:
+        if self._entries:
+            self._rows = self._rows.followed_by(pa.concat_tables(self._entries))
+            self._entries = []
+        return self._rows
 
 
-def _unpickled(overlay: Overlay, start: int, exact_from: int) -> LiveFiles:
-    return LiveFiles(None, overlay, start=start, exact_from=exact_from)
+def _unpickled(overlay: Overlay, start: int, exact_from: int, rows: AddedRows) -> LiveFiles:
+    return LiveFiles(None, overlay, start=start, exact_from=exact_from, rows=rows)
 
 
 def _is_later(added: Added, version: int, timestamp_ms: int | None) -> bool:

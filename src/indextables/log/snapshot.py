@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -22,8 +22,9 @@ from indextables.log.actions import (
     Txn,
     UnknownAction,
 )
+from indextables.log.adds import Adds, parts_of
 from indextables.log.checksum import CHECKPOINT_SEAL, check_link
-from indextables.log.layout import split_key
+from indextables.log.layout import split_key, split_keys
 from indextables.log.live import LiveFiles
 from indextables.log.protocol import check_readable
 from indextables.log.rest import Rest
@@ -107,12 +108,12 @@ class VersionActions:
     """One version as read: `modified_ms` is the store's time of the file, for versions that carry none."""
 
     version: int
-    actions: list[Action]
+    actions: Sequence[Action]
     modified_ms: int = 0
 
     @cached_property
     def commit_info(self) -> CommitInfo | None:
-        return next((action for action in self.actions if isinstance(action, CommitInfo)), None)
+        return next((action for action in parts_of(self.actions) if isinstance(action, CommitInfo)), None)
 
     @property
     def txn_id(self) -> str | None:
@@ -143,8 +144,12 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
         checksum = None if found.commit_info is None else found.commit_info.sha256
         version, timestamp = found.version, max(timestamp, found.raw_timestamp_ms)
         txn_id = found.commit_info.txn_id if found.commit_info is not None else None
-        for action in found.actions:
-            if isinstance(action, AddFile):
+        for action in parts_of(found.actions):
+            if isinstance(action, Adds):
+                files.add_many(
+                    _keys(action.paths, uri, version), action, version=version, timestamp_ms=timestamp
+                )
+            elif isinstance(action, AddFile):
                 key = _key(action.path, uri, version)
                 files.add(key, action, version=version, timestamp_ms=timestamp)
             elif isinstance(action, RemoveFile):
@@ -197,5 +202,12 @@ def _without_carried(metadata: Metadata) -> Metadata:
 def _key(path: str, uri: str, version: int) -> str:
     try:
         return split_key(path, uri)
+    except CorruptTableError as reason:
+        raise CorruptTableError(f"{uri}, version {version}: {reason}") from None
+
+
+def _keys(paths: list[str], uri: str, version: int) -> list[str]:
+    try:
+        return split_keys(paths, uri)
     except CorruptTableError as reason:
         raise CorruptTableError(f"{uri}, version {version}: {reason}") from None

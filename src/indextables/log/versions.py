@@ -8,7 +8,7 @@ from typing import Final
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError
 from indextables.log.actions import Action, CommitInfo
-from indextables.log.codec import MAX_STORED, decode_version, first_action
+from indextables.log.codec import MAX_STORED, decode_parts, decode_version, first_action
 from indextables.log.layout import version_key
 from indextables.log.listing import VersionFile, list_log
 from indextables.log.snapshot import VersionActions
@@ -54,11 +54,13 @@ def read_versions(store: Store, files: list[VersionFile]) -> Iterator[VersionAct
 
 
 def _read_listed(store: Store, file: VersionFile) -> VersionActions:
-    actions = read_version(store, file.version)
-    if actions is None:
+    key = version_key(file.version)
+    try:
+        actions = decode_parts(store.get(key, MAX_STORED), f"{store.uri}/{key}")
+    except ObjectNotFoundError:
         raise CorruptTableError(
             f"{store.uri}: version {file.version} vanished while it was being read; open it again"
-        )
+        ) from None
     return VersionActions(file.version, actions, file.modified_ms)
 
 

@@ -3,7 +3,7 @@
 from indextables.state.columns import map_column
 from indextables.state.compaction import CompactionRules, compaction_reason
 from indextables.state.entries import AVRO_SCHEMA, ENTRY_SCHEMA, decode_entries, encode_entries
-from indextables.state.gathering import without
+from indextables.state.gathering import Gatherer, without
 from indextables.state.layout import (
     LAST_CHECKPOINT,
     LOG_DIRECTORY,
@@ -51,6 +51,7 @@ __all__ = [
     "CompactionRules",
     "Delta",
     "Filter",
+    "Gatherer",
     "LastCheckpoint",
     "ManifestInfo",
     "Measured",
