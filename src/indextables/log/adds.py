@@ -32,6 +32,9 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "hasFooterOffsets": False,
 }
 _REQUIRED: Final = ("path", "size")
+_NULL: Final = type(None)
+_MAPS: Final = frozenset(field.name for field in ENTRY_SCHEMA if pa.types.is_map(field.type))
+_PLAIN_FIELDS: Final = ADD_FIELDS.keys() & set(ENTRY_SCHEMA.names)
 _ADDED_AT: Final = ("addedAtVersion", "addedAtTimestamp")
 
 
@@ -97,7 +100,11 @@ def decode_in_bulk(lines: Sequence[bytes]) -> Sequence[Action]:
     parts: list[Action | Adds] = []
     run = _Run(parts)
     for start in range(0, len(lines), _AT_ONCE):
-        for document in [orjson.loads(line) for line in lines[start : start + _AT_ONCE] if line]:
+        documents = [orjson.loads(line) for line in lines[start : start + _AT_ONCE] if line]
+        if (bodies := _only_adds(documents)) is not None:
+            run.bodies += bodies
+            documents = []
+        for document in documents:
             if type(document) is dict and len(document) == 1 and type(document.get("add")) is dict:
                 run.bodies.append(document["add"])
             else:
@@ -106,6 +113,14 @@ def decode_in_bulk(lines: Sequence[bytes]) -> Sequence[Action]:
         run.advance()
     run.end()
     return ActionParts(parts)
+
+
+def _only_adds(documents: list[Any]) -> list[dict[str, Any]] | None:
+    """Return the bodies if all documents are adds and nothing else."""
+    if set(map(type, documents)) != {dict} or set(map(len, documents)) != {1}:
+        return None
+    bodies = [document.get("add") for document in documents]
+    return bodies if set(map(type, bodies)) == {dict} else None
 
 
 class _Run:
@@ -141,40 +156,32 @@ class _Run:
         bodies = self.bodies
         if not bodies:
             return
-        shapes = set(map(tuple, bodies))
-        if len(shapes) == 1:
-            values = zip(*map(dict.values, bodies), strict=True)
-            columns: dict[str, Sequence[Any]] = dict(zip(shapes.pop(), values, strict=True))
-        else:
-            columns = {
-                name: [body.get(name) for body in bodies]
-                for name in dict.fromkeys(itertools.chain.from_iterable(shapes))
-            }
-        if not columns.keys() >= {*_REQUIRED} or any(None in columns[name] for name in _REQUIRED):
+        columns = _transposed(bodies)
+        kinds = {name: set(map(type, column)) for name, column in columns.items()}
+        if any(_NULL in kinds.get(name, {_NULL}) for name in _REQUIRED):
             raise FieldError("add has no path or size")
         read = {
-            name: read_column(ADD_FIELDS[name], column)
+            name: read_column(ADD_FIELDS[name], column, kinds[name])
             for name, column in columns.items()
             if name in ADD_FIELDS
         }
-        beyond = columns.keys() - ENTRY_SCHEMA.names
-        unnamed = columns.keys() & {"extra", *_ADDED_AT}  # fields of an entry that no add has
-        if beyond or unnamed:
+        if not columns.keys() <= _PLAIN_FIELDS:
             read["extra"] = _extra(bodies, read)
         for name, column in read.items():
-            if name in ENTRY_SCHEMA.names:
-                self._extend(name, column)
+            if name in _PLAIN_FIELDS or name == "extra":
+                has_null = column is not columns.get(name) or _NULL in kinds[name]
+                self._extend(name, column, has_null=has_null)
         self._rows += len(bodies)
         self.bodies = []
 
-    def _extend(self, name: str, column: Sequence[Any]) -> None:
-        if pa.types.is_map(ENTRY_SCHEMA.field(name).type):
+    def _extend(self, name: str, column: Sequence[Any], *, has_null: bool) -> None:
+        if name in _MAPS:
             if name not in self._maps:
                 self._maps[name] = _Maps(name, self._rows)
-            self._maps[name].extend(column, self._rows)
+            self._maps[name].extend(column, self._rows, has_null=has_null)
             return
         default = _DEFAULTS.get(name)
-        if default is not None and None in column:
+        if default is not None and has_null:
             column = [default if value is None else value for value in column]
         so_far = self._columns.setdefault(name, [])
         so_far.extend(itertools.repeat(default, self._rows - len(so_far)))
@@ -209,10 +216,10 @@ class _Maps:
         self._keys: list[str] = []
         self._values: list[str] = []
 
-    def extend(self, maps: Sequence[Mapping[str, str] | None], row: int) -> None:
+    def extend(self, maps: Sequence[Mapping[str, str] | None], row: int, *, has_null: bool) -> None:
         """Append the maps of the rows from `row` on; those before that have none yet are absent."""
         self._pad(row)
-        if None in maps:
+        if has_null:
             self._sizes += [self._absent if each is None else len(each) for each in maps]
             maps = [each or {} for each in maps]
         else:
@@ -222,16 +229,30 @@ class _Maps:
 
     def array(self, rows: int) -> pa.MapArray:
         self._pad(rows)
-        sizes = np.array([size or 0 for size in self._sizes], np.int64)
-        ends = np.concatenate([[0], np.cumsum(sizes)])
-        absent = np.array([size is None for size in self._sizes] + [False])
-        offsets = pa.array(ends.astype(np.int32), mask=absent) if absent.any() else pa.array(ends, pa.int32())
+        absent = None
+        sizes = self._sizes
+        if None in sizes:
+            absent = np.array([*(size is None for size in sizes), False])
+            sizes = [size or 0 for size in sizes]
+        ends = np.cumsum([0, *sizes])
+        offsets = pa.array(ends.astype(np.int32), mask=absent)
         return pa.MapArray.from_arrays(
             offsets, pa.array(self._keys, pa.string()), pa.array(self._values, pa.string())
         )
 
     def _pad(self, rows: int) -> None:
         self._sizes += [self._absent] * (rows - len(self._sizes))
+
+
+def _transposed(bodies: list[dict[str, Any]]) -> dict[str, Sequence[Any]]:
+    names = list(bodies[0])
+    width = len(names)
+    in_order = list(itertools.chain.from_iterable(bodies)) == names * len(bodies)
+    if in_order and set(map(len, bodies)) == {width}:
+        values = list(itertools.chain.from_iterable(map(dict.values, bodies)))
+        return {name: values[place::width] for place, name in enumerate(names)}
+    every = dict.fromkeys(itertools.chain.from_iterable(bodies))
+    return {name: [body.get(name) for body in bodies] for name in every}
 
 
 def _extra(bodies: Sequence[Mapping[str, Any]], read: Mapping[str, Sequence[Any]]) -> list[str | None]:

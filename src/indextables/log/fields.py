@@ -243,15 +243,19 @@ def from_document(document: Any) -> list[Action]:
     return actions
 
 
-def read_column(read: Callable[[Any], Any], values: Sequence[Any]) -> Sequence[Any]:
-    """Read many values of one field; null stays null. The result is that of `read` for each, FieldError included.
+def read_column(read: Callable[[Any], Any], values: Sequence[Any], kinds: set[type]) -> Sequence[Any]:
+    """Read many values of one field, of these types; null stays null. FieldError if `read` refuses one of them.
 
-    >>> read_column(_text_map, [{"a": 1, "b": None}, None])
+    The same sequence is returned if every value is read as it is.
+
+    >>> read_column(_text_map, [{"a": 1, "b": None}, None], {dict, type(None)})
     [{'a': '1'}, None]
     """
-    kinds = set(map(type, values))
-    kinds.discard(_NULL)
-    return values if _is_plain(read, kinds, values) else [None if v is None else read(v) for v in values]
+    return (
+        values
+        if _is_plain(read, kinds - {_NULL}, values)
+        else [None if v is None else read(v) for v in values]
+    )
 
 
 def _is_plain(read: Callable[[Any], Any], kinds: set[type], values: Sequence[Any]) -> bool:

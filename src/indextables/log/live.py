@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -192,21 +193,15 @@ class LiveFiles(Mapping[str, AddFile]):
     @cached_property
     def _gathered(self) -> pa.Table:
         pool, end = self._rows.entries, len(self._rows)
+        if set(map(type, self._overlay.values())) == {int}:
+            return _rows_of(pool, np.fromiter(self._overlay.values(), np.int64, len(self._overlay)))
         objects = to_entries(self._objects())
         if objects.num_rows:
             pool = pa.concat_tables([pool, objects])
         number = itertools.count(end)
         changes = (change for change in self._overlay.values() if not isinstance(change, Removed))
         places = [change if isinstance(change, int) else next(number) for change in changes]
-        rows = np.array(places, np.int64)
-        steps = np.diff(rows)
-        if (steps > 0).all():
-            gone = np.ones(pool.num_rows, bool)
-            gone[rows] = False
-            return without(pool, gone)
-        gatherer = Gatherer(pool)
-        parts = [gatherer.rows(rows[start : start + _AT_ONCE]) for start in range(0, len(rows), _AT_ONCE)]
-        return pa.concat_tables(parts)
+        return _rows_of(pool, np.array(places, np.int64))
 
     def _with_added(self, old: pa.Table | None) -> pa.Table:
         """Entries of the base, as far as they still count, and what was added since."""
@@ -235,7 +230,8 @@ class LiveFilesEdit:
 
     def add_many(self, keys: list[str], files: Adds, *, version: int, timestamp_ms: int) -> None:
         """Add the files one after the other, without an object for each if the base has none of them."""
-        known = (self._overlay[key] for key in self._overlay.keys() & keys)
+        there = self._overlay
+        known = () if there.keys().isdisjoint(keys) else [there[key] for key in keys if key in there]
         if all(
             isinstance(change, int) or (isinstance(change, Added) and not change.over_base)
             for change in known
@@ -280,6 +276,17 @@ class LiveFilesEdit:
 
 def _unpickled(overlay: Overlay, start: int, exact_from: int, rows: AddedRows) -> LiveFiles:
     return LiveFiles(None, overlay, start=start, exact_from=exact_from, rows=rows)
+
+
+def _rows_of(pool: pa.Table, rows: npt.NDArray[np.int64]) -> pa.Table:
+    """Return rows of a table, each at most once, in this order."""
+    if (np.diff(rows) > 0).all():
+        gone = np.ones(pool.num_rows, bool)
+        gone[rows] = False
+        return without(pool, gone)
+    gatherer = Gatherer(pool)
+    starts = range(0, len(rows), _AT_ONCE)
+    return pa.concat_tables([gatherer.rows(rows[start : start + _AT_ONCE]) for start in starts])
 
 
 def _is_later(added: Added, version: int, timestamp_ms: int | None) -> bool:
