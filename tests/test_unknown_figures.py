@@ -41,6 +41,7 @@ def table_with(kind: str, field: str, value: int | None) -> str:
         store.put(name, data)
     lines = [orjson.loads(line) for line in gzip.decompress(store.get(key)).splitlines()]
     for line in lines:
+        line.get("commitInfo", {}).pop("sha256", None)  # a writer with such figures may write no checksums
         if kind in line:
             line[kind].pop(field, None)
             line[kind] |= {} if value is None else {field: value}
