@@ -81,3 +81,20 @@ def test_lengths_that_the_file_does_not_have_take_no_memory() -> None:
 def test_the_seed_itself_is_read() -> None:
     write_bundle(fuzz_splits._ROOT / "same.split", [], MEMBERS.items())
     split_file((fuzz_splits._ROOT / "same.split").read_bytes())
+
+
+CLAIMS = (
+    b"\x7f" * 5 + b"\x81",  # so many layers of the skip index
+    b"\x81\x7f\x7f\x7f\x7f\x7f\x81",
+)
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_the_document_store_of_a_split_of_ours_is_never_opened(claim: bytes) -> None:
+    """The engine would ask for terabytes, and end the process when it does not get them."""
+    name = member(".store")
+    content, footer = MEMBERS[name].split(b'{"version"')
+    start = int.from_bytes(content[-24:-16], "little")
+    crafted = content[:start] + claim + content[-28:] + b'{"version"' + footer
+    split_member(bytes([NUMBERS[name]]) + crafted)
+    split_member(bytes([NUMBERS[name]]) + b"no store at all")

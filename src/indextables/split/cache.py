@@ -68,11 +68,16 @@ _lock = ForkSafeLock()
 os.register_at_fork(after_in_child=_open.clear)
 
 
-def open_index(bundle: Bundle, settings: Settings) -> OpenIndex:
-    """The index of a split, from memory, from the disk cache, or extracted and checked now."""
-    return open_cached(
-        entry_name(bundle), bundle, lambda directory: extract_members(bundle, directory), settings
-    )
+def open_index(bundle: Bundle, settings: Settings, *, documents: bool = False) -> OpenIndex:
+    """The index of a split, from memory, from the disk cache, or extracted and checked now.
+
+    `documents` says whether its rows are stored in it.
+    """
+
+    def fill(directory: Path) -> dict[str, int]:
+        return extract_members(bundle, directory, documents=documents)
+
+    return open_cached(entry_name(bundle), bundle, fill, settings)
 
 
 def open_cached(name: str, bundle: Bundle, fill: Fill, settings: Settings) -> OpenIndex:

@@ -17,6 +17,7 @@ from typing import Final
 import orjson
 
 from indextables.split.bundle import Bundle, Member
+from indextables.split.docstore_file import SUFFIX, check_store, empty_store
 
 _INDEX_MEMBER: Final = re.compile(r"meta\.json|\.managed\.json|[0-9a-f]{32}\.[a-z0-9.]+")
 _WINDOW_BYTES: Final = 32 << 20
@@ -24,8 +25,8 @@ _FOOTER_END: Final = struct.Struct("<II")
 _FOOTER_MAGIC: Final = 1337
 
 
-def extract_members(bundle: Bundle, directory: Path) -> dict[str, int]:
-    """Write them all; the CRC-32 of each."""
+def extract_members(bundle: Bundle, directory: Path, *, documents: bool) -> dict[str, int]:
+    """Write the files of the index, and return the CRC-32 of each; without `documents`, none are stored."""
     members = sorted(
         (member for member in bundle.members.values() if _INDEX_MEMBER.fullmatch(member.name)),
         key=lambda member: member.offset,
@@ -38,7 +39,25 @@ def extract_members(bundle: Bundle, directory: Path) -> dict[str, int]:
         checksums[member.name] = _extract_member(bundle, member, window, directory / member.name)
         if member.crc32 is None and not member.name.endswith(".json"):
             _check_footer(bundle, member, directory / member.name)
+        if member.name.endswith(SUFFIX):
+            if documents:
+                _check_documents(bundle, directory / member.name)
+            else:
+                checksums[member.name] = _without_documents(directory / member.name)
     return checksums
+
+
+def _check_documents(bundle: Bundle, path: Path) -> None:
+    try:
+        check_store(path)
+    except ValueError as reason:
+        raise bundle.damaged(f"its documents cannot be read: {path.name!r}: {reason}") from reason
+
+
+def _without_documents(path: Path) -> int:
+    raw = empty_store()
+    path.write_bytes(raw)
+    return zlib.crc32(raw)
 
 
 def _extract_member(bundle: Bundle, member: Member, window: _Window, target: Path) -> int:

@@ -71,7 +71,7 @@ class ForeignContents:
 
     @cached_property
     def rows(self) -> DocumentRows:
-        opened = open_index(self._bundle, self._settings)
+        opened = open_index(self._bundle, self._settings, documents=True)
         return DocumentRows(opened, self._fields, self.num_rows, self._bundle)
 
     @cached_property
