@@ -59,6 +59,15 @@ def test_an_index_that_has_other_rows_than_the_split_is_damaged() -> None:
         split_member(bytes([NUMBERS[name]]) + orjson.dumps(meta))
 
 
+def test_an_index_with_deleted_documents_is_damaged() -> None:
+    """A split of ours never has any, and every row is one document."""
+    meta = orjson.loads(MEMBERS["meta.json"])
+    meta["segments"][0]["deletes"] = {"num_deleted_docs": 59, "opstamp": 1}
+    for crafted in (orjson.dumps(meta), orjson.dumps({"segments": [7]})):
+        with pytest.raises(CorruptTableError):
+            split_member(bytes([NUMBERS["meta.json"]]) + crafted)
+
+
 def test_members_that_overlap_are_refused() -> None:
     """Unpacked, a split of a megabyte could fill a disk."""
     document = {"files": {f"m{n}": {"start": 0, "end": 1000} for n in range(50)}}

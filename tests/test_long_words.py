@@ -10,6 +10,7 @@ import itertools
 import random
 import re
 import shutil
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -31,6 +32,7 @@ from indextables.predicates import And, Compare, IsNull, Not, Or, Predicate, Tex
 from indextables.schema import FieldMapping, MappedField, TableSchema, tokenizers
 from indextables.split import RowRequest, SplitReader, SplitWriter, open_split
 from indextables.split.bound import Regexes
+from indextables.split.cache_entry import checksum, record_files
 from indextables.split.query import Wildcard
 from indextables.split.words import bytes_as_written, cut_words, unindexed_rows
 from indextables.split.wordtests import Alike, Fits, word_tests
@@ -359,6 +361,41 @@ def test_what_was_found_in_old_texts_is_kept(tmp_path: Path, monkeypatch: pytest
     monkeypatch.undo()
     for file in (tmp_path / "cache").glob("*/words.arrow"):
         file.write_bytes(b"damaged")
+    with _old(tmp_path) as reader:
+        assert _ids(reader, query) == expected
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"row": pa.array([5_000_000]), "word": pa.array([SHA])},
+        {"row": pa.array([-1]), "word": pa.array([SHA])},
+        {"row": pa.array([None], pa.int64()), "word": pa.array([SHA])},
+        {"row": pa.array([0]), "word": pa.array([7])},
+        {"other": pa.array([0])},
+        {
+            "row": pa.array([0, 1]),
+            "word": pa.StringArray.from_buffers(
+                2, pa.py_buffer(struct.pack("<iii", 0, 1 << 30, 3)), pa.py_buffer(b"abc")
+            ),
+        },
+        b"no file of Arrow",
+    ],
+)
+def test_a_forged_file_of_words_is_made_again(tmp_path: Path, forged: dict[str, pa.Array] | bytes) -> None:
+    """Also one whose record in the cache is right."""
+    query = TextQuery("TEXTSEARCH", "t", SHA)
+    with _old(tmp_path) as reader:
+        expected = _ids(reader, query)
+    assert expected
+    [file] = (tmp_path / "cache").rglob("words.arrow")
+    if isinstance(forged, bytes):
+        file.write_bytes(forged)
+    else:
+        batch = pa.record_batch(forged)
+        with pa.ipc.new_file(file, batch.schema) as out:
+            out.write_batch(batch)
+    record_files(file.parent, {file.name: checksum(file)})
     with _old(tmp_path) as reader:
         assert _ids(reader, query) == expected
 

@@ -19,6 +19,7 @@ from tantivy import Query
 from indextables.predicates import TRUE, Predicate, TextQuery, text_queries
 from indextables.schema import FieldMapping, MappedField
 from indextables.split.bound import Part, Parts, Scaled, Terms, WordLeaf, clauses, leaves
+from indextables.split.engine import engine_errors
 from indextables.split.fields import register_tokenizers
 from indextables.split.footer import RowIds
 from indextables.split.query import Occur
@@ -121,7 +122,8 @@ class _RowCheck:
                 truth = self.holds(inner)
                 return np.zeros(len(self._rows), dtype=np.bool_) if truth is None else truth
             case _ if isinstance(part, WordLeaf) and part.column in self._words:
-                return _matches(part, self._words[part.column])
+                with engine_errors(self._search.bundle):
+                    return _matches(part, self._words[part.column])
             case _:
                 return self._search.part(part, self._rows)
 

@@ -94,15 +94,24 @@ def open_cached(name: str, bundle: Bundle, fill: Fill, settings: Settings) -> Op
 
 
 def read_cached(name: str, fill: Fill, read: Callable[[Path], Read], settings: Settings) -> Read:
-    """Open files of that name with `read`, filled now if they are not on disk or not what they were."""
+    """Open files of that name with `read`, filled now if they are not on disk or not what they were.
+
+    `read` must raise ValueError or OSError now, not later, if they cannot be what `fill` has written.
+    """
     cache = IndexCache.of(settings)
     for _ in range(_OPEN_TRIES):
         path = cache.entry(name, fill)
         try:
             return read(path)
-        except (ValueError, OSError):
-            cache.drop(name)
-    with tempfile.TemporaryDirectory(prefix="own-", dir=cache.work()) as own:
+        except (ValueError, OSError) as reason:
+            failed = system_error(reason)
+            if failed is not None:
+                raise disk_error("read a file of", str(cache.root), failed, ADVICE) from reason
+            cache.drop(name)  # evicted between the two lines above, or not what it was
+    with (
+        disk_errors("keep an index in", str(cache.root), ADVICE),
+        tempfile.TemporaryDirectory(prefix="own-", dir=cache.work()) as own,
+    ):
         fill(Path(own))
         return read(Path(own))
 

@@ -120,10 +120,13 @@ class SplitContents:
         try:
             segments = orjson.loads(self._bundle.read(META))["segments"]
             documents = [segment["max_doc"] for segment in segments]
-        except (ValueError, KeyError, TypeError) as reason:
+            deleted = any(segment.get("deletes") for segment in segments)
+        except (ValueError, KeyError, TypeError, AttributeError) as reason:
             raise self._bundle.damaged(f"its {META} cannot be understood ({reason!r})") from reason
-        if not all(isinstance(count, int) and count >= 0 for count in documents) or (
-            sum(documents) != self.num_rows
+        if (
+            deleted
+            or not all(isinstance(count, int) and count >= 0 for count in documents)
+            or sum(documents) != self.num_rows
         ):
             raise self._bundle.damaged(f"its index claims other documents than its {self.num_rows} rows")
 

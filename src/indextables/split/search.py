@@ -150,10 +150,12 @@ class IndexSearch:
         nulls = None if column is None else self._bitmap(column.name, self._compiler.is_null(column))[rows]
         return pa.array(self._bitmap(query, self.text(query))[rows], mask=nulls)
 
+    @engine_call
     def part(self, part: Part, rows: RowIds) -> Bitmap:
         """Return for each of these rows whether the index holds what a part of a query asks for."""
         return self._bitmap(part, self._compiler.part(part) or Query.empty_query())[rows]
 
+    @engine_call
     def unindexed(self, column: MappedField) -> RowIds:
         """Return the rows in which the column has a word or, in a string column, a value too long for Tantivy.
 

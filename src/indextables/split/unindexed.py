@@ -16,6 +16,7 @@ from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from indextables.config import Settings
 from indextables.predicates import TRUE, Predicate
@@ -83,9 +84,17 @@ class MissingWords:
             return {_FILE: checksum(directory / _FILE)}
 
         def read(directory: Path) -> pa.ipc.RecordBatchFileReader:
-            return pa.ipc.open_file(pa.memory_map(str(directory / _FILE)))
+            file = pa.ipc.open_file(pa.memory_map(str(directory / _FILE)))
+            if file.schema != _SCHEMA:
+                raise ValueError(f"{_FILE} has other columns")
+            for i in range(file.num_record_batches):
+                _check_words(file.get_batch(i), self.search().num_docs)
+            return file
 
-        file = read_cached(self._entry(column), fill, read, self.settings)
+        try:
+            file = read_cached(self._entry(column), fill, read, self.settings)
+        except ValueError as reason:
+            raise self.bundle.damaged(reason) from reason
         for i in range(file.num_record_batches):
             yield file.get_batch(i)
 
@@ -104,3 +113,12 @@ class MissingWords:
     def _entry(self, column: MappedField) -> str:
         made_of = f"{entry_name(self.bundle)}\0words of 40 bytes and more\0{column.name}"
         return hashlib.sha256(made_of.encode()).hexdigest()[:40]
+
+
+def _check_words(batch: pa.RecordBatch, num_rows: int) -> None:
+    """Raise a ValueError if these are not words of rows of the split."""
+    batch.validate(full=True)
+    rows = batch.column("row")
+    bounds = pc.min_max(rows).as_py()
+    if rows.null_count or (batch.num_rows and not 0 <= bounds["min"] <= bounds["max"] < num_rows):
+        raise ValueError(f"{_FILE} has words of other rows")
