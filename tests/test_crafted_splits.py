@@ -62,10 +62,14 @@ def test_an_index_that_has_other_rows_than_the_split_is_damaged() -> None:
 def test_an_index_with_deleted_documents_is_damaged() -> None:
     """A split of ours never has any, and every row is one document."""
     meta = orjson.loads(MEMBERS["meta.json"])
-    meta["segments"][0]["deletes"] = {"num_deleted_docs": 59, "opstamp": 1}
-    for crafted in (orjson.dumps(meta), orjson.dumps({"segments": [7]})):
-        with pytest.raises(CorruptTableError):
-            split_member(bytes([NUMBERS["meta.json"]]) + crafted)
+    meta["segments"][0]["deletes"] = {"num_deleted_docs": 10, "opstamp": 9}
+    alive = (60).to_bytes(4, "little") + ((1 << 50) - 1).to_bytes(8, "little")
+    footer = MEMBERS[member(".idx")][MEMBERS[member(".idx")].index(b'{"version"') :]
+    path = fuzz_splits._ROOT / "deleted.split"
+    changed = {"meta.json": orjson.dumps(meta), member(".idx").replace(".idx", ".9.del"): alive + footer}
+    write_bundle(path, [], (MEMBERS | changed).items())
+    with pytest.raises(CorruptTableError, match="claims other documents"):
+        split_file(path.read_bytes())
 
 
 def test_members_that_overlap_are_refused() -> None:
