@@ -131,7 +131,7 @@ def test_an_accepted_search_leaves_no_filter_in_the_plan(spark, views):
     )
     physical = plan[plan.index("== Physical Plan ==") :]
     assert "Filter (" not in physical
-    assert "textsearch(message, 'disk')" in physical
+    assert "message TEXTSEARCH 'disk'" in physical
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,9 @@ ARROW_TYPES: Final[dict[str, pa.DataType]] = {
 INTEGER_TYPES: Final = frozenset({"byte", "short", "integer", "long"})
 FLOAT_TYPES: Final = frozenset({"float", "double"})
 
+_DEFAULT_COLLATION: Final = "string collate UTF8_BINARY"
+"""What Spark calls a plain string whose collation was written out, as SHOW CREATE TABLE does."""
+
 RESERVED_COLUMNS: Final = frozenset({"_score", "_snippet", "_indexall"})
 """Names that queries use for what the index computes; no column may bear one."""
 
@@ -152,6 +155,8 @@ class TableSchema:
 def _field_from_json(column: dict[str, Any]) -> Field:
     kind = column["type"]
     text = kind if isinstance(kind, str) else orjson.dumps(kind).decode()
+    if text == _DEFAULT_COLLATION:
+        text = "string"
     return Field(column["name"], text, column.get("metadata") or {})
 
 

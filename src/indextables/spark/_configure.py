@@ -15,7 +15,7 @@ from indextables.spark.redaction import redactions
 
 Builder = TypeVar("Builder", bound=Any)
 
-OLDEST: Final = (4, 0)
+OLDEST: Final = (4, 1)
 """The oldest Spark that the jar runs on, as `pyproject.toml` declares it."""
 
 EXTENSIONS: Final = "io.indextables.spark.IndexTablesExtensions"

@@ -31,7 +31,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * The catalog of tables by path, {@code indextables.`/data/logs`}, of the search functions, and of the procedure that runs
  * commands. It keeps nothing.
  */
-@SuppressWarnings("deprecation") // Spark 4.0 knows only the older of its createTable and stage methods
+@SuppressWarnings("deprecation") // every supported Spark has the older of its createTable and stage methods
 public final class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog, ProcedureCatalog {
   static final String NAME = "indextables";
   private static final String CONF = "spark.sql.catalog." + NAME;
@@ -164,7 +164,7 @@ public final class IndexTablesCatalog implements StagingTableCatalog, FunctionCa
     return new SearchFunction(function);
   }
 
-  /** Of {@code ProcedureCatalog} from Spark 4.1 on; without {@code @Override}, so that this compiles against 4.0 too. */
+  @Override
   public Identifier[] listProcedures(String[] namespace) {
     return namespace.length > 0
         ? new Identifier[0]

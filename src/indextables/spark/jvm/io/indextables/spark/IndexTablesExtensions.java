@@ -23,9 +23,6 @@ public final class IndexTablesExtensions extends AbstractFunction1<SparkSessionE
     extensions.injectResolutionRule(session -> new TransparentViews());
     extensions.injectPlanNormalizationRule(session -> new SearchesBypassCache());
     extensions.injectOptimizerRule(session -> new StableScoreOrder());
-    if (SearchComparisons.areNeeded(org.apache.spark.package$.MODULE$.SPARK_VERSION())) {
-      extensions.injectOptimizerRule(session -> new SearchComparisons());
-    }
     extensions.injectPlannerStrategy(session -> new UnpushedSearchCheck());
     extensions.injectPlannerStrategy(AnsweredScans::new);
     return BoxedUnit.UNIT;

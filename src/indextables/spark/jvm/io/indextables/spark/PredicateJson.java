@@ -11,6 +11,7 @@ import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.UserDefinedScalarFunc;
 
 /**
  * Spark's pushed expressions as JSON; what they mean and which of them to take is for Python to say. They are written one
@@ -40,8 +41,8 @@ final class PredicateJson {
       node.set("col", Json.strings(List.of(reference.fieldNames())));
     } else if (expression instanceof Literal<?> literal) {
       node.put("lit", text(literal.value())).put("type", literal.dataType().simpleString());
-    } else if (SearchCondition.of(expression) != null) {
-      return of(SearchCondition.of(expression), depth);
+    } else if (expression instanceof UserDefinedScalarFunc function && SearchFunction.isOurs(function.canonicalName())) {
+      node.put("udf", function.name()).set("args", of(List.of(function.children()), depth + 1));
     } else if (expression instanceof GeneralScalarExpression scalar) {
       node.put("op", scalar.name()).set("args", of(arguments(scalar), depth + 1));
     } else {
@@ -69,17 +70,6 @@ final class PredicateJson {
       }
     }
     return arguments;
-  }
-
-  private static ObjectNode of(SearchCondition search, int depth) {
-    ObjectNode node = Json.object();
-    node.put("udf", search.function().name()).set("args", of(List.of(search.function().children()), depth + 1));
-    if (search.isTrue()) {
-      return node;
-    }
-    ObjectNode not = Json.object().put("op", "NOT");
-    not.putArray("args").add(node);
-    return not;
   }
 
   /** Literals are Catalyst's own values: days for a date, microseconds for a timestamp, UTF8String for a string. */

@@ -2,12 +2,16 @@ package io.indextables.spark;
 
 import java.util.Locale;
 import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.UserDefinedScalarFunc;
 import org.apache.spark.sql.connector.util.V2ExpressionSQLBuilder;
 
 /** Pushed conditions as plans show them: in SQL as the user would write it, searches and dates included. */
 final class PredicateSql extends V2ExpressionSQLBuilder {
+  /** How Spark marks a function that is a condition by itself. */
+  private static final String CONDITION = "BOOLEAN_EXPRESSION";
+
   static String of(Expression predicate) {
     try {
       return new PredicateSql().build(predicate);
@@ -18,12 +22,12 @@ final class PredicateSql extends V2ExpressionSQLBuilder {
 
   @Override
   public String build(Expression expression) {
-    SearchCondition search = SearchCondition.of(expression);
-    if (search == null) {
-      return super.build(expression);
+    if (expression instanceof GeneralScalarExpression scalar && scalar.name().equals(CONDITION)) {
+      return build(scalar.children()[0]);
     }
-    String text = search(search.function());
-    return search.isTrue() ? text : "NOT (" + text + ")";
+    boolean isSearch =
+        expression instanceof UserDefinedScalarFunc function && SearchFunction.isOurs(function.canonicalName());
+    return isSearch ? search((UserDefinedScalarFunc) expression) : super.build(expression);
   }
 
   private String search(UserDefinedScalarFunc function) {

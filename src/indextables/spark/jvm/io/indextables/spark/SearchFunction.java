@@ -43,19 +43,11 @@ record SearchFunction(String name) implements UnboundFunction {
     if (arguments.length() != 2 || !(arguments.fields()[1].dataType() instanceof StringType)) {
       throw new UnsupportedOperationException(name + " takes a column and a query string");
     }
-    return new Bound(name, arguments.fields()[0].dataType(), false);
+    return new Bound(name, arguments.fields()[0].dataType());
   }
 
-  /**
-   * Bound to the column as it is: a cast would hide the column from the index, which knows what it can search.
-   *
-   * @param asNumber whether the result is 1 for true, see {@link SearchComparisons}
-   */
-  record Bound(String name, DataType column, boolean asNumber) implements ScalarFunction<Object> {
-    Bound number() {
-      return new Bound(name, column, true);
-    }
-
+  /** Bound to the column as it is: a cast would hide the column from the index, which knows what it can search. */
+  record Bound(String name, DataType column) implements ScalarFunction<Boolean> {
     @Override
     public DataType[] inputTypes() {
       return new DataType[] {column, DataTypes.StringType};
@@ -63,7 +55,7 @@ record SearchFunction(String name) implements UnboundFunction {
 
     @Override
     public DataType resultType() {
-      return asNumber ? DataTypes.IntegerType : DataTypes.BooleanType;
+      return DataTypes.BooleanType;
     }
 
     @Override
@@ -78,7 +70,7 @@ record SearchFunction(String name) implements UnboundFunction {
 
     /** The optimizer asks with nulls, to learn whether an outer join can be an inner one. */
     @Override
-    public Object produceResult(InternalRow arguments) {
+    public Boolean produceResult(InternalRow arguments) {
       if (arguments.isNullAt(0) || arguments.isNullAt(1)) {
         return null;
       }
