@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import Final, NoReturn
 
 from indextables.split.query import Pieces, Wildcard
@@ -193,10 +194,13 @@ def _is_control(character: str) -> bool:
 
 
 def _merged(pieces: list[str | Wildcard]) -> list[str | Wildcard]:
+    """Join neighbouring letters, and `*` that follow each other."""
     merged: list[str | Wildcard] = []
-    for piece in pieces:
-        if isinstance(piece, str) and merged and isinstance(merged[-1], str):
-            merged[-1] += piece
-        elif not (piece is Wildcard.ANY and merged and merged[-1] is Wildcard.ANY):
-            merged.append(piece)
+    for is_text, run in groupby(pieces, lambda piece: isinstance(piece, str)):
+        if is_text:
+            merged.append("".join(map(str, run)))
+            continue
+        for wildcard in run:
+            if wildcard is not Wildcard.ANY or merged[-1:] != [Wildcard.ANY]:
+                merged.append(wildcard)
     return merged

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from itertools import groupby
 from typing import Final
 
 import numpy as np
@@ -108,12 +109,9 @@ def pattern_words(pieces: Pieces) -> tuple[Pieces, ...]:
         if isinstance(piece, Wildcard):
             words[-1].append(piece)
             continue
-        for character in piece:
-            if lowered := _token_character(character):
-                if words[-1] and isinstance(words[-1][-1], str):
-                    words[-1][-1] += lowered
-                else:
-                    words[-1].append(lowered)
+        for is_word, run in groupby(map(_token_character, piece), bool):
+            if is_word:
+                words[-1].append("".join(run))
             elif words[-1]:
                 words.append([])
     return tuple(tuple(word) for word in words if word)
