@@ -276,9 +276,9 @@ def test_every_command_that_deletes_honours_the_setting_for_dry_runs(tmp_path, c
     path = tmp_path / "table"
     for n in range(3):
         it.write(path, pa.table({"n": [n]}), mode="overwrite")
-    for file in path.rglob("*"):
-        os.utime(file, (0, 0))
     it.open(path).checkpoint()
+    for file in path.rglob("*"):  # after the checkpoint, which cleans up old versions itself
+        os.utime(file, (0, 0))
     before = sorted(path.rglob("*"))
     options = {
         "spark.indextables.cleanup.dryRun": "true",
