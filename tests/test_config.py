@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import indextables
-from indextables.config import Settings, keys, layered
+from indextables.config import Setting, Settings, keys, layered
 from indextables.errors import ConfigError
 from indextables.log.state_retention import StateRetention
 
@@ -158,3 +158,11 @@ def test_the_older_retention_of_states_is_read_where_the_newer_is_not_set() -> N
     both = older | {"spark.indextables.state.retention.hours": "168"}
     assert StateRetention.of(Settings(both)).age_ms == 168 * 3_600_000
     assert StateRetention.of(Settings(older), hours=5).age_ms == 5 * 3_600_000
+
+
+@pytest.mark.parametrize("setting", [keys.CACHE_DIRECTORY, keys.TEMP_DIRECTORY])
+@pytest.mark.parametrize("path", ["s3://bucket/cache", "file:///tmp/cache", "a\0b"])
+def test_a_directory_must_be_one_on_this_machine(setting: Setting[str], path: str) -> None:
+    with pytest.raises(ConfigError, match="it takes a path on a local disk"):
+        Settings({setting.key: path}).get(setting)
+    assert Settings({setting.key: "/tmp/a b"}).get(setting) == "/tmp/a b"

@@ -180,6 +180,13 @@ def text(value: str) -> str:
     return value
 
 
+def local_path(value: str) -> str:
+    """A path on this machine's disk: an address would be taken for a directory of that name."""
+    if "\0" in value or "://" in value:
+        raise ValueError("a path on a local disk, without a scheme")
+    return value
+
+
 class Settings:
     """What a user set, checked against the table of keys: an unknown key is an error, not a silence.
 

@@ -10,6 +10,7 @@ from indextables.config._settings import (
     Unread,
     between,
     boolean,
+    local_path,
     names,
     one_of,
     positive,
@@ -56,13 +57,13 @@ COLUMN_GROUPS: Final = Setting(
 )
 TEMP_DIRECTORY: Final = Setting(
     "spark.indextables.indexWriter.tempDirectoryPath",
-    text,
+    local_path,
     "",
     "Where splits are built before they are uploaded; empty means the system's temporary directory.",
 )
 CACHE_DIRECTORY: Final = Setting(
     "spark.indextables.cache.directoryPath",
-    text,
+    local_path,
     "",
     "Where the index part of splits is kept for the next search; empty means below XDG_CACHE_HOME or ~/.cache, or, "
     "without a home, the temporary directory. In a directory that others may write to, a private one is made.",
