@@ -1,6 +1,5 @@
 package io.indextables.spark;
 
-import java.net.URI;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -10,7 +9,6 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
-import org.apache.spark.sql.catalyst.catalog.CatalogUtils;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -195,7 +193,7 @@ public final class IndexTablesCatalog implements StagingTableCatalog, FunctionCa
     try {
       TableRef table = ref(ident).withProperties(properties);
       String location = properties.get(PROP_LOCATION);
-      if (location != null && !isSamePath(location, table.path())) {
+      if (location != null && !TableRef.isSamePath(location, table.path())) {
         throw Failures.analysis(
             "LOCATION '" + location + "' is not the path in the table's name, " + table.path()
                 + "; leave LOCATION out, or name the table indextables.`" + location + "`");
@@ -204,17 +202,6 @@ public final class IndexTablesCatalog implements StagingTableCatalog, FunctionCa
     } catch (NoSuchTableException e) {
       throw Failures.analysis("a table of the catalog indextables is named by its path, as in indextables.`/data/logs`");
     }
-  }
-
-  /** Spark gives a location of this machine a scheme. */
-  private static boolean isSamePath(String one, String other) {
-    return withoutScheme(one).equals(withoutScheme(other));
-  }
-
-  private static String withoutScheme(String path) {
-    URI uri = CatalogUtils.stringToURI(path);
-    boolean isLocal = uri.getScheme() == null || uri.getScheme().equals("file");
-    return (isLocal ? uri.getPath() : uri.toString()).replaceAll("/+$", "");
   }
 
   private static StructType schema(Column[] columns) {

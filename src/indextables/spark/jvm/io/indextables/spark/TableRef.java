@@ -1,5 +1,6 @@
 package io.indextables.spark;
 
+import java.net.URI;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
@@ -7,6 +8,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Predicate;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.catalog.CatalogUtils;
 import org.apache.spark.sql.catalyst.util.DateTimeUtils;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.internal.SQLConf;
@@ -58,14 +60,17 @@ record TableRef(
     if (folded.get(VERSION) != null && folded.get(TIMESTAMP) != null) {
       throw Failures.analysis("versionAsOf and timestampAsOf cannot be given together");
     }
-    return new TableRef(
+    TableRef table =
+        new TableRef(
             folded.get("path"),
             sessionSettings(),
             Map.of(),
             version(folded.get(VERSION)),
             timestamp(folded.get(TIMESTAMP)),
-            folded.containsKey(COLUMNS) ? ofColumns(folded) : null)
-        .withOptions(options);
+            folded.containsKey(COLUMNS) ? ofColumns(folded) : null);
+    // The session catalog gives all the properties of a table where a reader or writer gives options.
+    boolean isOfCatalog = isSamePath(folded.get(TableCatalog.PROP_LOCATION), table.path());
+    return isOfCatalog ? table.withProperties(options) : table.withOptions(options);
   }
 
   /** How plans and messages name the table. */
@@ -104,6 +109,17 @@ record TableRef(
           }
         });
     return new TableRef(path, session, merged, version, timestamp, columns);
+  }
+
+  /** Whether two paths name one directory. Spark gives a location of this machine a scheme. */
+  static boolean isSamePath(String one, String other) {
+    return one != null && withoutScheme(one).equals(withoutScheme(other));
+  }
+
+  private static String withoutScheme(String path) {
+    URI uri = CatalogUtils.stringToURI(path);
+    boolean isLocal = uri.getScheme() == null || uri.getScheme().equals("file");
+    return (isLocal ? uri.getPath() : uri.toString()).replaceAll("/+$", "");
   }
 
   TableRef atVersion(long pinned) {
