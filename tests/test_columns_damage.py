@@ -106,7 +106,7 @@ def test_a_file_that_is_cut_or_longer_is_noticed(tmp_path, file_format):
         for damaged in (b"", raw[:-1], raw[: len(raw) // 2], raw[1:], raw + b"\0", bytes(len(raw))):
             path.write_bytes(damaged)
             if path.suffix == ".avro" and damaged == raw + b"\0":
-                continue  # bytes after the record are nobody's
+                continue  # bytes after the record belong to no record
             with pytest.raises(IndexTablesError):
                 damaged_dataset.answers(str(base))
         path.write_bytes(raw)

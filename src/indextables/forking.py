@@ -43,7 +43,7 @@ class ForkSafeLock:
             with _replacing:
                 if self._forks != _forks:
                     self._lock = threading.Lock()
-                    self._forks = _forks  # last: whoever sees it takes the new lock
+                    self._forks = _forks  # last: a thread that sees it takes the new lock
         self._lock.acquire()
 
     def __exit__(self, *_: object) -> None:

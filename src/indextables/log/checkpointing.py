@@ -140,7 +140,7 @@ def checkpoint_if_due(
         return
     try:
         if not (_is_regular(committed.version, settings) or _is_merge(change, settings)):
-            # Overdue, by what this process has seen: another one may have written a state meanwhile.
+            # Overdue, by what this process has seen: another process may have written a state since.
             _remember_state(committed, read_pointer(store))
             if not _is_turn(change, committed, committed.version, settings):
                 return

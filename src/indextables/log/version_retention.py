@@ -127,4 +127,4 @@ def _transaction(store: Store, version: int) -> str | None:
     try:
         return read_txn_id(store, version)
     except CorruptTableError:
-        return None  # of a damaged file nobody can say who made it, and the state has what it did
+        return None  # the writer of a damaged file is unknown, and the state has what it did

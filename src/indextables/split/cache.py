@@ -2,7 +2,7 @@
 
     <root>/<name>/          an entry: the files of one index, and their record (see `cache_entry`)
     <root>/.work/           entries that are being filled or deleted
-    <root>/.size            the size of all entries, in bytes; whoever changes it holds a lock on it
+    <root>/.size            the size of all entries, in bytes; a process that changes it holds a lock on it
 
 An entry is named for the split it came from, and complete from the moment it has that name: it is filled under another
 name and renamed. Several processes may share the cache. An entry is evicted by renaming it away first; a reader that

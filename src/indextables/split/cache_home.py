@@ -1,6 +1,6 @@
 """Where the cache of indexes lies: a directory that belongs to this user, and that no other user can write to.
 
-What is in the cache is opened without a look at the split, so whoever can write there can make up answers.
+What is in the cache is opened without a look at the split, so a user who can write there can make up answers.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Delta:
 
 @dataclass(frozen=True)
 class WrittenState:
-    """The state that is in the store now; `compacted` is why it was written anew, if it was.
+    """The state that is in the store now; `compacted` is why it was rewritten, if it was.
 
     `created` is False if another writer had written the state of this version before.
     """

@@ -52,7 +52,7 @@ class Backoff:
 class Claim:
     """An object to be created by one of many. `is_ours` finds the mark of this writer in what is there.
 
-    `what` names it in errors, and `advice` says what to do when nobody knows whose it is. No object of more than
+    `what` names it in errors, and `advice` says what to do when its writer is unknown. No object of more than
     `limit` bytes is read back.
     """
 

@@ -322,7 +322,7 @@ def _children(root: str, directory: str) -> Iterator[tuple[str, os.DirEntry[str]
 
 @contextlib.contextmanager
 def _directory_of(root: str, key: str) -> Iterator[tuple[int, str]]:
-    """The directory of a key, opened step by step so that no link that appears meanwhile is followed; and its name."""
+    """The directory of a key, opened step by step so that no link that appears on the way is followed; and its name."""
     *parts, name = key.split("/")
     fd = os.open(root, _DIRECTORY_FLAGS)
     try:
