@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import orjson
+import pyarrow as pa
 import pytest
 
 import fuzz_splits
 from faults import MemoryStore
 from fuzz_splits import MEMBERS, SPLIT, split_file, split_member
+from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError
-from indextables.split import open_split
+from indextables.predicates import parse_where
+from indextables.schema import FieldMapping, TableSchema
+from indextables.split import SplitWriter, open_split
 from indextables.split.bundle import open_bundle, write_bundle
 from indextables.split.engine import engine_errors
+from indextables.storage import open_store
 
 NUMBERS = {name: number for number, name in enumerate(fuzz_splits._NAMES)}
 
@@ -111,3 +118,26 @@ def test_the_document_store_of_a_split_of_ours_is_never_opened(claim: bytes) -> 
     crafted = content[:start] + claim + content[-28:] + b'{"version"' + footer
     split_member(bytes([NUMBERS[name]]) + crafted)
     split_member(bytes([NUMBERS[name]]) + b"no store at all")
+
+
+@pytest.mark.parametrize("claim", [b"\xff\xff\xff\xff\xff\x7f", b"\xff\xff\xff\x01", b"\x7f"])
+def test_a_directory_of_columns_that_claims_more_than_it_has_is_damaged(claim: bytes) -> None:
+    """The engine would read on behind its end until there is no memory left."""
+    name = member(".fast")
+    raw = MEMBERS[name]
+    at = raw.index(b"__row") - 5
+    assert raw[at] == 3, "two columns have three ends"
+    crafted = raw[:at] + claim + raw[at + len(claim) :]
+    with pytest.raises(CorruptTableError, match="columns"):
+        split_member(bytes([NUMBERS[name]]) + crafted)
+
+
+def test_many_columns_lie_in_compressed_blocks(tmp_path: Path) -> None:
+    batch = pa.record_batch({f"a_rather_long_name_{n}": pa.array([n, 2]) for n in range(1500)})
+    schema = TableSchema.from_arrow(batch.schema)
+    settings = Settings({keys.CACHE_DIRECTORY.key: str(tmp_path / "cache")})
+    writer = SplitWriter(schema, FieldMapping.of(schema, (), {}), settings=settings, directory=tmp_path)
+    writer.write(batch)
+    path = writer.finish().path
+    with open_split(open_store(str(tmp_path)), path.name, settings=settings) as split:
+        assert split.count(parse_where("a_rather_long_name_7 = 7", schema)) == 1

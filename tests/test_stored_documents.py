@@ -86,7 +86,7 @@ def test_lengths_that_a_store_does_not_have_are_refused(files: dict[str, bytes],
         "shorter": b"",
     }
     for number, (message, content) in enumerate(crafted.items()):
-        with pytest.raises(CorruptTableError, match=f"documents cannot be read.*{message}"):
+        with pytest.raises(CorruptTableError, match=f"store. cannot be read.*{message}"):
             read(files, sealed(content), tmp_path / str(number))
 
 

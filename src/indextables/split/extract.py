@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 import struct
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import orjson
 
+from indextables.split import docstore_file, fastfield_file
 from indextables.split.bundle import Bundle, Member
-from indextables.split.docstore_file import SUFFIX, check_store, empty_store
 
 _INDEX_MEMBER: Final = re.compile(r"meta\.json|\.managed\.json|[0-9a-f]{32}\.[a-z0-9.]+")
 _WINDOW_BYTES: Final = 32 << 20
@@ -39,23 +40,26 @@ def extract_members(bundle: Bundle, directory: Path, *, documents: bool) -> dict
         checksums[member.name] = _extract_member(bundle, member, window, directory / member.name)
         if member.crc32 is None and not member.name.endswith(".json"):
             _check_footer(bundle, member, directory / member.name)
-        if member.name.endswith(SUFFIX):
+        if member.name.endswith(fastfield_file.SUFFIX):
+            _check_lengths(bundle, directory / member.name, fastfield_file.check_fast_fields)
+        if member.name.endswith(docstore_file.SUFFIX):
             if documents:
-                _check_documents(bundle, directory / member.name)
+                _check_lengths(bundle, directory / member.name, docstore_file.check_store)
             else:
                 checksums[member.name] = _without_documents(directory / member.name)
     return checksums
 
 
-def _check_documents(bundle: Bundle, path: Path) -> None:
+def _check_lengths(bundle: Bundle, path: Path, check: Callable[[Path], None]) -> None:
+    """The engine ends the process when it does not get the memory that a length asks for."""
     try:
-        check_store(path)
+        check(path)
     except ValueError as reason:
-        raise bundle.damaged(f"its documents cannot be read: {path.name!r}: {reason}") from reason
+        raise bundle.damaged(f"{path.name!r} cannot be read: {reason}") from reason
 
 
 def _without_documents(path: Path) -> int:
-    raw = empty_store()
+    raw = docstore_file.empty_store()
     path.write_bytes(raw)
     return zlib.crc32(raw)
 
