@@ -85,10 +85,11 @@ def test_executors_that_compact_at_once_leave_one_sound_state(spark, path: str):
 
         return there.open(path).checkpoint()
 
-    assert spark.sparkContext.parallelize(range(4), 4).map(compact).collect() == [2] * 4
+    versions = spark.sparkContext.parallelize(range(4), 4).map(compact).collect()
+    assert all(3 <= version <= 6 for version in versions)  # version 2 has a state, which is not replaced
     cache.forget()
     state = only(spark.sql(f"DESCRIBE INDEXTABLES STATE '{path}'"))
-    assert (state["version"], state["num_manifests"], state["num_files"]) == (2, 1, 3 * DAYS)
+    assert (state["version"], state["num_manifests"], state["num_files"]) == (max(versions), 1, 3 * DAYS)
     assert state["total_bytes"] == sum(it.open(path).files().column("size").to_pylist())
     assert spark.read.format("indextables").load(path).count() == 120
 

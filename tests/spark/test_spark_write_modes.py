@@ -170,9 +170,9 @@ def test_an_unknown_setting_is_refused_with_the_nearest_one(spark, rows, path):
 
 
 def test_no_path_is_an_error(spark, rows):
-    with pytest.raises(AnalysisException, match="takes one path"):
+    with pytest.raises(AnalysisException, match="is a directory, and none is named"):
         rows.write.format("indextables").save()
-    with pytest.raises(AnalysisException, match="takes one path"):
+    with pytest.raises(AnalysisException, match="is a directory, and none is named"):
         spark.read.format("indextables").load()
 
 
