@@ -12,16 +12,8 @@ from deltalake import DeltaTable
 import indextables as it
 from bench.commits import SCHEMA, STATS
 from bench.measure import Comparison, timed
-from indextables.log import (
-    Action,
-    AddFile,
-    CommitInfo,
-    Metadata,
-    Protocol,
-    cache,
-    encode_version,
-    version_key,
-)
+from indextables.log import Action, AddFile, CommitInfo, Metadata, Protocol, encode_version, version_key
+from indextables.log.snapshots import cache
 from indextables.schema import TableSchema
 
 VERSIONS = (10, 1_000, 10_000)

@@ -18,15 +18,15 @@ from indextables.log import (
     CommitInfo,
     Metadata,
     Protocol,
-    cache,
     checkpoint,
     commit,
     encode_version,
     load_snapshot,
     version_key,
 )
-from indextables.log.entries import from_entries
-from indextables.log.fields import to_document
+from indextables.log.actions.entries import from_entries
+from indextables.log.actions.fields import to_document
+from indextables.log.snapshots import cache
 from indextables.schema import REGISTRY_PREFIX
 from indextables.state import Delta, Measured, StateContext, StateOptions, write_state
 from indextables.storage import open_store

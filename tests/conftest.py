@@ -13,7 +13,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from servers import azurite, rclone, seaweedfs, server  # noqa: F401 - fixtures, one of each for the whole run
+from support.servers import azurite, rclone, seaweedfs, server  # noqa: F401 - fixtures, one of each for the whole run
 
 SPARK_TESTS = Path(__file__).parent / "spark"
 

@@ -1,4 +1,4 @@
-"""Runs the cases of test_spark_without_jar.py in a session that has no jar and writes report.json."""
+"""Runs the cases of test_without_jar.py in a session that has no jar and writes report.json."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ def main() -> None:
     directory = Path(sys.argv[1])
     spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     report: dict[str, str | None] = {}
-    for title, case in runpy.run_path(str(Path(__file__).parent / "test_spark_without_jar.py"))[
-        "CASES"
-    ].items():
+    for title, case in runpy.run_path(str(Path(__file__).parent / "test_without_jar.py"))["CASES"].items():
         try:
             case(spark, directory)
         except Exception:

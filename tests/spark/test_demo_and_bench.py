@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 
 import demo
-from bench import measure, tables
 from report import Report
 from rich.console import Console
 
+from bench import measure, tables
 from indextables.demo import log_dataframe
 
 

@@ -1,6 +1,7 @@
 """The transaction log: actions, version files, snapshots, and the commit with its conflict rules."""
 
-from indextables.log.actions import (
+from indextables.log.actions.codec import decode_version, encode_version
+from indextables.log.actions.model import (
     Action,
     AddFile,
     CommitInfo,
@@ -11,7 +12,9 @@ from indextables.log.actions import (
     Txn,
     UnknownAction,
 )
-from indextables.log.changes import (
+from indextables.log.actions.paths import split_key, version_key
+from indextables.log.changes.compatibility import adopted
+from indextables.log.changes.file_changes import (
     Append,
     Change,
     DropPartitions,
@@ -20,19 +23,16 @@ from indextables.log.changes import (
     Overwrite,
     is_done,
 )
-from indextables.log.checkpointing import checkpoint
-from indextables.log.codec import decode_version, encode_version
-from indextables.log.commit import Committed, commit
-from indextables.log.compatibility import adopted
-from indextables.log.history import HistoryEntry, Summary, history
-from indextables.log.layout import split_key, version_key
-from indextables.log.live import LiveFiles
-from indextables.log.loading import load_snapshot, refresh
-from indextables.log.rebuild import StateWarning, VersionGapWarning
-from indextables.log.registry import doc_mapping
-from indextables.log.revisions import RenormalizeSchemas, Restore, UpgradeProtocol
-from indextables.log.snapshot import Gap, Snapshot
-from indextables.log.versions import read_version
+from indextables.log.changes.table_changes import RenormalizeSchemas, Restore, UpgradeProtocol
+from indextables.log.commits.checkpoints import checkpoint
+from indextables.log.commits.loop import Committed, commit
+from indextables.log.snapshots.live_files import LiveFiles
+from indextables.log.snapshots.loader import load_snapshot, refresh
+from indextables.log.snapshots.rebuild import StateWarning, VersionGapWarning
+from indextables.log.snapshots.registry import doc_mapping
+from indextables.log.snapshots.snapshot import Gap, Snapshot
+from indextables.log.versions.history import HistoryEntry, Summary, history
+from indextables.log.versions.reader import read_version
 from indextables.state import LOG_DIRECTORY
 
 __all__ = [

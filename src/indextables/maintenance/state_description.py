@@ -8,9 +8,9 @@ from typing import Final
 
 from indextables.config import Settings
 from indextables.log import Snapshot
-from indextables.log.checkpoint import is_in_parts
-from indextables.log.listing import list_log
-from indextables.log.loading import Wanted, read_snapshot
+from indextables.log.snapshots.json_checkpoint import is_in_parts
+from indextables.log.snapshots.loader import Wanted, read_snapshot
+from indextables.log.versions.listing import list_log
 from indextables.state import StateManifest, StateOptions, compaction_reason, read_pointer
 from indextables.stats.figures import total_bytes
 from indextables.storage import Store

@@ -11,15 +11,15 @@ from typing import Final
 from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageError
 from indextables.log import Snapshot, commit
-from indextables.log.as_checkpoint import write_snapshot_checkpoint
-from indextables.log.as_state import write_snapshot_state
-from indextables.log.checkpointing import now_ms, writes_json
-from indextables.log.covering import checkpoint_alone, state_alone
-from indextables.log.listing import list_log
-from indextables.log.loading import read_snapshot
-from indextables.log.protocol import check_writable
-from indextables.log.revisions import NextVersion
-from indextables.log.version_retention import delete_versions
+from indextables.log.actions.protocol import check_writable
+from indextables.log.changes.table_changes import NextVersion
+from indextables.log.cleanup.validation import checkpoint_alone, state_alone
+from indextables.log.cleanup.version_retention import delete_versions
+from indextables.log.commits.checkpoints import now_ms, writes_json
+from indextables.log.snapshots.json_form import write_snapshot_checkpoint
+from indextables.log.snapshots.loader import read_snapshot
+from indextables.log.snapshots.state_form import write_snapshot_state
+from indextables.log.versions.listing import list_log
 from indextables.state import LOG_DIRECTORY, manifest_key, read_state
 from indextables.storage import Store
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from indextables.maintenance.orphans import DeleteTask
+from indextables.log.cleanup.orphans import DeleteTask
 from indextables.spark.sql import run_job_task
 
 

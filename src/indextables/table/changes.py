@@ -12,8 +12,8 @@ import pyarrow as pa
 from indextables.config import Settings
 from indextables.errors import InputError, VersionNotFoundError
 from indextables.log import AddFile, RemoveFile, Snapshot
-from indextables.log.between import BEGINNING, added_since, changes_between, version_at
-from indextables.log.net import NetChanges
+from indextables.log.diffs.changeset import NetChanges
+from indextables.log.diffs.diff import BEGINNING, added_since, changes_between, version_at
 from indextables.schema import decode_value
 from indextables.storage import Store, options_for_tasks
 from indextables.table.moments import millis

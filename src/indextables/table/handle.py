@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from indextables.config import Settings, keys
 from indextables.errors import InputError, QueryError
-from indextables.log import Metadata, Protocol, Snapshot, cache, history, load_snapshot
+from indextables.log import Metadata, Protocol, Snapshot, history, load_snapshot
+from indextables.log.snapshots import cache
 from indextables.maintenance import (
     CleanedVersions,
     Purged,

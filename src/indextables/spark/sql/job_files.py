@@ -19,9 +19,9 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from indextables.errors import InputError, StorageError
-from indextables.log.state_retention import StateRetention
-from indextables.maintenance.orphans import is_split_key
-from indextables.maintenance.purge import Prepared
+from indextables.log.cleanup.orphans import is_split_key
+from indextables.log.cleanup.state_retention import StateRetention
+from indextables.maintenance.purges import Prepared
 from indextables.storage import ObjectInfo
 from indextables.storage.disk import disk_errors
 from indextables.storage.store import check_key

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from indextables.config import Settings, keys
 from indextables.errors import CommandError, InputError
-from indextables.maintenance.orphans import (
+from indextables.log.cleanup.orphans import (
     BATCH,
     Deleted,
     DeleteTask,
@@ -24,7 +24,7 @@ from indextables.maintenance.orphans import (
     run_delete_task,
     summed,
 )
-from indextables.maintenance.purge import Purged, finish_purge, prepare_purge, retention_hours
+from indextables.maintenance.purges import Purged, finish_purge, prepare_purge, retention_hours
 from indextables.spark.sql import job_files
 from indextables.spark.sql.job_files import WaitingPurge
 from indextables.spark.sql.statements import Purge

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from indextables.config import Settings
 from indextables.errors import PredicateError
-from indextables.log import cache
+from indextables.log.snapshots import cache
 from indextables.maintenance import drop_partitions, repair, upgrade_and_checkpoint
 from indextables.predicates import QueryLimits, parse_where
 from indextables.spark.sql.grammar import parse_command

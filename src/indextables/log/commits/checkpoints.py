@@ -1,0 +1,248 @@
+"""When a state or checkpoint is written: on demand, and by itself every so many commits."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from indextables.config import Settings, keys
+from indextables.errors import CorruptTableError, ObjectNotFoundError
+from indextables.log.actions.protocol import check_writable
+from indextables.log.changes.file_changes import Change, MergeSplits
+from indextables.log.cleanup.garbage import collect_if_due
+from indextables.log.cleanup.state_retention import StateRetention
+from indextables.log.cleanup.version_retention import clean_if_due
+from indextables.log.snapshots.json_form import write_snapshot_checkpoint
+from indextables.log.snapshots.loader import read_snapshot
+from indextables.log.snapshots.rebuild import StateWarning, Wanted
+from indextables.log.snapshots.snapshot import Snapshot
+from indextables.log.snapshots.state_form import write_snapshot_state
+from indextables.state import (
+    LastCheckpoint,
+    StateManifest,
+    StateOptions,
+    WrittenState,
+    is_clean,
+    manifest_key,
+    read_pointer,
+    state_key,
+)
+from indextables.storage import Store
+
+_log: Final = logging.getLogger(__name__)
+
+ASKED: Final = "a checkpoint was asked for"
+MERGED: Final = "splits were merged"
+LOST: Final = "manifests that it shared with another state have been collected"
+
+
+_MAX_STATES: Final = 1000
+_lock: Final = threading.RLock()
+_states: Final[dict[tuple[str, str], int]] = {}
+"""The newest state of a table that this process wrote or saw, by the table's address and id."""
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True)
+class Checkpointed:
+    """The state or JSON checkpoint of a version; `parts` is how many files the latter is in, if in several.
+
+    `is_clean` is False if another writer's state of this version was in place, and a compaction would make it smaller.
+    """
+
+    state_version: int
+    num_files: int
+    num_actions: int
+    protocol_version: int
+    parts: int | None = None
+    is_clean: bool = True
+
+
+def checkpoint(
+    store: Store,
+    settings: Settings,
+    clock: Callable[[], int] = now_ms,
+    *,
+    snapshot: Snapshot | None = None,
+) -> Checkpointed:
+    """Write the compacted state of the newest version, or its JSON checkpoint, and clean up version files.
+
+    `snapshot` is the newest one, where the caller has just read it. A state that is in place already is left as it
+    is: files of the log are written once. CorruptTableError if it cannot be read.
+    """
+    if snapshot is None:
+        snapshot = read_snapshot(store, Wanted(), settings)
+    check_writable(snapshot.protocol, store.uri)
+    if writes_json(settings):
+        written = write_snapshot_checkpoint(store, snapshot, settings, clock())
+        files, actions = written.num_files or 0, written.size or 0
+        done = Checkpointed(
+            written.version, files, actions, snapshot.protocol.min_reader_version, written.parts
+        )
+    else:
+        base = snapshot.files.base
+        if base is not None and base.version == snapshot.version:
+            state = base.manifest
+        else:
+            state = _write(store, snapshot, settings, clock, compact=ASKED)
+        protocol_and_metadata = 2
+        done = Checkpointed(
+            state.state_version,
+            state.num_files,
+            state.num_files + protocol_and_metadata,
+            state.protocol_version,
+            is_clean=is_clean(state, StateOptions.of(settings)),
+        )
+    _clean_up(store, settings, done.num_files)
+    return done
+
+
+def writes_json(settings: Settings) -> bool:
+    """Whether JSON checkpoints are written instead of states."""
+    return settings.get(keys.STATE_FORMAT) == "json"
+
+
+def is_due(change: Change, before: Snapshot, settings: Settings) -> bool:
+    """Return whether a commit of this change after `before` is to be followed by a state, not by a JSON checkpoint."""
+    return _is_turn(change, before, before.version + 1, settings) and not writes_json(settings)
+
+
+def _is_turn(change: Change, known: Snapshot, version: int, settings: Settings) -> bool:
+    if version == 0 or not settings.get(keys.CHECKPOINT_ENABLED):
+        return False
+    return (
+        _is_regular(version, settings)
+        or _is_merge(change, settings)
+        or version - _newest_state(known) >= settings.get(keys.CHECKPOINT_INTERVAL)
+    )
+
+
+def _is_regular(version: int, settings: Settings) -> bool:
+    return version % settings.get(keys.CHECKPOINT_INTERVAL) == 0
+
+
+def checkpoint_if_due(
+    store: Store, change: Change, committed: Snapshot, settings: Settings, clock: Callable[[], int]
+) -> None:
+    """After a commit: the state, if its turn has come. The commit stands whatever happens here.
+
+    A turn that failed, or whose process died, is made up for by the next commit.
+    """
+    if not _is_turn(change, committed, committed.version, settings):
+        return
+    try:
+        if not (_is_regular(committed.version, settings) or _is_merge(change, settings)):
+            # Overdue, by what this process has seen: another process may have written a state since.
+            _remember_state(committed, read_pointer(store))
+            if not _is_turn(change, committed, committed.version, settings):
+                return
+        if writes_json(settings):
+            written = write_snapshot_checkpoint(store, committed, settings, clock())
+            _remember_state(committed, written)
+            files = written.num_files or 0
+        else:
+            snapshot = _on_newest_state(store, committed, settings)
+            merged = MERGED if _is_merge(change, settings) else None
+            files = _write(store, snapshot, settings, clock, compact=merged).num_files
+            _remember_state(committed, LastCheckpoint(committed.version))
+        _clean_up(store, settings, files)
+    except Exception:  # noqa: BLE001 - a state is a convenience, and the next commits try again
+        _log.warning("no state was written for version %d of %s", committed.version, store.uri, exc_info=True)
+
+
+def _newest_state(snapshot: Snapshot) -> int:
+    """Return the version of the newest state or checkpoint that this process knows of; 0 without one."""
+    return max(_states.get((snapshot.uri, snapshot.metadata.id), 0), snapshot.files.base_version)
+
+
+def _remember_state(snapshot: Snapshot, pointer: LastCheckpoint | None) -> None:
+    if pointer is None:
+        return
+    with _lock:
+        if len(_states) >= _MAX_STATES:
+            _states.clear()
+        # Not beyond the snapshot: a hint may be left over from another table.
+        known = max(_newest_state(snapshot), min(pointer.version, snapshot.version))
+        _states[snapshot.uri, snapshot.metadata.id] = known
+
+
+def _clean_up(store: Store, settings: Settings, live_files: int) -> None:
+    try:
+        clean_if_due(store, settings, live_files=live_files)
+    except Exception:  # noqa: BLE001 - nothing depends on it, and the next checkpoint tries again
+        _log.warning("old version files of %s were not cleaned up", store.uri, exc_info=True)
+
+
+def _write(
+    store: Store, snapshot: Snapshot, settings: Settings, clock: Callable[[], int], *, compact: str | None
+) -> StateManifest:
+    """The state is written; and when it was compacted, those that it replaces go when their time has come."""
+    retention, started = StateRetention.of(settings), clock()
+    written = write_snapshot_state(store, snapshot, settings, started, compact=compact)
+    late = clock() - started > retention.manifest_age_ms // 2
+    if (late or _lost_its_base(store, snapshot)) and not _is_whole(store, written.manifest):
+        written = _write_again(store, snapshot, written, settings, clock)
+    if written.compacted is not None:
+        try:
+            collect_if_due(store, retention, clock(), dry_run=settings.get(keys.CLEANUP_DRY_RUN))
+        except Exception:  # noqa: BLE001 - nothing depends on it, and the next compaction tries again
+            _log.warning("old states of %s were not collected", store.uri, exc_info=True)
+    return written.manifest
+
+
+def _write_again(
+    store: Store, snapshot: Snapshot, written: WrittenState, settings: Settings, clock: Callable[[], int]
+) -> WrittenState:
+    """Take back a state whose manifests were collected before it was there, and write one without them.
+
+    Only the process that created a state takes it back. Until then no clean-up relies on it, for it cannot be read;
+    and no other process puts another in its place, for a state is written once.
+    """
+    if not written.created:
+        raise CorruptTableError(
+            f"the state of version {snapshot.version} of {store.uri} names manifests that are gone; the next "
+            f"checkpoint replaces it"
+        )
+    store.delete(state_key(snapshot.version))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StateWarning)  # of the states that cannot be read
+        whole = read_snapshot(store, Wanted(snapshot.version), settings)
+        return write_snapshot_state(store, whole, settings, clock(), compact=LOST)
+
+
+def _lost_its_base(store: Store, snapshot: Snapshot) -> bool:
+    """Whether a collection took the state that one was built upon before it was there."""
+    base = snapshot.files.base
+    return base is not None and not _is_there(store, state_key(base.version))
+
+
+def _is_whole(store: Store, state: StateManifest) -> bool:
+    return all(_is_there(store, manifest_key(info.path, state.state_version)) for info in state.manifests)
+
+
+def _is_there(store: Store, key: str) -> bool:
+    try:
+        store.head(key)
+    except ObjectNotFoundError:
+        return False
+    return True
+
+
+def _is_merge(change: Change, settings: Settings) -> bool:
+    return isinstance(change, MergeSplits) and settings.get(keys.STATE_COMPACT_AFTER_MERGE)
+
+
+def _on_newest_state(store: Store, committed: Snapshot, settings: Settings) -> Snapshot:
+    """The same snapshot, based on the newest state there is: others may have written one meanwhile."""
+    pointer = read_pointer(store)
+    if pointer is None or pointer.version <= committed.files.base_version:
+        return committed
+    return read_snapshot(store, Wanted(committed.version), settings)

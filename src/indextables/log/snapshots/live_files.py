@@ -1,0 +1,307 @@
+"""The live files of a snapshot: those of a base state, which nobody decodes before they are needed, and on top
+of them what later versions added and removed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.log.actions.adds import Adds
+from indextables.log.actions.entries import Added, from_entries, to_entries
+from indextables.log.actions.model import AddFile
+from indextables.state import KEY, LIVE_SCHEMA, Delta, Filter, Gatherer, TableState, last_of_each, without
+
+_AT_ONCE: Final = 1 << 17
+"""So many files are gathered into one array: all their texts together have to stay below 2 GB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A file that lives no more; `over_base`: the base state may have it."""
+
+    size: int | None
+    over_base: bool
+
+
+Overlay: TypeAlias = dict[str, Added | Removed | int]
+"""What later versions did with a file, by key. A number is the row of an added file in `AddedRows`."""
+
+
+class AddedRows:
+    """Files that were added in large numbers, as entries of a state, numbered in the order in which they came."""
+
+    def __init__(self, entries: pa.Table | None = None) -> None:
+        self.entries = LIVE_SCHEMA.empty_table() if entries is None else entries
+
+    def __len__(self) -> int:
+        return int(self.entries.num_rows)
+
+    def __getitem__(self, row: int) -> Added:
+        ((_, added),) = from_entries(self.entries.slice(row, 1))
+        return added
+
+    def followed_by(self, entries: pa.Table) -> AddedRows:
+        return AddedRows(pa.concat_tables([self.entries, entries]) if len(self) else entries)
+
+
+class LiveFiles(Mapping[str, AddFile]):
+    """Files by key, in the order of the base and then of the log. It never changes; `edit` makes the next one.
+
+    Looking up, counting and iterating decode the base, once. `matching`, `expected` and `edit` do not.
+
+    >>> files = LiveFiles()
+    >>> changes = files.edit()
+    >>> changes.add("a", AddFile("a", {}, 1), version=0, timestamp_ms=0)
+    >>> list(changes.done()), list(files)
+    (['a'], [])
+    """
+
+    def __init__(
+        self,
+        base: TableState | None = None,
+        overlay: Overlay | None = None,
+        *,
+        start: int = -1,
+        exact_from: int = -1,
+        rows: AddedRows | None = None,
+    ) -> None:
+        """`start`: the version of the JSON checkpoint that stands for a base, if one does."""
+        self.base = base
+        self.exact_from = exact_from
+        """When a file came is known if it was after this version; the others came at some time up to it."""
+        self._start = start
+        self._overlay = overlay or {}
+        self._rows = rows or AddedRows()
+
+    def edit(self) -> LiveFilesEdit:
+        return LiveFilesEdit(self, dict(self._overlay), self._rows)
+
+    def starting(self, start: int, *, exact_from: int) -> LiveFiles:
+        """The same, known to come from a checkpoint."""
+        return LiveFiles(self.base, self._overlay, start=start, exact_from=exact_from, rows=self._rows)
+
+    @property
+    def base_version(self) -> int:
+        """The version of the state or checkpoint that it was read from, or -1 without one."""
+        return self._start if self.base is None else self.base.version
+
+    @property
+    def expected(self) -> int:
+        """How many files there are, by the figures of the base and the word of later versions."""
+        if self.base is None:
+            return len(self._overlay)
+        changes = self._overlay.values()
+        added = sum(not isinstance(change, Removed) for change in changes)
+        covering = sum(not isinstance(change, int) and change.over_base for change in changes)
+        return max(0, self.base.manifest.num_files + added - covering)
+
+    def matching(self, chosen: Filter) -> pa.Table:
+        """The files that may match, as entries, and perhaps some that may not; the others are not read if possible."""
+        return self._with_added(None if self.base is None else self.base.matching(chosen))
+
+    def delta(self) -> Delta:
+        """What happened since the base."""
+        gone = {key: change for key, change in self._overlay.items() if isinstance(change, Removed)}
+        return Delta(
+            self._fresh,
+            removed={key: change.size for key, change in gone.items() if change.over_base},
+            passed=frozenset(key for key, change in gone.items() if not change.over_base),
+            replaces=any(isinstance(change, Added) and change.over_base for change in self._overlay.values()),
+        )
+
+    def entries(self) -> pa.Table:
+        """All of them as entries of a state."""
+        return self._with_added(None if self.base is None else self.base.entries())
+
+    def __getitem__(self, key: str) -> AddFile:
+        change = self._overlay.get(key)
+        if isinstance(change, Added):
+            return change.file
+        if isinstance(change, int):
+            return self._rows[change].file
+        if change is not None or self.base is None:
+            raise KeyError(key)
+        ((_, added),) = from_entries(self.base.entries().slice(self.base.rows[key], 1))
+        return added.file
+
+    def __contains__(self, key: object) -> bool:
+        change = self._overlay.get(key)  # type: ignore[call-overload]
+        if change is None:
+            return self.base is not None and key in self.base.rows
+        return not isinstance(change, Removed)
+
+    def __iter__(self) -> Iterator[str]:
+        if self.base is not None:
+            yield from (key for key in self.base.rows if key not in self._overlay)
+        yield from (key for key, change in self._overlay.items() if not isinstance(change, Removed))
+
+    def __len__(self) -> int:
+        return len(self._overlay) if self.base is None else sum(1 for _ in self)
+
+    def items(self) -> ItemsView[str, AddFile]:
+        return _Items(self)
+
+    def values(self) -> ValuesView[AddFile]:
+        return _Values(self)
+
+    def __reduce__(self) -> tuple[Callable[..., LiveFiles], tuple[Overlay, int, int, AddedRows]]:
+        """To another process go the files themselves: a base would need its store there."""
+        if self.base is None:
+            return _unpickled, (self._overlay, self._start, self.exact_from, self._rows)
+        return _unpickled, (dict(from_entries(self.entries())), self._start, self.exact_from, AddedRows())
+
+    def __repr__(self) -> str:
+        return f"<LiveFiles: state {self.base_version}, {len(self._overlay)} changes>"
+
+    def pairs(self) -> Iterator[tuple[str, AddFile]]:
+        """Keys and files; the objects are made as they are asked for."""
+        return ((key, added.file) for key, added in self.added())
+
+    def added(self) -> Iterator[tuple[str, Added]]:
+        """The same with the version and time at which each file came."""
+        return self._added() if self.base is None else from_entries(self.entries())
+
+    def added_after(self, version: int, timestamp_ms: int | None = None) -> Iterator[tuple[str, Added]]:
+        """Those that came after a version and, if a time is given, after it; manifests without any are not read."""
+        if self.base is not None:
+            found = dict(from_entries(self._uncovered(self.base.added_after(version))))
+            yield from (
+                (key, added) for key, added in found.items() if _is_later(added, version, timestamp_ms)
+            )
+        yield from ((key, added) for key, added in self._added() if _is_later(added, version, timestamp_ms))
+
+    def _added(self) -> Iterator[tuple[str, Added]]:
+        return from_entries(self._fresh) if len(self._rows) else self._objects()
+
+    def _objects(self) -> Iterator[tuple[str, Added]]:
+        return ((key, change) for key, change in self._overlay.items() if isinstance(change, Added))
+
+    @property
+    def _fresh(self) -> pa.Table:
+        """What was added since the base, as entries in the order of the log."""
+        return self._gathered if len(self._rows) else to_entries(self._objects())
+
+    @cached_property
+    def _gathered(self) -> pa.Table:
+        pool, end = self._rows.entries, len(self._rows)
+        if set(map(type, self._overlay.values())) == {int}:
+            return _rows_of(pool, np.fromiter(self._overlay.values(), np.int64, len(self._overlay)))
+        objects = to_entries(self._objects())
+        if objects.num_rows:
+            pool = pa.concat_tables([pool, objects])
+        number = itertools.count(end)
+        changes = (change for change in self._overlay.values() if not isinstance(change, Removed))
+        places = [change if isinstance(change, int) else next(number) for change in changes]
+        return _rows_of(pool, np.array(places, np.int64))
+
+    def _with_added(self, old: pa.Table | None) -> pa.Table:
+        """Entries of the base, as far as they still count, and what was added since."""
+        fresh = self._fresh
+        return fresh if old is None else pa.concat_tables([self._uncovered(last_of_each(old, KEY)), fresh])
+
+    def _uncovered(self, entries: pa.Table) -> pa.Table:
+        """The entries of the base of which later versions said nothing."""
+        if not self._overlay or entries.num_rows == 0:
+            return entries
+        covered = pc.is_in(entries.column(KEY), value_set=pa.array(self._overlay, pa.string()))
+        return without(entries, np.asarray(covered))
+
+
+class LiveFilesEdit:
+    """The next version's live files in the making."""
+
+    def __init__(self, before: LiveFiles, overlay: Overlay, rows: AddedRows) -> None:
+        self._base = before.base
+        self._start = before.base_version
+        self._exact_from = before.exact_from
+        self._overlay = overlay
+        self._rows = rows
+        self._next_row = len(rows)
+        self._entries: list[pa.Table] = []
+
+    def add_many(self, keys: list[str], files: Adds, *, version: int, timestamp_ms: int) -> None:
+        """Add the files one after the other, without an object for each if the base has none of them."""
+        there = self._overlay
+        known = () if there.keys().isdisjoint(keys) else [there[key] for key in keys if key in there]
+        if all(
+            isinstance(change, int) or (isinstance(change, Added) and not change.over_base)
+            for change in known
+        ):
+            self._entries.append(files.entries(keys, version, timestamp_ms))
+            self._overlay.update(zip(keys, itertools.count(self._next_row)))
+            self._next_row += len(keys)
+            return
+        for key, file in zip(keys, files, strict=True):
+            self.add(key, file, version=version, timestamp_ms=timestamp_ms)
+
+    def add(self, key: str, file: AddFile, *, version: int, timestamp_ms: int) -> None:
+        known = self._overlay.get(key)
+        if isinstance(known, Removed):
+            del self._overlay[key]  # it comes anew, after all others
+        over_base = known is not None and not isinstance(known, int) and known.over_base
+        self._overlay[key] = Added(file, version, timestamp_ms, over_base)
+
+    def remove(self, key: str, size: int | None) -> None:
+        known = self._overlay.get(key)
+        if isinstance(known, Removed):
+            return
+        self._overlay.pop(key, None)
+        if self._base is not None:
+            if isinstance(known, int):
+                known = self._all_rows()[known]
+            known_size = known.file.size if known is not None else None
+            self._overlay[key] = Removed(
+                size if size is not None else known_size, known is None or known.over_base
+            )
+
+    def done(self) -> LiveFiles:
+        rows = self._all_rows()
+        return LiveFiles(self._base, self._overlay, start=self._start, exact_from=self._exact_from, rows=rows)
+
+    def _all_rows(self) -> AddedRows:
+        if self._entries:
+            self._rows = self._rows.followed_by(pa.concat_tables(self._entries))
+            self._entries = []
+        return self._rows
+
+
+def _unpickled(overlay: Overlay, start: int, exact_from: int, rows: AddedRows) -> LiveFiles:
+    return LiveFiles(None, overlay, start=start, exact_from=exact_from, rows=rows)
+
+
+def _rows_of(pool: pa.Table, rows: npt.NDArray[np.int64]) -> pa.Table:
+    """Return rows of a table, each at most once, in this order."""
+    if (np.diff(rows) > 0).all():
+        gone = np.ones(pool.num_rows, bool)
+        gone[rows] = False
+        return without(pool, gone)
+    gatherer = Gatherer(pool)
+    starts = range(0, len(rows), _AT_ONCE)
+    return pa.concat_tables([gatherer.rows(rows[start : start + _AT_ONCE]) for start in starts])
+
+
+def _is_later(added: Added, version: int, timestamp_ms: int | None) -> bool:
+    return added.version > version and (timestamp_ms is None or added.timestamp_ms > timestamp_ms)
+
+
+class _Items(ItemsView[str, AddFile]):
+    _mapping: LiveFiles
+
+    def __iter__(self) -> Iterator[tuple[str, AddFile]]:
+        return self._mapping.pairs()
+
+
+class _Values(ValuesView[AddFile]):
+    _mapping: LiveFiles
+
+    def __iter__(self) -> Iterator[AddFile]:
+        return (file for _, file in self._mapping.pairs())

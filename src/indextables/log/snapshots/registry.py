@@ -1,0 +1,65 @@
+"""The schema registry: field mappings kept once in the table's configuration, and named by files through their hash.
+
+A mapping's name is the hash of its canonical form (see `mapping_hash`). Other writers have hashed other forms, so
+that one mapping may go by several names; `canonical_names` finds the one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+from indextables.log.actions.model import AddFile, Metadata
+from indextables.schema import REGISTRY_PREFIX, mapping_hash
+
+
+def doc_mapping(file: AddFile, metadata: Metadata) -> str | None:
+    """The file's `docMappingJson`: its own, or what its `docMappingRef` names, or None where nobody knows.
+
+    >>> table = Metadata("id", "{}", configuration={"docMappingSchema.ab": "[]"})
+    >>> doc_mapping(AddFile("x", {}, 1, doc_mapping_ref="ab"), table)
+    '[]'
+    """
+    if file.doc_mapping_json is not None or file.doc_mapping_ref is None:
+        return file.doc_mapping_json
+    return metadata.configuration.get(f"{REGISTRY_PREFIX}{file.doc_mapping_ref}")
+
+
+def canonical_names(configuration: Mapping[str, str]) -> dict[str, str]:
+    """The names in the registry that are not those of their mappings' canonical form, each with the one that is."""
+    renamed: dict[str, str] = {}
+    for key, mapping in configuration.items():
+        if key.startswith(REGISTRY_PREFIX):
+            name, canonical = key.removeprefix(REGISTRY_PREFIX), mapping_hash(mapping)
+            if name != canonical:
+                renamed[name] = canonical
+    return renamed
+
+
+def renormalized(
+    metadata: Metadata, files: Iterable[AddFile], threshold: int
+) -> tuple[Metadata, list[AddFile]] | None:
+    """The metadata and the files to write so that each mapping goes by one name; None where that is not due.
+
+    Due are more names in use than `threshold`, if fewer would do. Names that no live file uses are kept as they
+    are: an older version may need them.
+    """
+    renamed = canonical_names(metadata.configuration)
+    if not renamed:
+        return None  # as in every table that only this package wrote: its files need not be looked at
+    files = list(files)
+    used = {file.doc_mapping_ref for file in files if file.doc_mapping_ref is not None}
+    renamed = {old: new for old, new in renamed.items() if old in used}
+    if len(used) <= threshold or len({renamed.get(name, name) for name in used}) == len(used):
+        return None
+    registry = {
+        f"{REGISTRY_PREFIX}{new}": metadata.configuration[f"{REGISTRY_PREFIX}{old}"]
+        for old, new in renamed.items()
+    }
+    changed = [
+        dataclasses.replace(file, doc_mapping_ref=renamed[file.doc_mapping_ref], data_change=False)
+        for file in files
+        if file.doc_mapping_ref in renamed
+    ]
+    configuration = {**registry, **metadata.configuration}
+    return dataclasses.replace(metadata, configuration=configuration), changed

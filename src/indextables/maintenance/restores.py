@@ -1,0 +1,45 @@
+"""Going back to an older version, by a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from indextables.config import Settings
+from indextables.errors import CorruptTableError
+from indextables.log import Restore, Snapshot, commit, load_snapshot
+from indextables.log.cleanup.existence import missing_files
+from indextables.log.snapshots.loader import Wanted, read_snapshot
+from indextables.storage import Store
+
+_NAMED = 5
+
+
+def restore(store: Store, version: int, settings: Settings, base: Snapshot | None = None) -> int:
+    """Makes the table what it was at `version`, in a new version, which it returns.
+
+    VersionNotFoundError if the version cannot be read any more; CorruptTableError, and nothing is committed, if
+    a file that it needs has been deleted since.
+
+    >>> import indextables as it, pyarrow as pa
+    >>> for n in range(2):
+    ...     _ = it.write("memory://doc-restore", pa.table({"n": [n]}))
+    >>> it.open("memory://doc-restore").restore(0)
+    2
+    >>> it.open("memory://doc-restore").to_arrow().column("n").to_pylist()
+    [0]
+    """
+    target = load_snapshot(store, version, settings=settings)
+
+    def check(keys: Sequence[str]) -> None:
+        # A purge that is not part of the newest snapshot will see this commit. One that is has kept the files of every
+        # version that could be read after it: so it is not enough that the version could be read some time before.
+        read_snapshot(store, Wanted(version), settings)
+        gone = missing_files(store, keys)
+        if gone:
+            more = f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else ""
+            raise CorruptTableError(
+                f"version {version} of {store.uri} cannot be restored: {', '.join(gone[:_NAMED])}{more} "
+                f"{'has' if len(gone) == 1 else 'have'} been deleted since"
+            )
+
+    return commit(store, Restore(target, check), base=base or target, settings=settings).version

@@ -1,0 +1,95 @@
+"""Damaged bytes in logs, splits and queries: taken, or refused with an error of ours, in bounded time and memory."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import random
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from support import fuzz_columns, fuzz_targets
+from support.fuzz_splits import SLOW
+from support.fuzz_targets import SEEDS, TARGETS, Target, feed, mutated
+
+INPUTS = 1000
+"""For each reader, in a normal run."""
+
+INPUTS_OF_FILES = 120
+"""For each reader of files of rows, which take a hundred times as long."""
+
+LONGEST_S = 5.0
+MOST_MEMORY_MB = 1024
+SOAK_S = 600
+
+
+def reproduce(target: Target, data: bytes, seed: int) -> str:
+    return f"{target.__name__}(bytes.fromhex({data.hex()!r})), from seed {seed}"
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.__name__)
+def test_what_was_written_is_taken(target: Target):
+    for data in SEEDS[target]:
+        assert feed(target, data), data
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.__name__)
+def test_damaged_bytes_are_refused_with_an_error_of_ours(target: Target):
+    seed = 20_240
+    rng = random.Random(seed)
+    others = [data for seeds in SEEDS.values() for data in seeds]
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(INPUTS_OF_FILES if target in fuzz_columns.SEEDS else SLOW.get(target, INPUTS)):
+        data = mutated(rng, rng.choice(SEEDS[target]), others)
+        began = time.process_time()
+        try:
+            feed(target, data)
+        except BaseException as reason:
+            reason.add_note(reproduce(target, data, seed))
+            raise
+        assert time.process_time() - began < LONGEST_S, f"too slow: {reproduce(target, data, seed)}"
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) >> 10
+    assert grown < MOST_MEMORY_MB, f"{target.__name__} took {grown} MB"
+
+
+@pytest.mark.parametrize("depth", [100, 300, 500, 1000, 100_000])
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.__name__)
+def test_what_is_nested_deeply_is_refused_too(target: Target, depth: int):
+    for opening, closing in ((b'{"type":"record","fields":', b"}"), (b'{"metaData":', b"}"), (b"[", b"]")):
+        feed(target, opening * depth + b"1" + closing * depth)
+        feed(target, b'{"type":"record","name":"x","fields":' + opening * depth + closing * depth + b"}")
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(SOAK_S + 600)
+@pytest.mark.skipif(
+    importlib.util.find_spec("atheris") is None, reason="there is no atheris for this platform"
+)
+def test_ten_minutes_of_atheris_find_nothing_else(tmp_path: Path):
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for number, target in enumerate(TARGETS):
+        for n, data in enumerate(SEEDS[target]):
+            (corpus / f"{target.__name__}-{n}").write_bytes(bytes([number]) + data)
+    tests = Path(fuzz_targets.__file__).parents[1]
+    command = [
+        sys.executable,
+        str(tests / "support" / "fuzz_process.py"),
+        f"-max_total_time={SOAK_S}",
+        "-timeout=20",
+        "-rss_limit_mb=3000",
+        "-max_len=8192",
+        f"-artifact_prefix={tmp_path}/",
+        str(corpus),
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(tests)}
+    )
+    print(done.stderr[-2000:])
+    found = {path.name: path.read_bytes().hex() for path in tmp_path.glob("*-*") if path.is_file()}
+    assert (done.returncode, found) == (0, {}), done.stderr[-6000:]

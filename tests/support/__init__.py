@@ -1,0 +1,1 @@
+"""Stores that fail, generators, invariants and processes that the tests of all packages use."""

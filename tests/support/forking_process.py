@@ -1,0 +1,144 @@
+"""A process that uses everything, forks, and uses everything again in the child and in itself. Prints JSON.
+
+A process of its own, so that no thread of the test run is lost with the fork, and so that a deadlock can be killed.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import multiprocessing
+import os
+import sys
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import indextables as it
+from indextables import columns
+from indextables.config import Settings
+from indextables.log.snapshots.cache import _lock as snapshots_lock
+from indextables.storage import open_store
+
+DATA = pa.table(
+    {"id": range(40), "p": [i % 2 for i in range(40)], "message": [f"disk {i}" for i in range(40)]}
+)
+SECONDS = 40
+
+
+def everything(directory: Path, dataset: str) -> dict[str, Any]:
+    """Write, read, search, write a state, read it back without a cache, and do the same with a columns dataset."""
+    path = str(directory / "table")
+    version = it.write(path, DATA, partition_by=["p"], text=["message"])
+    table = it.open(path)
+    found = {
+        "version": version,
+        "rows": table.to_arrow().num_rows,
+        "hits": table.search("message:disk", limit=None).num_rows,
+        "state": table.checkpoint(),
+    }
+    table.invalidate_cache()
+    found["rows of the state"] = it.open(path).to_arrow(where="p = 1").num_rows
+    for kind in ("parquet", "vortex"):
+        place = directory / f"{dataset}-{kind}"
+        columns.write(place, DATA, format=kind)
+        found[kind] = columns.open(place).to_arrow().num_rows
+    return found
+
+
+def in_child(action: Callable[[], Any]) -> Any:
+    """What the action returns or raises in a forked child; a child that hangs ends with a traceback on stderr."""
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if child == 0:
+        faulthandler.dump_traceback_later(SECONDS, exit=True)
+        try:
+            answer = action()
+        except BaseException as reason:
+            answer = f"{type(reason).__name__}: {reason}"
+        os.write(sending, json.dumps(answer).encode())
+        os._exit(0)
+    os.close(sending)
+    with os.fdopen(receiving, "rb") as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(text) if text else "hung"
+
+
+def with_everything_warm(directory: Path) -> dict[str, Any]:
+    report = {"parent": everything(directory, "a"), "child": in_child(lambda: everything(directory, "b"))}
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        report["pool"] = pool.apply_async(everything, (directory, "c")).get(SECONDS)
+    return report | {"parent again": everything(directory, "d")}
+
+
+def with_a_held_lock(directory: Path) -> dict[str, Any]:
+    """Fork while another thread has a lock of ours."""
+    everything(directory, "a")
+    held, forked = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with snapshots_lock:
+            held.set()
+            forked.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    try:
+        return {"child": in_child(lambda: it.open(str(directory / "table")).to_arrow().num_rows)}
+    finally:
+        forked.set()
+        thread.join()
+
+
+def with_a_store_on_a_network(_: Path) -> dict[str, Any]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Object)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    settings = Settings(
+        {
+            "spark.indextables.aws.endpoint": f"http://127.0.0.1:{server.server_port}",
+            "spark.indextables.aws.accessKey": "key",
+            "spark.indextables.aws.secretKey": "secret",
+            "spark.indextables.aws.region": "us-east-1",
+        }
+    )
+
+    def read() -> str:
+        return open_store("s3://bucket/table", settings).get("object").decode()
+
+    used = open_store("s3://bucket/table", settings)
+    report = {"child before": in_child(read), "parent": read()}
+    return report | {
+        "child": in_child(read),
+        "child with the parent's": in_child(lambda: used.get("object").decode()),
+        "parent again": read(),
+    }
+
+
+class _Object(BaseHTTPRequestHandler):
+    """Every object of every bucket."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "5")
+        self.send_header("ETag", '"1"')
+        self.send_header("Last-Modified", "Wed, 21 Oct 2015 07:28:00 GMT")
+        self.end_headers()
+        self.wfile.write(b"bytes")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+if __name__ == "__main__":
+    case = {
+        "warm": with_everything_warm,
+        "lock": with_a_held_lock,
+        "network": with_a_store_on_a_network,
+    }[sys.argv[1]]
+    print(json.dumps(case(Path(sys.argv[2]))))

@@ -1,0 +1,132 @@
+"""What a fuzzer feeds to the readers of splits: the container, each member with its checksums put right, what the cache
+keeps on disk, and the query language. Everything is read: rows, pages, counts, scores and snippets.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+
+from indextables.config import Settings, keys
+from indextables.predicates import TextQuery, parse_where
+from indextables.schema import FieldMapping, TableSchema
+from indextables.split import RowRequest, SplitWriter, cache, check_text_query, open_split
+from indextables.split.bundle import open_bundle, write_bundle
+from indextables.split.cache import entry_name, open_index
+from indextables.split.members import CHECKSUMS
+from support.faults import MemoryStore
+
+Target = Callable[[bytes], None]
+
+_ROWS = 60
+_ROOT = Path(tempfile.mkdtemp(prefix="indextables-fuzz-"))
+atexit.register(shutil.rmtree, _ROOT, ignore_errors=True)
+_CACHE = _ROOT / "cache"
+_SETTINGS = Settings(
+    {
+        keys.CACHE_DIRECTORY.key: str(_CACHE),
+        keys.ROW_GROUP_ROWS.key: "25",
+        keys.BLOOM_COLUMNS.key: "id",
+        keys.COLUMN_GROUPS.key: "s",
+    }
+)
+_TABLE = pa.record_batch(
+    {
+        "id": pa.array(range(_ROWS), pa.int64()),
+        "t": [None if n % 7 == 0 else f"alpha beta{n} gamma" for n in range(_ROWS)],
+        "s": [f"v{n % 3}" for n in range(_ROWS)],
+    }
+)
+_SCHEMA = TableSchema.from_arrow(_TABLE.schema)
+_MAPPING = FieldMapping.of(_SCHEMA, (), {"t": "text"})
+_WHERE = [
+    parse_where(text, _SCHEMA)
+    for text in (
+        "t TEXTSEARCH 'alpha'",
+        "id > 7 AND NOT t TEXTSEARCH 'beta*'",
+        "t TEXTSEARCH '\"alpha beta3\" OR bete4~1'",
+        "s = 'v1' OR t IS NULL",
+        "id = 3",
+    )
+]
+
+
+def _written() -> bytes:
+    writer = SplitWriter(_SCHEMA, _MAPPING, settings=_SETTINGS, directory=_ROOT)
+    writer.write(_TABLE)
+    return writer.finish().path.read_bytes()
+
+
+SPLIT = _written()
+_STORE = MemoryStore()
+_STORE.put("whole", SPLIT)
+_BUNDLE = open_bundle(_STORE, "whole")
+MEMBERS = {
+    name: _BUNDLE.range(member.offset, member.length)
+    for name, member in sorted(_BUNDLE.members.items(), key=lambda item: item[0].split(".")[::-1])
+    if name != CHECKSUMS
+}
+"""By what they are: an index file has a random name before its suffix."""
+_NAMES = list(MEMBERS)
+
+
+def split_file(data: bytes) -> None:
+    """Any bytes in the place of a split."""
+    store = MemoryStore()
+    store.put("x.split", data)
+    cache._open.clear()
+    shutil.rmtree(_CACHE, ignore_errors=True)
+    columns = ("id", "t", "s", "_score", "_snippet")
+    with open_split(store, "x.split", settings=_SETTINGS, mapping=_MAPPING) as split:
+        wanted = tuple(name for name in columns if name[0] == "_" or split.schema.get(name) is not None)
+        list(split.rows(RowRequest(wanted)))
+        for predicate in _WHERE:
+            split.count(predicate)
+            list(split.rows(RowRequest(wanted, predicate)))
+            list(split.rows(RowRequest(wanted, predicate, limit=2)))
+            list(split.rows(RowRequest(wanted, predicate, top=3)))
+
+
+def split_member(data: bytes) -> None:
+    """Any bytes in the place of a member, with the right checksums; the first byte chooses which."""
+    name = _NAMES[data[0] % len(_NAMES)] if data else _NAMES[0]
+    path = _ROOT / "crafted.split"
+    write_bundle(path, [], (MEMBERS | {name: data[1:]}).items())
+    split_file(path.read_bytes())
+
+
+def cached_record(data: bytes) -> None:
+    """Any bytes in the place of the record of an entry of the cache."""
+    cache._open.clear()
+    open_index(_BUNDLE, _SETTINGS)
+    (_CACHE / entry_name(_BUNDLE) / ".files").write_bytes(data)
+    cache._open.clear()
+    assert open_index(_BUNDLE, _SETTINGS).searcher.num_docs == _ROWS
+
+
+def query_text(data: bytes) -> None:
+    query = TextQuery("TEXTSEARCH", "t", data.decode(errors="replace"))
+    check_text_query(query, _MAPPING, partition_columns=(), max_all_fields=10)
+
+
+def _record() -> bytes:
+    open_index(_BUNDLE, _SETTINGS)
+    return (_CACHE / entry_name(_BUNDLE) / ".files").read_bytes()
+
+
+SPLIT_SEEDS: dict[Target, list[bytes]] = {
+    split_file: [SPLIT],
+    split_member: [bytes([number]) + MEMBERS[name] for number, name in enumerate(_NAMES)],
+    cached_record: [_record()],
+    query_text: [
+        b'alpha AND (beta* OR -gamma) "a b"~2 t:[a TO c} x^2.5',
+        b"t:IN [a b] foo~1 NOT bar t:* it\\(s 'it'",
+    ],
+}
+SLOW: dict[Target, int] = {split_file: 60, split_member: 150, cached_record: 60}
+"""How many inputs these get in a normal run: each unpacks an index, which takes milliseconds."""

@@ -1,0 +1,262 @@
+"""What a fuzzer feeds: the readers of version files, checkpoints, states, clean-up records, the manifests of column
+groups, by raw bytes and by what is inside their containers, so that checksums and compression do not keep it out.
+The files of column groups are in `fuzz_columns`, those of splits in `fuzz_splits`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import random
+from collections.abc import Callable, Sequence
+
+import orjson
+
+from indextables.columns import Manifest, codec
+from indextables.columns.layout import relative, resolved
+from indextables.columns.ocf import write_container as write_columns_container
+from indextables.columns.schemas import schema_text
+from indextables.errors import IndexTablesError
+from indextables.log import (
+    AddFile,
+    CommitInfo,
+    Protocol,
+    RemoveFile,
+    SkipFile,
+    Txn,
+    decode_version,
+    encode_version,
+)
+from indextables.log.actions.entries import Added, from_entries, to_entries
+from indextables.log.actions.paths import checkpoint_key, version_key
+from indextables.log.snapshots.json_form import checkpoint_snapshot, snapshot_of_checkpoint
+from indextables.log.snapshots.loader import read_snapshot
+from indextables.log.snapshots.snapshot import CARRIED
+from indextables.log.versions.watermark import Link, decode_link, encode_link
+from indextables.state import LOG_DIRECTORY, LastCheckpoint, StateManifest
+from indextables.state.blocks import decode_index
+from indextables.state.container import Block, read_blocks, read_header, write_container
+from indextables.state.entries import AVRO_SCHEMA, decode_entries, encode_entries
+from indextables.state.manifest import STATE_SCHEMA, ManifestInfo, decode_state, encode_state
+from indextables.state.pointer import decode_pointer, encode_pointer
+from indextables.stats import BloomFilter, inline_filters, inline_stats
+from indextables.stats.hashing import hash_of
+from support import fuzz_columns
+from support.columns_values import FULL
+from support.faults import MemoryStore
+from support.fuzz_splits import SPLIT_SEEDS
+from support.logs import add, metadata
+
+MAX_INFLATED = 1 << 24
+PART = "00000000000000000000.checkpoint.abc.00001.json"
+
+_ACTIONS = [
+    CommitInfo("t", "WRITE", {"mode": "append"}, {"rowsAdded": 3}, timestamp=1),
+    Protocol(4, 4, frozenset(), frozenset()),
+    metadata(text=("message",)),
+    add("a.split", tags={"k": "v"}, min_values={"id": "1"}, split_tags=("x",)),
+    AddFile("day=tue/b.split", {"day": "tue"}, 9, stats='{"numRecords":1}', doc_mapping_json="{}"),
+    RemoveFile("a.split", 5, partition_values={"day": "mon"}),
+    SkipFile("b.split", 1, "damaged", "merge", retry_after=9),
+    Txn("app", 3),
+]
+_ENTRIES = to_entries((file.path, Added(file, 1, 2)) for file in _ACTIONS if isinstance(file, AddFile))
+_STATE = StateManifest(
+    0,
+    1,
+    num_files=2,
+    total_bytes=19,
+    manifests=(ManifestInfo("manifests/manifest-x.avro", 2, 0, 1, None),),
+    tombstones=("old.split",),
+    schema_registry={"h": "{}"},
+    metadata="{}",
+)
+
+
+def version_file(data: bytes) -> None:
+    decode_version(data, "version", max_inflated=MAX_INFLATED)
+
+
+def version_text(data: bytes) -> None:
+    version_file(gzip.compress(data, 1, mtime=0))
+
+
+def version_in_a_table(data: bytes) -> None:
+    store = MemoryStore()
+    store.put(version_key(0), data)
+    snapshot = read_snapshot(store)
+    list(snapshot.files.items())
+    _ = snapshot.schema, snapshot.mapping
+
+
+def checkpoint(data: bytes) -> None:
+    store = MemoryStore()
+    store.put(checkpoint_key(0), data)
+    store.put(f"{LOG_DIRECTORY}/{PART}", encode_version(_ACTIONS))
+    snapshot_of_checkpoint(store, 0)
+
+
+def state(data: bytes) -> None:
+    decode_state(data, "state")
+
+
+def state_record(data: bytes) -> None:
+    state(write_container(orjson.dumps(STATE_SCHEMA).decode(), [Block(1, data)], codec="null"))
+
+
+def state_schema(data: bytes) -> None:
+    record = next(read_blocks(raw := encode_state(_STATE, codec="null"), read_header(raw, ""), "")).data
+    state(write_container(data.decode(errors="replace"), [Block(1, record)], codec="null"))
+
+
+def manifest(data: bytes) -> None:
+    header = read_header(data, "manifest")
+    list(from_entries_of(header.schema, list(read_blocks(data, header, "manifest"))))
+    decode_index(header, "manifest")
+
+
+def manifest_records(data: bytes) -> None:
+    count = data[0] % 4 if data else 0
+    manifest(write_container(AVRO_SCHEMA, [Block(count, data[1:])], codec="null"))
+
+
+def manifest_schema(data: bytes) -> None:
+    blocks = list(encode_entries(_ENTRIES))
+    manifest(write_container(data.decode(errors="replace"), blocks, codec="null"))
+
+
+def from_entries_of(schema: str, blocks: list[Block]) -> Sequence[object]:
+    entries = decode_entries(schema, blocks, "manifest")
+    return list(from_entries(entries.append_column("key", entries.column("path"))))
+
+
+def cleanup_record(data: bytes) -> None:
+    decode_link(data, "record")
+
+
+def pointer(data: bytes) -> None:
+    decode_pointer(data)
+
+
+def carried(data: bytes) -> None:
+    """What a checkpoint carries: any text, in an entry of the configuration that is as it should be."""
+    configuration = {**metadata().configuration, CARRIED: data.decode(errors="replace")}
+    table = dataclasses.replace(metadata(), configuration=configuration)
+    checkpoint_snapshot("memory://fuzz", 0, [Protocol(4, 4), table, add("a")])
+
+
+def bloom_filters(data: bytes) -> None:
+    for bloom in inline_filters(data.decode(errors="replace")).values():
+        bloom.has(hash_of(7, "long") or 0)
+
+
+def columns_manifest(data: bytes) -> None:
+    found = codec.decode(data)
+    _ = codec.format_of(data), repr(found), found._repr_html_()
+    relative(resolved(found, "s3://b/ds"), "s3://b/ds")
+    assert codec.decode(codec.encode(found)).columns == found.columns
+
+
+def columns_body(data: bytes) -> None:
+    columns_manifest(write_columns_container(schema_text(6), data, None))
+
+
+def columns_schema(data: bytes) -> None:
+    codec.decode(write_columns_container(data.decode(errors="replace"), _COLUMNS_BODY, None))
+
+
+Target = Callable[[bytes], None]
+_TEXT = encode_version(_ACTIONS, compress=False)
+_CHECKPOINT_PARTS = orjson.dumps({"version": 0, "checkpointId": "abc", "parts": [PART]})
+_CHECKPOINT_LISTS = orjson.dumps(
+    {"metaData": {"id": "x", "schemaString": "{}"}, "add": [{"path": "a", "size": 1}]}
+)
+_RAW_STATE = encode_state(_STATE)
+_RECORD = next(read_blocks(_RAW_STATE, read_header(_RAW_STATE, ""), "")).data
+_MANIFEST = write_container(AVRO_SCHEMA, encode_entries(_ENTRIES), codec="zstandard")
+_COLUMNS_BODY = codec.encode(FULL, sync=b"x" * 16).split(b"x" * 16)[1][3:]
+_COLUMNS_OLD = Manifest(FULL.column_groups[1:], FULL.delta_logs)
+
+SEEDS: dict[Target, list[bytes]] = {
+    version_file: [gzip.compress(_TEXT, 6, mtime=0), b"\x01\x01" + gzip.compress(_TEXT, mtime=0), _TEXT],
+    version_text: [_TEXT],
+    version_in_a_table: [_TEXT],
+    checkpoint: [_TEXT, _CHECKPOINT_PARTS, _CHECKPOINT_LISTS],
+    state: [_RAW_STATE, b'{"stateVersion":0,"numFiles":0,"manifests":[{"path":"a","numEntries":1}]}'],
+    state_record: [_RECORD],
+    state_schema: [orjson.dumps(STATE_SCHEMA)],
+    manifest: [_MANIFEST],
+    manifest_records: [bytes([2]) + block.data for block in encode_entries(_ENTRIES)],
+    manifest_schema: [AVRO_SCHEMA.encode()],
+    cleanup_record: [encode_link(Link(3, 4, ("a", None)))],
+    carried: [
+        (
+            b'{"txns":{"a":1},"timestamp":5,"txnId":"t","addedAtKnownFrom":-1,"added":[[1,0,5]],"addExtra":{"a":{"x":1}},'
+            b'"mergeskip":[{"path":"a","skipTimestamp":1,"reason":"r","operation":"m"}],"unknown":[{"x":1}]}'
+        )
+    ],
+    bloom_filters: [(inline_stats({"n": BloomFilter(7, b"x" * 32)}, 99) or "").encode()],
+    pointer: [encode_pointer(LastCheckpoint(3, size=1))],
+    columns_manifest: [
+        codec.encode(FULL),
+        codec.encode(_COLUMNS_OLD, 1),
+        codec.encode(_COLUMNS_OLD, 2),
+        codec.encode_stream(_COLUMNS_OLD, 3),
+        codec.encode(_COLUMNS_OLD, 3),
+    ],
+    columns_body: [_COLUMNS_BODY],
+    columns_schema: [schema_text(6).encode()],
+    **fuzz_columns.SEEDS,
+}
+SEEDS |= SPLIT_SEEDS
+TARGETS = list(SEEDS)
+
+_NUMBERS = (0, 1, 0x7F, 0x80, 0xFF)
+_TOKENS = (
+    b"null", b"{}", b"[]", b"-1", b"1e999", b"99999999999999999999", b'""', b"true", b"\\ud800", b"[" * 500,
+    b"\xff" * 9 + b"\x01", b'"\\u0000"', b'{"type":"array","items":"null"}', b'{"type":"record"}', b"../",
+    b"[" * 990 + b"]" * 990, b'{"type":' * 990 + b"1" + b"}" * 990,
+)  # fmt: skip
+
+
+def mutated(rng: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
+    """A few small damages: bits, bytes, cuts, repeats, strange tokens, and pieces of other inputs."""
+    found = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 4, 8))):
+        at = rng.randrange(len(found) + 1)
+        size = rng.choice((1, 2, 4, 16, 64))
+        match rng.randrange(8):
+            case 0 if found:
+                found[at % len(found)] ^= 1 << rng.randrange(8)
+            case 1 if found:
+                found[at % len(found)] = rng.choice(_NUMBERS)
+            case 2:
+                del found[at : at + size]
+            case 3:
+                found[at:at] = found[at : at + size] * rng.choice((1, 2, 50))
+            case 4:
+                found[at : at + rng.choice((0, size))] = rng.choice(_TOKENS)
+            case 5:
+                del found[at:]
+            case 6:
+                found[at:at] = rng.randbytes(size)
+            case _:
+                other = rng.choice(others)
+                start = rng.randrange(len(other) + 1)
+                found[at : at + size] = other[start : start + size]
+    return bytes(found)
+
+
+def feed(target: Target, data: bytes) -> bool:
+    """Whether the reader took it. An error of our own is a fine answer; any other goes through."""
+    try:
+        target(data)
+    except IndexTablesError:
+        return False
+    return True
+
+
+def feed_chosen(data: bytes) -> None:
+    """The first byte chooses the reader, the rest is its input."""
+    if data:
+        feed(TARGETS[data[0] % len(TARGETS)], data[1:])

@@ -1,0 +1,189 @@
+"""What is done to a table, turn by turn: writing, compacting, cleaning up, reading. All through production's doors."""
+
+from __future__ import annotations
+
+import random
+
+from indextables.errors import IndexTablesError
+from indextables.log import (
+    Append,
+    DropPartitions,
+    MergeGroup,
+    MergeSplits,
+    Metadata,
+    Overwrite,
+    Txn,
+    checkpoint,
+    history,
+    load_snapshot,
+)
+from indextables.maintenance import (
+    clean_versions,
+    purge,
+    restore,
+    truncate_time_travel,
+    upgrade_and_checkpoint,
+)
+from indextables.predicates import Compare
+from support.logs import metadata
+from support.simulation.ledger import Observation, Refusal, rows_of
+from support.simulation.process import SPLIT, Process, Role, split
+
+DAYS = ("mon", "tue", "wed")
+PURGE_HOURS = 30
+"""After which a purge takes what nothing names. In the simulation an hour is a second."""
+
+
+def table_of(process: Process) -> Metadata:
+    """What a writer makes the table with if there is none; an id of its own, as every maker has."""
+    return metadata(id=f"made-by-{process.actor.name}")
+
+
+def write(process: Process) -> None:
+    """A writer's turn."""
+    rng = process.rng
+    draw = rng.random()
+    if draw < 0.4:
+        append(process)
+    elif draw < 0.65:
+        write_batch(process)
+    elif draw < 0.78:
+        files = process.new_files(rng.choices(DAYS, k=rng.randint(0, 2)))
+        change = Overwrite(files, table_of(process))
+        process.try_to("overwrite", lambda: process.commit(change, process.base()), adds=files)
+    elif draw < 0.9:
+        day = rng.choice(DAYS)
+        drop = DropPartitions(Compare("=", "day", day))
+        process.try_to("drop", lambda: process.commit(drop, process.base()), day=day)
+    else:
+        target = rng.randint(0, max(process.newest(), 0))
+        process.try_to("restore", lambda: restore(process.store, target, process.settings), target=target)
+
+
+def append(process: Process) -> None:
+    files = process.new_files(process.rng.choices(DAYS, k=process.rng.randint(1, 3)))
+    change = Append(files, table_of(process))
+    process.try_to("append", lambda: process.commit(change, process.base()), adds=files)
+
+
+def write_batch(process: Process) -> None:
+    """The next batch of an application that repeats a batch until it is told that it is there."""
+    role = process.role
+    batch = (role.name, role.batches_done)
+    files = process.new_files([process.rng.choice(DAYS)])
+    change = Append(files, table_of(process), txn=Txn(*batch))
+    attempt = process.try_to(
+        "append", lambda: process.commit(change, process.base()), adds=files, batch=batch
+    )
+    if attempt.outcome in ("acknowledged", "skipped"):
+        role.batches_done += 1
+
+
+def compact(process: Process) -> None:
+    """A state on demand, or splits merged."""
+    draw = process.rng.random()
+    if draw < 0.3:
+        make_state(process)
+    elif draw < 0.4:
+        process.try_to(
+            "upkeep", lambda: upgrade_and_checkpoint(process.store, process.settings).state_version
+        )
+    else:
+        merge(process)
+
+
+def make_state(process: Process) -> None:
+    checkpoint(process.store, process.settings, process.actor.clock)
+
+
+def merge(process: Process) -> None:
+    base = process.base()
+    if base is None:
+        return
+    groups = []
+    for day in DAYS:
+        sources = [(key, file) for key, file in base.files.items() if file.partition_values["day"] == day]
+        if len(sources) >= 2 and process.rng.random() < 0.7:
+            chosen = process.rng.sample(sources, process.rng.randint(2, len(sources)))
+            merged = split(f"{process.name()}.split", day, list(rows_of(file for _, file in chosen)))
+            process.store.put(merged.path, SPLIT)
+            groups.append(MergeGroup(tuple(key for key, _ in chosen), (merged,)))
+    if groups:
+        change = MergeSplits(tuple(groups), base.metadata)
+        adds = tuple(file for group in groups for file in group.adds)
+        process.try_to("merge", lambda: process.commit(change, base), adds=adds)
+
+
+def clean_up(process: Process) -> None:
+    draw = process.rng.random()
+    if draw < 0.2:
+        give_up_history(process)
+    elif draw < 0.6:
+        purge_all(process)
+    else:
+        clean_versions(process.store, process.settings, clock=process.actor.clock)
+
+
+def purge_all(process: Process) -> None:
+    """Splits may go at once, which writers must notice, or after a while."""
+    hours = process.rng.choice([PURGE_HOURS, 0])
+
+    def run() -> None:
+        purge(process.store, process.settings, hours=hours, clock=process.actor.clock)
+
+    process.try_to("purge", run)
+
+
+def give_up_history(process: Process) -> None:
+    def run() -> None:
+        truncate_time_travel(process.store, process.settings, clock=process.actor.clock)
+
+    process.try_to("upkeep", run)
+
+
+def read(process: Process) -> None:
+    """A reader's turn."""
+    floor, before = process.newest(), process.store.unanswered
+    try:
+        _look(process, floor)
+    except IndexTablesError as reason:
+        misled = process.store.unanswered > before
+        refusal = Refusal(process.actor.name, type(reason).__name__, floor, misled)
+        process.ledger.refusals.append(refusal)
+        raise
+
+
+def _look(process: Process, floor: int) -> None:
+    """At the newest version, at an older one, or at the history."""
+    before = process.store.unanswered
+    draw = process.rng.random()
+    if draw < 0.15:
+        entries = history(process.store)
+        seen = {entry.version: entry.commit_info.txn_id if entry.commit_info else None for entry in entries}
+        process.ledger.histories.append(seen)
+        return
+    if draw < 0.4:
+        floor = process.rng.randint(0, max(floor, 0))
+        snapshot = load_snapshot(process.store, floor, settings=process.settings)
+    else:
+        snapshot = load_snapshot(process.store, settings=process.settings)
+    files = dict(snapshot.files.items())
+    misled = process.store.unanswered > before
+    found = Observation(process.actor.name, snapshot.version, files, dict(snapshot.txns), floor, misled)
+    process.ledger.observations.append(found)
+
+
+def everything(process: Process) -> None:
+    """All that changes a table, one after the other."""
+    turns = (append, write_batch, merge, make_state, append, purge_all, clean_up, give_up_history)
+    turns[process.role.turns_left % len(turns)](process)
+
+
+def cast(rng: random.Random) -> list[Role]:
+    """Three writers, a compactor, one or two that clean up, a reader."""
+    return [
+        *(Role(f"writer{n}", write, rng.randint(3, 7)) for n in range(3)),
+        Role("compactor", compact, rng.randint(2, 5)),
+        *(Role(f"cleaner{n}", clean_up, rng.randint(3, 7)) for n in range(rng.randint(1, 2))),
+        Role("reader", read, rng.randint(4, 8)),
+    ]
