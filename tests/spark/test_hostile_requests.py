@@ -25,8 +25,7 @@ from indextables.config import Settings
 from indextables.errors import IndexTablesError, InputError
 from indextables.log.cleanup.state_retention import StateRetention
 from indextables.maintenance.purges import Prepared
-from indextables.predicates import from_spark
-from indextables.predicates.spark import MAX_DEPTH
+from indextables.predicates import MAX_DEPTH, from_spark
 from indextables.schema import Field, TableSchema
 from indextables.spark.carried import CarriedScan, carried_write, carry_scan, carry_write
 from indextables.spark.commands import requested_scan

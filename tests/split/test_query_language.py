@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from indextables.errors import QueryError
-from indextables.predicates import TextQuery
-from indextables.predicates.limits import DEFAULT_LIMITS
+from indextables.predicates import DEFAULT_LIMITS, TextQuery
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import check_text_query
 from indextables.split import query as ast

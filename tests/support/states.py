@@ -11,7 +11,7 @@ from indextables.config import Settings
 from indextables.log import Append, Snapshot, commit
 from indextables.log.actions.entries import Added
 from indextables.log.actions.model import AddFile
-from indextables.stats.figures import EARLIEST_MS, LATEST_MS, MAX_RECORDS
+from indextables.stats import EARLIEST_MS, LATEST_MS, MAX_RECORDS
 from support.logs import add, metadata
 
 text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)

@@ -18,8 +18,7 @@ from indextables.predicates import (
     parse_where,
     text_queries,
 )
-from indextables.schema import Field, TableSchema
-from indextables.schema.types import RESERVED_COLUMNS
+from indextables.schema import RESERVED_COLUMNS, Field, TableSchema
 
 
 def condition(predicate: Predicate | str | None, schema: pa.Schema) -> Predicate:

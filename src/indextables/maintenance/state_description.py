@@ -12,7 +12,7 @@ from indextables.log.snapshots.json_checkpoint import is_in_parts
 from indextables.log.snapshots.loader import Wanted, read_snapshot
 from indextables.log.versions.listing import list_log
 from indextables.state import StateManifest, StateOptions, compaction_reason, read_pointer
-from indextables.stats.figures import total_bytes
+from indextables.stats import total_bytes
 from indextables.storage import Store
 
 AVRO: Final = "avro-state"

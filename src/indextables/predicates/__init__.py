@@ -2,9 +2,9 @@
 
 from indextables.predicates.evaluate import evaluate, holds
 from indextables.predicates.fold import bind, normalize
-from indextables.predicates.limits import QueryLimits
+from indextables.predicates.limits import DEFAULT_LIMITS, QueryLimits
 from indextables.predicates.prune import Bounds, may_match
-from indextables.predicates.spark import from_spark
+from indextables.predicates.spark import ALL_COLUMN, from_spark
 from indextables.predicates.text import to_sql
 from indextables.predicates.tree import (
     ALL_FIELDS,
@@ -19,16 +19,18 @@ from indextables.predicates.tree import (
     Predicate,
     StringMatch,
     TextQuery,
-    Value,
     columns_of,
     conjunction,
     conjuncts,
     text_queries,
 )
 from indextables.predicates.where import parse_where
+from indextables.schema import Value
 
 __all__ = [
+    "ALL_COLUMN",
     "ALL_FIELDS",
+    "DEFAULT_LIMITS",
     "TRUE",
     "And",
     "Bounds",

@@ -23,8 +23,8 @@ from indextables.predicates.tree import (
     Predicate,
     StringMatch,
     TextQuery,
-    Value,
 )
+from indextables.schema import Value
 
 TextAnswer: TypeAlias = Callable[[TextQuery], pa.BooleanArray]
 """Answers a text query for each row of the batch: TRUE, FALSE or null."""

@@ -17,8 +17,8 @@ from indextables.predicates.tree import (
     Or,
     Predicate,
     StringMatch,
-    Value,
 )
+from indextables.schema import Value
 
 _OPPOSITE: Final[dict[CompareOp, CompareOp]] = {
     "=": "<>",

@@ -7,9 +7,15 @@ from datetime import UTC, date, datetime, timedelta
 import numpy as np
 
 from indextables.errors import PredicateError
-from indextables.predicates.tree import Value
-from indextables.schema.times import TimeError, parse_time, shortened
-from indextables.schema.types import FLOAT_TYPES, INTEGER_TYPES, Field
+from indextables.schema import (
+    FLOAT_TYPES,
+    INTEGER_TYPES,
+    Field,
+    TimeError,
+    Value,
+    parse_time,
+    shortened,
+)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DATE = date(1970, 1, 1)

@@ -21,8 +21,8 @@ from indextables.predicates.tree import (
     Or,
     Predicate,
     StringMatch,
-    Value,
 )
+from indextables.schema import Value
 
 
 class Members(Protocol):

@@ -24,9 +24,8 @@ from indextables.predicates.tree import (
     StringMatch,
     TextOp,
     TextQuery,
-    Value,
 )
-from indextables.schema.types import Field, TableSchema
+from indextables.schema import Field, TableSchema, Value
 
 ALL_COLUMN: Final = "_indexall"
 """The metadata column that stands for `*` in `* TEXTSEARCH 'q'`."""

@@ -32,10 +32,8 @@ from indextables.predicates.tree import (
     StringMatch,
     TextOp,
     TextQuery,
-    Value,
 )
-from indextables.schema.times import shortened
-from indextables.schema.types import Field, TableSchema
+from indextables.schema import Field, TableSchema, Value, shortened
 
 _COMPARISONS: Final[dict[type[exp.Expression], CompareOp]] = {
     exp.EQ: "=",

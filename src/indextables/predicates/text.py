@@ -20,8 +20,8 @@ from indextables.predicates.tree import (
     Predicate,
     StringMatch,
     TextQuery,
-    Value,
 )
+from indextables.schema import Value
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATORS: Final = frozenset({"TEXTSEARCH", "FIELDMATCH", "INDEXQUERY"})

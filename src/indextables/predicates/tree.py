@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
 from typing import Literal, TypeAlias
 
-Value: TypeAlias = str | int | float | bool | bytes | date  # datetime is a date
+from indextables.schema import Value
+
 CompareOp = Literal["=", "<>", "<", "<=", ">", ">=", "<=>"]
 MatchKind = Literal["starts_with", "ends_with", "contains"]
 TextOp = Literal["TEXTSEARCH", "FIELDMATCH", "INDEXQUERY"]

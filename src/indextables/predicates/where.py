@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from indextables.predicates.limits import DEFAULT_LIMITS, QueryLimits
 from indextables.predicates.tree import UTC, Predicate
-from indextables.schema.types import TableSchema
+from indextables.schema import TableSchema
 
 
 def parse_where(

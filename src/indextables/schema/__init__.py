@@ -25,11 +25,21 @@ from indextables.schema.partitions import (
 )
 from indextables.schema.registry import own_refs, typemap_of
 from indextables.schema.times import TimeError, parse_time, shortened
-from indextables.schema.types import ARROW_TYPES, RESERVED_COLUMNS, Field, TableSchema
+from indextables.schema.types import (
+    ARROW_TYPES,
+    FLOAT_TYPES,
+    INTEGER_TYPES,
+    RESERVED_COLUMNS,
+    Field,
+    TableSchema,
+    Value,
+)
 
 __all__ = [
     "ARROW_TYPES",
     "CUTTING_TOKENIZER",
+    "FLOAT_TYPES",
+    "INTEGER_TYPES",
     "NULL_DIRECTORY",
     "REGISTRY_PREFIX",
     "RESERVED_COLUMNS",
@@ -41,6 +51,7 @@ __all__ = [
     "MappedField",
     "TableSchema",
     "TimeError",
+    "Value",
     "cast_exactly",
     "check_partition_columns",
     "decode_value",

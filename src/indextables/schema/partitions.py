@@ -8,8 +8,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from indextables.errors import SchemaError
-from indextables.predicates.tree import Value
-from indextables.schema.types import INTEGER_TYPES, TableSchema
+from indextables.schema.types import INTEGER_TYPES, TableSchema, Value
 
 NULL_DIRECTORY: Final = "__HIVE_DEFAULT_PARTITION__"
 PARTITION_TYPES: Final = INTEGER_TYPES | {"string", "boolean", "date", "timestamp"}

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import orjson
 import pyarrow as pa
 
 from indextables.errors import SchemaError
+
+Value: TypeAlias = str | int | float | bool | bytes | date
+"""A value of a column in Python; a timestamp is a `datetime`, which is a `date`, with the time zone UTC."""
 
 ARROW_TYPES: Final[dict[str, pa.DataType]] = {
     "string": pa.string(),

@@ -9,7 +9,7 @@ import orjson
 import pyarrow as pa
 
 from indextables.errors import SchemaError
-from indextables.schema.types import ARROW_TYPES
+from indextables.schema import ARROW_TYPES
 
 _NAMED: Final[dict[str, pa.DataType]] = {**ARROW_TYPES, "timestamp_ntz": pa.timestamp("us")}
 _WIDENED: Final[dict[pa.DataType, str]] = {

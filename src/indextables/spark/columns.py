@@ -14,8 +14,7 @@ from indextables.columns import AsStored, Dataset, Single, open_dataset
 from indextables.config import Settings
 from indextables.errors import ConfigError, IndexTablesError, TableExistsError, TableNotFoundError
 from indextables.predicates import Predicate, conjunction, from_spark, text_queries
-from indextables.schema import TableSchema
-from indextables.schema.types import ARROW_TYPES
+from indextables.schema import ARROW_TYPES, TableSchema
 from indextables.spark.arrow_types import arrow_schema, spark_schema
 from indextables.spark.columns_options import ColumnsOptions
 from indextables.spark.columns_scan import ColumnsTask, stored_bytes, tasks_of

@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from indextables.config import Settings
 from indextables.errors import IndexTablesError, QueryError, TableExistsError
-from indextables.predicates import Predicate, conjunction, from_spark
-from indextables.predicates.spark import ALL_COLUMN
+from indextables.predicates import ALL_COLUMN, Predicate, conjunction, from_spark
 from indextables.schema import TableSchema
 from indextables.spark.carried import CarriedScan, carried_write, carry_scan, carry_write
 from indextables.spark.request import Request, refused

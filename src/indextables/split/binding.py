@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from indextables.errors import QueryError
-from indextables.predicates.limits import QueryLimits
-from indextables.predicates.tree import ALL_FIELDS, TextQuery
+from indextables.predicates import ALL_FIELDS, QueryLimits, TextQuery
 from indextables.schema import FieldMapping, IndexKind, MappedField
 from indextables.split import query as ast
 from indextables.split.bound import (

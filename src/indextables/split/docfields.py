@@ -15,8 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from indextables.errors import SchemaError
-from indextables.schema import ARROW_TYPES, Field, FieldMapping, TableSchema
-from indextables.schema.types import INTEGER_TYPES
+from indextables.schema import ARROW_TYPES, INTEGER_TYPES, Field, FieldMapping, TableSchema
 
 Meta = Mapping[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from indextables.predicates.tree import Value
+from indextables.predicates import Value
 from indextables.schema import TimeError, micros, parse_time, shortened
 from indextables.split.fields import sortable_float
 

@@ -13,7 +13,7 @@ import re
 from typing import Final, TypeAlias
 from typing import Literal as OneOfThese
 
-from indextables.predicates.limits import QueryLimits
+from indextables.predicates import QueryLimits
 from indextables.split.query import (
     Boost,
     Clause,

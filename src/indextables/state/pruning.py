@@ -33,13 +33,12 @@ from indextables.predicates import (
     may_match,
     normalize,
 )
-from indextables.schema import Field, TableSchema, decode_value, micros
-from indextables.schema.types import FLOAT_TYPES, INTEGER_TYPES
+from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Field, TableSchema, decode_value, micros
 from indextables.state.columns import map_column
 from indextables.state.layout import is_content_named
 from indextables.state.manifest import ManifestInfo, PartitionBounds, StatBounds
 from indextables.state.statistics import ordered
-from indextables.stats.bounds import CUT_LENGTH
+from indextables.stats import CUT_LENGTH
 
 _ISO_DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.state.entry_fields import ENTRY_SCHEMA, FIELDS, EntryField
-from indextables.stats.figures import EARLIEST_MS, LATEST_MS, MAX_RECORDS
+from indextables.stats import EARLIEST_MS, LATEST_MS, MAX_RECORDS
 
 _FIGURES: Final = (
     ("numRecords", 0, MAX_RECORDS),

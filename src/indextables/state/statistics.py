@@ -18,12 +18,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.schema import Field
-from indextables.schema.types import FLOAT_TYPES, INTEGER_TYPES
+from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Field
 from indextables.state.columns import map_column
 from indextables.state.manifest import StatBounds
 from indextables.state.sharing import shared_out
-from indextables.stats.bounds import CUT_LENGTH
+from indextables.stats import CUT_LENGTH
 
 MAX_COLUMNS: Final = 16
 """So many columns are bounded: more make the index of blocks, which every pruned read takes, too large."""

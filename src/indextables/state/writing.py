@@ -30,7 +30,7 @@ from indextables.state.pointer import AVRO_STATE, LastCheckpoint, write_pointer
 from indextables.state.reading import TableState, read_state
 from indextables.state.statistics import Measured
 from indextables.state.unique import last_of_each
-from indextables.stats.figures import MAX_LONG, total_bytes
+from indextables.stats import MAX_LONG, total_bytes
 from indextables.storage import Store, create_once
 
 

@@ -1,11 +1,26 @@
 """What is known of a split without searching it: minima and maxima of its columns, and which values they lack."""
 
 from indextables.stats.bloom import BloomCollector, BloomFilter, ColumnFilter
-from indextables.stats.bounds import bounds_of
+from indextables.stats.bounds import CUT_LENGTH, bounds_of
+from indextables.stats.figures import (
+    EARLIEST_MS,
+    LATEST_MS,
+    MAX_LONG,
+    MAX_RECORDS,
+    is_count,
+    is_moment,
+    total,
+    total_bytes,
+)
 from indextables.stats.inline import inline_filters, inline_stats
 from indextables.stats.minmax import MinMaxCollector, cut_above
 
 __all__ = [
+    "CUT_LENGTH",
+    "EARLIEST_MS",
+    "LATEST_MS",
+    "MAX_LONG",
+    "MAX_RECORDS",
     "BloomCollector",
     "BloomFilter",
     "ColumnFilter",
@@ -14,4 +29,8 @@ __all__ = [
     "cut_above",
     "inline_filters",
     "inline_stats",
+    "is_count",
+    "is_moment",
+    "total",
+    "total_bytes",
 ]

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from indextables.predicates import Value
-from indextables.schema import Field, TableSchema
+from indextables.schema import Field, TableSchema, Value
 from indextables.stats.hashing import Hashes, hash_of, hashes_of
 
 _MAGIC: Final = b"ITBF"

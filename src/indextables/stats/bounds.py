@@ -20,9 +20,8 @@ from typing import Final
 
 import numpy as np
 
-from indextables.predicates import Bounds, Value
-from indextables.schema import Field
-from indextables.schema.types import FLOAT_TYPES, INTEGER_TYPES
+from indextables.predicates import Bounds
+from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Field, Value
 
 CUT_LENGTH: Final = 32
 """The length to which other writers cut unless they are told otherwise."""

@@ -19,9 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.predicates import Value
-from indextables.schema import micros
-from indextables.schema.types import FLOAT_TYPES, INTEGER_TYPES
+from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Value, micros
 
 Hashes: TypeAlias = "npt.NDArray[np.uint64]"
 

@@ -20,7 +20,7 @@ from indextables.predicates import TRUE, Constant, Predicate, QueryLimits, Value
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import COMPUTED, RowRequest, SplitReader, check_text_query, open_split
 from indextables.state import KEY
-from indextables.stats.figures import total, total_bytes
+from indextables.stats import total, total_bytes
 from indextables.storage import open_store, options_for_tasks
 from indextables.table.matching import matching_files
 

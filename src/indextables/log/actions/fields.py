@@ -25,7 +25,7 @@ from indextables.log.actions.model import (
     Txn,
     UnknownAction,
 )
-from indextables.stats.figures import MAX_LONG, is_count, is_moment
+from indextables.stats import MAX_LONG, is_count, is_moment
 
 
 class FieldError(ValueError):

@@ -28,7 +28,7 @@ from indextables.log.snapshots.json_checkpoint import read_checkpoint
 from indextables.log.snapshots.live_files import LiveFiles
 from indextables.log.snapshots.snapshot import CARRIED, Snapshot, VersionActions, replay
 from indextables.state import LOG_DIRECTORY, LastCheckpoint, write_pointer
-from indextables.stats.figures import total_bytes
+from indextables.stats import total_bytes
 from indextables.storage import Store, create_once
 
 _ADDED: Final = "added"

@@ -10,7 +10,7 @@ from indextables.log.actions.model import Action, AddFile, CommitInfo, RemoveFil
 from indextables.log.versions.listing import list_log
 from indextables.log.versions.reader import read_versions
 from indextables.log.versions.watermark import boundary
-from indextables.stats.figures import total
+from indextables.stats import total
 from indextables.storage import Store
 
 
