@@ -1,0 +1,194 @@
+"""Rules about who imports whom, checked on the sources without importing them.
+
+A *package* is a directory below `indextables`, or a single module at the top of it. Its public API is what its
+`__init__` names.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = "indextables"
+
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("demo",),
+    ("spark",),
+    ("table",),
+    ("maintenance",),
+    ("log",),
+    ("log.commits",),
+    ("log.cleanup",),
+    ("log.changes",),
+    ("log.diffs",),
+    ("log.snapshots",),
+    ("log.versions",),
+    ("log.actions",),
+    ("split",),
+    ("columns",),
+    ("state",),
+    ("rows",),
+    ("predicates",),
+    ("stats",),
+    ("schema",),
+    ("avro",),
+    ("storage",),
+    ("runtime",),
+    ("config",),
+    ("codecs",),
+    ("errors",),
+)
+"""The packages from top to bottom. A package imports packages of lower layers only; its own subpackages share its layer
+unless they are named here."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import of a name of this project: `name` is None where a whole module is imported."""
+
+    importer: str
+    line: int
+    module: str
+    name: str | None
+
+    def __str__(self) -> str:
+        return f"{self.importer}:{self.line} imports {self.name or 'the module'} from {self.module}"
+
+
+def sources(directory: Path) -> dict[str, str]:
+    """Return the text of every module below `directory`, the root package's, by its dotted name.
+
+    A package stands under its own name, for its `__init__`.
+    """
+    modules = {}
+    for file in sorted(directory.rglob("*.py")):
+        parts = (ROOT, *file.relative_to(directory).with_suffix("").parts)
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file.read_text()
+    return modules
+
+
+def violations(modules: Mapping[str, str]) -> list[str]:
+    """Return a line for each breach of a rule in these modules."""
+    packages = {name.rpartition(".")[0] for name in modules} - {""}
+    imports = [found for name, text in modules.items() for found in _imports(name, text, modules)]
+    return [
+        *_unknown_packages(modules, packages),
+        *(f"upwards: {found}" for found in imports if _is_upward(found, modules, packages)),
+        *(f"around the public API: {found}" for found in imports if _goes_around(found, modules, packages)),
+        *(f"private: {found}" for found in imports if _is_private(found, modules, packages)),
+        *_shadows(modules, packages),
+    ]
+
+
+def _imports(importer: str, text: str, modules: Mapping[str, str]) -> Iterator[Import]:
+    for node in ast.walk(_without_type_checking(ast.parse(text))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == ROOT:
+            for alias in node.names:
+                module = f"{node.module}.{alias.name}"
+                if module in modules:  # `from indextables.log import commits`: a module, not a name
+                    yield Import(importer, node.lineno, module, None)
+                else:
+                    yield Import(importer, node.lineno, node.module, alias.name)
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == ROOT:
+                    yield Import(importer, node.lineno, alias.name, None)
+
+
+def _without_type_checking(tree: ast.Module) -> ast.Module:
+    """Leave out what only a type checker sees: it cannot be part of a cycle at run time."""
+
+    class Pruning(ast.NodeTransformer):
+        def visit_If(self, node: ast.If) -> ast.AST | None:
+            is_guard = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+            return None if is_guard else self.generic_visit(node)
+
+    return Pruning().visit(tree)
+
+
+def _package_of(module: str, modules: Mapping[str, str], packages: set[str]) -> str:
+    """Return the package that owns a module: itself if it is one, or a single module at the top."""
+    if module in packages or module.count(".") == 1:
+        return module
+    return module.rpartition(".")[0]
+
+
+def _layer(package: str) -> int | None:
+    """Return the layer of a package, that of the nearest ancestor which has one; None for the root."""
+    name = package.removeprefix(f"{ROOT}.")
+    while name and name != ROOT:
+        for number, layer in enumerate(LAYERS):
+            if name in layer:
+                return number
+        name = name.rpartition(".")[0]
+    return None
+
+
+def _is_ancestor(package: str, other: str) -> bool:
+    return other == package or other.startswith(f"{package}.")
+
+
+def _is_upward(found: Import, modules: Mapping[str, str], packages: set[str]) -> bool:
+    mine, theirs = (_package_of(name, modules, packages) for name in (found.importer, found.module))
+    if found.importer == ROOT or mine == theirs:
+        return False
+    if theirs == ROOT:
+        return True  # the root re-exports everything, so nothing below may ask it
+    my_layer, their_layer = _layer(mine), _layer(theirs)
+    if my_layer is None or their_layer is None:
+        return False  # reported by _unknown_packages
+    if my_layer != their_layer:
+        return their_layer < my_layer
+    same_tree = mine.split(".")[1] == theirs.split(".")[1]
+    return not same_tree
+
+
+def _goes_around(found: Import, modules: Mapping[str, str], packages: set[str]) -> bool:
+    mine, theirs = (_package_of(name, modules, packages) for name in (found.importer, found.module))
+    if mine == theirs or found.module == theirs:
+        return False
+    if found.name is None and found.module.rpartition(".")[2] in _exports(modules.get(theirs, "")):
+        return False  # a module that is itself part of the public API, such as the table of settings
+    return not _is_ancestor(theirs, mine)  # a subpackage may use the modules of the package that it is in
+
+
+def _exports(text: str) -> list[str]:
+    """Return the names in a module's `__all__`."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]:
+            return [str(name) for name in ast.literal_eval(node.value)]
+    return []
+
+
+def _is_private(found: Import, modules: Mapping[str, str], packages: set[str]) -> bool:
+    mine, theirs = (_package_of(name, modules, packages) for name in (found.importer, found.module))
+    last = found.name or found.module.rpartition(".")[2]
+    is_private = last.startswith("_") and not last.startswith("__")
+    return is_private and mine != theirs
+
+
+def _unknown_packages(modules: Mapping[str, str], packages: set[str]) -> Iterator[str]:
+    for package in sorted({_package_of(name, modules, packages) for name in modules} - {ROOT}):
+        if _layer(package) is None:
+            yield f"without a layer: {package}"
+
+
+def _shadows(modules: Mapping[str, str], packages: set[str]) -> Iterator[str]:
+    """Name what a package's `__init__` binds, other than the module, under the name of one of its modules."""
+    for package in sorted(packages & modules.keys()):
+        for node in ast.parse(modules[package]).body:
+            if isinstance(node, ast.ImportFrom):
+                bound = [
+                    alias.asname or alias.name
+                    for alias in node.names
+                    if f"{node.module}.{alias.name}" not in modules
+                ]
+            elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+                bound = [node.name]
+            else:
+                continue
+            for name in bound:
+                if f"{package}.{name}" in modules:
+                    yield f"shadowed: {package}.{name} is a module and a name of {package}"
