@@ -86,6 +86,7 @@ def test_the_fixtures_have_files_of_every_kind():
     assert len(CONTAINERS) > len(STATES) + len(MANIFESTS), "those of milvus too"
 
 
+@pytest.mark.spec("testReadAllFields")
 @pytest.mark.parametrize("path", MANIFESTS, ids=named)
 def test_a_manifest_of_the_original_reads_as_fastavro_reads_it(path: Path):
     theirs = by_fastavro(path.read_bytes())
@@ -96,6 +97,7 @@ def test_a_manifest_of_the_original_reads_as_fastavro_reads_it(path: Path):
         assert not any(our[name] for name in our.keys() - their.keys() - {"dataChange"})
 
 
+@pytest.mark.spec("testReadStateManifest")
 @pytest.mark.parametrize("path", STATES, ids=named)
 def test_a_state_of_the_original_reads_as_fastavro_reads_it(path: Path):
     (theirs,) = by_fastavro(path.read_bytes())
@@ -133,6 +135,9 @@ def written(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
     return request.param, path
 
 
+@pytest.mark.spec(
+    "testWriteWithZstdCompression", "testWriteWithSnappyCompression", "testWriteWithNoCompression"
+)
 def test_fastavro_reads_every_file_that_we_write(written: tuple[str, Path]):
     codec, path = written
     log = path / LOG_DIRECTORY
@@ -159,6 +164,7 @@ def test_fastavro_reads_every_file_that_we_write(written: tuple[str, Path]):
         assert fastavro.reader(io.BytesIO(file.read_bytes())).writer_schema["name"].endswith("StateManifest")
 
 
+@pytest.mark.spec("testStateManifestWithTombstones", "testStateManifestTotalBytes")
 def test_fastavro_alone_finds_the_live_files(written: tuple[str, Path]):
     """As any reader of the format would: the entries of the manifests, without the tombstones."""
     _, path = written

@@ -57,12 +57,18 @@ V6_BODY = bytes.fromhex(
 )
 
 
+@pytest.mark.spec(
+    "Manifest serialization with delta logs and stats",
+    "Manifest deserialization with delta logs and stats",
+    "Empty delta logs and stats handling",
+)
 def test_the_version_1_example_is_written_byte_for_byte():
     assert encode(V1, 1) == V1_BYTES
     assert decode(V1_BYTES) == V1
     assert Manifest().to_bytes() == bytes.fromhex("acb1cad409 02 00 00 00")
 
 
+@pytest.mark.spec("Backward compatibility: reading old manifest format")
 def test_version_2_and_3_streams_have_indexes_and_version_3_has_metadata_of_stats():
     index = (Index("id", "t", "p", properties={"M": "1"}),)
     groups_and_logs = "00 00"
@@ -90,6 +96,11 @@ def test_the_schema_in_a_container_is_that_of_the_original_to_the_letter(
     assert (len(text), hashlib.sha256(text).hexdigest()[:16]) == (length, digest)
 
 
+@pytest.mark.spec(
+    "Manifest serialization with delta logs and stats",
+    "Manifest deserialization with delta logs and stats",
+    "Empty delta logs and stats handling",
+)
 def test_version_6_is_written_byte_for_byte():
     head = (
         b"Obj\x01\x04\x14avro.codec\x08null\x16avro.schema" + number(2433) + schema_text(6).encode() + b"\0"
@@ -101,6 +112,7 @@ def test_version_6_is_written_byte_for_byte():
     assert decode(raw) == V6
 
 
+@pytest.mark.spec("Old manifests with metadata deserialize correctly")
 @pytest.mark.skipif(not FIXTURES.is_dir(), reason="the fixtures are not beside this checkout")
 @pytest.mark.parametrize(
     ("name", "version"),
@@ -134,6 +146,10 @@ def in_json(manifest: Manifest, stream: bool, sections: list[str]) -> dict[str, 
     return {section: found[section] for section in sections}
 
 
+@pytest.mark.spec(
+    "Manifest deserialization with delta logs and stats",
+    "All delta log types: PRIMARY_KEY, POSITIONAL, EQUALITY",
+)
 @pytest.mark.parametrize("version", CONTAINER_VERSIONS + STREAM_VERSIONS[:2])
 @settings(deadline=None, max_examples=25)
 @given(data=st.data())
@@ -145,6 +161,7 @@ def test_what_is_written_reads_back_equal(version: int, data: st.DataObject):
     assert format_of(raw) == Format(version, container=version >= 3)
 
 
+@pytest.mark.spec("Old manifests with metadata deserialize correctly")
 @settings(deadline=None, max_examples=25)
 @given(manifests(3))
 def test_a_version_3_stream_reads_back_equal(manifest: Manifest):
@@ -161,6 +178,7 @@ def test_equal_manifests_are_equal_bytes_whatever_the_order_of_their_maps():
     assert FULL.to_bytes(6) != replace(FULL, lob_files=()).to_bytes(6)
 
 
+@pytest.mark.spec("Multiple stats entries with different keys")
 def test_maps_are_sorted_by_their_bytes_and_the_properties_of_a_file_are_not():
     stats = {key: Statistics(()) for key in ("b", "é", "a", "\udcff")}
     assert list(decode(encode(Manifest(stats=stats))).stats) == ["a", "b", "é", "\udcff"]
@@ -172,6 +190,7 @@ def test_maps_are_sorted_by_their_bytes_and_the_properties_of_a_file_are_not():
 # Another Avro library.
 
 
+@pytest.mark.spec("Forward compatibility: new manifest format")
 @settings(deadline=None, max_examples=25)
 @given(manifests(6, readable))
 def test_another_library_reads_what_is_written(manifest: Manifest):
@@ -242,6 +261,7 @@ def with_file(**values: Any) -> Manifest:
     return Manifest((ColumnGroup(("id",), files=(ColumnGroupFile("p", 0, 1, **values),)),))
 
 
+@pytest.mark.spec("ColumnGroups metadata preserved for backward compatibility")
 def test_metadata_of_a_file_is_a_property_in_newer_versions_and_bytes_in_older_ones():
     old, new = with_file(metadata=b"\xaa\xbb"), with_file(properties={"metadata": "\udcaa\udcbb"})
     assert decode(encode(old, 6)) == new

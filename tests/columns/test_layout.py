@@ -64,11 +64,13 @@ def paths(manifest: Manifest) -> list[str]:
     ]
 
 
+@pytest.mark.spec("Path resolution for delta log files and stat files")
 @given(st.integers(0, 10**17))
 def test_a_version_is_read_from_the_name_that_it_gives(version: int) -> None:
     assert manifest_version(manifest_path(version).removeprefix("_metadata/")) == version
 
 
+@pytest.mark.spec("Path resolution for delta log files and stat files")
 @pytest.mark.parametrize(
     "name",
     ["manifest-7.temp", "manifest-7.avro.tmp", "manifest--7.avro", "manifest-.avro", "manifest-٣.avro",
@@ -78,6 +80,7 @@ def test_other_names_are_no_version(name: str) -> None:
     assert manifest_version(name) is None
 
 
+@pytest.mark.spec("Path resolution for delta log files and stat files")
 def test_each_section_has_its_directory_and_large_values_lie_beside_the_dataset() -> None:
     here = resolved(everywhere("x"), "/data/ds")
     assert paths(here) == [
@@ -90,6 +93,7 @@ def test_each_section_has_its_directory_and_large_values_lie_beside_the_dataset(
     assert relative(here, "/data/ds") == everywhere("x")
 
 
+@pytest.mark.spec("Path resolution for delta log files and stat files")
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("section", SECTIONS)
 def test_a_stored_name_leads_back_to_the_file(base: str, section: str) -> None:
@@ -100,11 +104,13 @@ def test_a_stored_name_leads_back_to_the_file(base: str, section: str) -> None:
         assert stored_path(place, section, base) == name
 
 
+@pytest.mark.spec("Path resolution for delta log files and stat files")
 @pytest.mark.parametrize("base", BASES)
 def test_nothing_but_paths_changes(base: str) -> None:
     assert relative(resolved(FULL, base), base) == FULL
 
 
+@pytest.mark.spec("Path resolution for delta log files and stat files")
 def test_a_dataset_that_was_moved_is_read_where_it_is() -> None:
     stored = relative(resolved(everywhere("x"), "/old/ds"), "/old/ds")
     assert paths(resolved(stored, "s3://bucket/new"))[:2] == [
@@ -113,6 +119,7 @@ def test_a_dataset_that_was_moved_is_read_where_it_is() -> None:
     ]
 
 
+@pytest.mark.spec("Path resolution for delta log files and stat files")
 @pytest.mark.parametrize("path", ["/elsewhere/x", "s3://b/x", "local:///local/x", "/data/dsx/_data/x"])
 def test_files_elsewhere_keep_their_address(path: str) -> None:
     for section in SECTIONS:
@@ -120,12 +127,14 @@ def test_files_elsewhere_keep_their_address(path: str) -> None:
         assert resolved_path(path, section, "/data/ds") == path
 
 
+@pytest.mark.spec("Path resolution for delta log files and stat files")
 def test_a_relative_path_is_taken_to_be_below_its_section() -> None:
     # What milvus-storage does with it too: the name that was given is not the place that comes back.
     assert stored_path("delta/x", DELTA_DIR, "ds") == "delta/x"
     assert resolved_path("delta/x", DELTA_DIR, "ds") == "ds/_delta/delta/x"
 
 
+@pytest.mark.spec("Path resolution for delta log files and stat files")
 @pytest.mark.parametrize("rest", ["/etc/passwd", "s3://b/x", "../x", "a//b", "a/./b", ""])
 def test_a_path_is_not_shortened_to_the_name_of_another_file(rest: str) -> None:
     path = f"/data/ds/_data/{rest}"
@@ -133,6 +142,7 @@ def test_a_path_is_not_shortened_to_the_name_of_another_file(rest: str) -> None:
     assert resolved_path(path, DATA_DIR, "/data/ds") == path
 
 
+@pytest.mark.spec("Path resolution for delta log files and stat files")
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("stored", ["../../x", "../..", "a/../../../x", "./../../../../../etc/passwd"])
 def test_names_that_climb_out_of_the_dataset_are_refused(stored: str, base: str) -> None:
@@ -141,6 +151,7 @@ def test_names_that_climb_out_of_the_dataset_are_refused(stored: str, base: str)
             resolved_path(stored, section, base)
 
 
+@pytest.mark.spec("Path resolution for delta log files and stat files")
 def test_names_that_climb_inside_the_dataset_are_made_normal() -> None:
     assert resolved_path("../_data/./x", DELTA_DIR, "/data/ds") == "/data/ds/_data/x"
     assert resolved_path("a//b", DATA_DIR, "/data/ds") == "/data/ds/_data/a/b"
@@ -148,6 +159,7 @@ def test_names_that_climb_inside_the_dataset_are_made_normal() -> None:
         resolved_path("../x", LOB_DIR, "/data/ds")
 
 
+@pytest.mark.spec("Path resolution for delta log files and stat files")
 def test_no_name_stays_no_name() -> None:
     assert paths(resolved(everywhere(""), "/data/ds")) == [""] * 5
 
@@ -155,6 +167,7 @@ def test_no_name_stays_no_name() -> None:
 path_text = st.text(st.sampled_from("a./:s3"), max_size=12)
 
 
+@pytest.mark.spec("Path resolution for delta log files and stat files")
 @given(path_text, st.sampled_from(SECTIONS), st.sampled_from(BASES))
 def test_no_relative_name_leads_out_of_the_dataset(stored: str, section: str, base: str) -> None:
     try:
@@ -168,6 +181,7 @@ def test_no_relative_name_leads_out_of_the_dataset(stored: str, section: str, ba
         assert ".." not in place.removeprefix("../lobs").split("/")
 
 
+@pytest.mark.spec("Path resolution for delta log files and stat files")
 @given(path_text, st.sampled_from(SECTIONS), st.sampled_from(BASES))
 def test_whatever_is_shortened_comes_back(path: str, section: str, base: str) -> None:
     short = stored_path(path, section, base)

@@ -29,6 +29,12 @@ from support.columns_values import FULL, manifests, number
 STREAM = bytes.fromhex("acb1cad409")
 
 
+@pytest.mark.spec(
+    "Empty delta logs and stats handling",
+    "Delta log filtering by type",
+    "Multiple delta log entries with different types",
+    "Python bindings for Transaction and Manifest delta logs/stats",
+)
 def test_delta_logs_are_given_in_order_and_by_type():
     assert [log.path for log in FULL.get_delta_logs()] == ["d1", "d2", "d3"]
     for kind, path in (
@@ -40,6 +46,11 @@ def test_delta_logs_are_given_in_order_and_by_type():
     assert Manifest().get_delta_logs() == Manifest().get_delta_logs_by_type(DeltaLogType.EQUALITY) == []
 
 
+@pytest.mark.spec(
+    "Empty delta logs and stats handling",
+    'Typical stats keys: "pk.delete", "bloomfilter", "bm25"',
+    "Python bindings for Transaction and Manifest delta logs/stats",
+)
 def test_stats_are_given_by_key_and_unknown_ones_are_named():
     assert FULL.get_stat("bm25") == ["s1", "s2"]
     assert FULL.get_all_stats() == {"bloomfilter": ["z"], "bm25": ["s1", "s2"], "pk.delete": []}
@@ -52,6 +63,7 @@ def test_stats_are_given_by_key_and_unknown_ones_are_named():
         Manifest().get_stat("x")
 
 
+@pytest.mark.spec("ColumnGroups delegation methods work correctly")
 def test_column_groups_are_found_by_number_and_by_column():
     assert FULL.columns == ("id", "vec", "text")
     assert FULL.num_rows == FULL.column_groups[1].num_rows == 200
@@ -64,6 +76,7 @@ def test_column_groups_are_found_by_number_and_by_column():
     assert (Manifest().num_rows, Manifest().columns) == (0, ())
 
 
+@pytest.mark.spec("ColumnGroups delegation methods work correctly")
 def test_builders_return_another_manifest():
     group = ColumnGroup(("id",), "parquet", (ColumnGroupFile("a", 0, 3),))
     index, lob = Index("id", "sort", "i"), LobFile("l", 1, 2, 3, 4)
@@ -150,6 +163,7 @@ def test_every_cut_of_a_container_is_refused():
             decode(raw[:size])
 
 
+@pytest.mark.spec("Backward compatibility: reading old manifest format")
 @pytest.mark.parametrize(
     ("raw", "why"),
     [
@@ -240,6 +254,7 @@ def test_compressed_records_grow_only_so_far():
         decode(container(number(1) + number(5) + bytes(5) + bytes(16), b"lz9"))
 
 
+@pytest.mark.spec("All delta log types: PRIMARY_KEY, POSITIONAL, EQUALITY")
 def test_a_delta_log_of_unknown_type_is_refused():
     raw = STREAM + number(1) + number(0) + number(1) + number(1) + b"d" + number(3) + number(1) + bytes(2)
     with pytest.raises(CorruptTableError, match="delta log of unknown type 3 \\('d'\\)"):

@@ -19,6 +19,7 @@ from indextables.errors import CorruptTableError
 from support.columns_values import FULL, number, record, with_fastavro
 
 
+@pytest.mark.spec("Backward compatibility: reading old manifest format")
 def test_indexes_of_older_containers_are_read_by_name():
     # The original fails here: its decoder takes the fields in the newest order.
     indexes = (Index("vec", "hnsw", "i1", properties={"M": "16"}), Index("id", "sort", "i2"))
@@ -57,6 +58,7 @@ def with_strangers(rng: random.Random, node: Any, value: Any, taken: list[int]) 
     return node | {"fields": fields}
 
 
+@pytest.mark.spec("Forward compatibility: new manifest format")
 @pytest.mark.parametrize("seed", range(30))
 def test_unknown_fields_are_skipped_wherever_they_are(seed: int):
     rng = random.Random(seed)
@@ -79,6 +81,7 @@ def test_unknown_fields_are_skipped_wherever_they_are(seed: int):
     assert format_of(raw).version == 6
 
 
+@pytest.mark.spec("Backward compatibility: reading old manifest format")
 def test_what_an_older_schema_does_not_have_takes_the_default():
     little = {
         "type": "record",

@@ -25,10 +25,12 @@ def paths(manifest: Manifest) -> list[list[str]]:
 # Fail
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_fail_applies_to_the_newest():
     assert fail(READ, READ, MINE) == apply(READ, MINE)
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_fail_refuses_whatever_came_between():
     with pytest.raises(CommitConflictError, match="another writer has committed"):
         fail(READ, apply(READ, LOG), MINE)
@@ -37,6 +39,7 @@ def test_fail_refuses_whatever_came_between():
 # Overwrite
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_overwrite_goes_on_from_what_was_read_and_loses_the_rest():
     assert overwrite(READ, apply(READ, THEIRS), MINE) == apply(READ, MINE)
 
@@ -44,6 +47,10 @@ def test_overwrite_goes_on_from_what_was_read_and_loses_the_rest():
 # Merge: what goes together
 
 
+@pytest.mark.spec(
+    "Transaction resolver system (MergeResolver, FailResolver)",
+    "Transaction commit with delta logs and stats",
+)
 def test_merge_keeps_what_others_added():
     others = Updates(
         added_delta_logs=(DeltaLog("theirs", 2),),
@@ -67,30 +74,36 @@ def test_merge_keeps_what_others_added():
     assert [g.columns for g in after.column_groups] == [("a", "b"), ("c",), ("theirs",), ("mine",)]
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_appends_of_both_are_there_in_the_order_of_their_commits():
     assert paths(merge(READ, apply(READ, THEIRS), MINE)) == [["f1", "f3", "f2"], ["g1", "g3", "g2"]]
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_two_first_appends_of_one_shape_go_together():
     mine, theirs = append(group("a", ("f1", 1))), append(group("a", ("f2", 2)))
     assert paths(merge(Manifest(), apply(Manifest(), theirs), mine)) == [["f2", "f1"]]
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_both_may_drop_one_column():
     drop = Updates(dropped_columns=("c",))
     assert merge(READ, apply(READ, drop), drop) == apply(READ, drop)
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_an_append_ends_an_index_that_another_built_meanwhile_without_it():
     others = Updates(added_indexes=(Index("a", "hnsw", "i", index_id=1),))
     assert merge(READ, apply(READ, others), MINE).indexes == ()
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_others_may_append_while_a_log_or_a_statistic_is_added():
     seen = apply(READ, THEIRS)
     assert merge(READ, seen, LOG) == apply(seen, LOG)
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_what_another_took_away_can_be_put_back():
     mine = Updates(
         updated_stats={"bm25": Statistics(("mine",))},
@@ -109,6 +122,7 @@ def test_what_another_took_away_can_be_put_back():
 POSITIONS = Updates(added_delta_logs=(DeltaLog("p", 1, DeltaLogType.POSITIONAL),))
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 @pytest.mark.parametrize(
     "others",
     [
@@ -138,6 +152,7 @@ EVERYTHING = Updates(
 )
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 @pytest.mark.parametrize("read", [READ, apply(READ, EVERYTHING)], ids=["read before", "read after"])
 def test_a_commit_that_nobody_knew_of_can_be_repeated(read: Manifest):
     once = apply(READ, EVERYTHING)
@@ -145,6 +160,7 @@ def test_a_commit_that_nobody_knew_of_can_be_repeated(read: Manifest):
     assert merge(read, seen, EVERYTHING) == once
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_it_can_be_repeated_after_others_went_on():
     seen = apply(
         apply(READ, EVERYTHING),
@@ -156,12 +172,14 @@ def test_it_can_be_repeated_after_others_went_on():
     assert merge(seen, seen, replace(EVERYTHING, added_indexes=())) == seen
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_half_of_an_append_that_is_there_is_no_append():
     seen = apply(READ, append(group("a b", ("f2", 5)), group("c", ("other", 5))))
     with pytest.raises(CommitConflictError, match="differ in rows"):
         merge(READ, seen, MINE)
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_the_same_rows_of_a_file_are_one_file_and_other_rows_are_another():
     first = append(group("a b", ("f2", 5)), group("c", ("g2", 5)))
     longer = append(group("a b", ("f2", 6)), group("c", ("g2", 6)))
@@ -169,6 +187,7 @@ def test_the_same_rows_of_a_file_are_one_file_and_other_rows_are_another():
     assert paths(merge(READ, apply(READ, first), first)) == [["f1", "f2"], ["g1", "g2"]]
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 @pytest.mark.parametrize(
     "twice",
     [
@@ -181,6 +200,7 @@ def test_what_one_transaction_adds_twice_is_there_once(twice: Updates):
     assert merge(READ, READ, twice) in (apply(READ, MINE), apply(READ, LOG))
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_an_append_that_is_there_already_ends_no_index():
     seen = replace(apply(READ, MINE), indexes=(Index("a", "hnsw", "i"),))
     assert merge(READ, seen, MINE) == seen
@@ -189,6 +209,7 @@ def test_an_append_that_is_there_already_ends_no_index():
 # Merge: what does not go together
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 @pytest.mark.parametrize(
     ("others", "mine", "message"),
     [
@@ -236,6 +257,7 @@ def test_what_would_undo_the_work_of_another_is_a_conflict(others: Updates, mine
         merge(READ, apply(READ, others), mine)
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_positions_that_now_are_those_of_other_rows_are_a_conflict():
     others = Manifest((group("a b", ("x", 10)), group("c", ("y", 10))))
     with pytest.raises(CommitConflictError, match="another writer has put others in their place"):
@@ -244,12 +266,14 @@ def test_positions_that_now_are_those_of_other_rows_are_a_conflict():
         merge(READ, apply(READ, THEIRS), replace(MINE, added_delta_logs=POSITIONS.added_delta_logs))
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_two_first_appends_of_different_shapes_are_a_conflict():
     seen = apply(Manifest(), append(group("a b", ("f", 1))))
     with pytest.raises(CommitConflictError, match=r"has columns \(a, b\)"):
         merge(Manifest(), seen, append(group("a", ("g", 1))))
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 @pytest.mark.parametrize("seen", [READ, apply(READ, LOG)], ids=["alone", "beside others"])
 def test_what_did_not_fit_what_was_read_either_is_a_mistake_and_no_conflict(seen: Manifest):
     with pytest.raises(SchemaError, match="column 'a' is there already"):
@@ -259,6 +283,7 @@ def test_what_did_not_fit_what_was_read_either_is_a_mistake_and_no_conflict(seen
         merge(READ, seen, again)
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_a_group_without_files_is_not_taken_for_one_with_files():
     seen = apply(READ, add(group("d", ("h", 10))))
     with pytest.raises(InputError):

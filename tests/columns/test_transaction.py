@@ -155,6 +155,11 @@ def test_the_manifest_is_the_one_that_was_read_and_then_the_one_that_was_committ
 # Writing
 
 
+@pytest.mark.spec(
+    "Transaction fluent builder API (AddColumnGroup, AppendFiles, AddDeltaLog, UpdateStat)",
+    "Transaction commit with delta logs and stats",
+    "Python bindings for Transaction and Manifest delta logs/stats",
+)
 def test_everything_that_a_transaction_is_told_is_in_the_version(base: str):
     version = (
         begin(base)
@@ -324,6 +329,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(base: str):
 # Others commit meanwhile
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_fail_tells_who_came_second_and_which_version_is_there(base: str):
     first, second = begin(base).add_delta_log("d1", 1), begin(base).add_delta_log("d2", 1)
     assert first.commit() == 1
@@ -340,6 +346,7 @@ def test_fail_refuses_to_go_on_from_an_older_version_and_goes_on_from_the_newest
     assert begin(base, version=2).add_delta_log("d3", 1).commit() == 3
 
 
+@pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 @pytest.mark.parametrize("version", [LATEST, 1])
 def test_merge_goes_on_from_whatever_is_the_newest(base: str, version: int):
     log(base, "d1")

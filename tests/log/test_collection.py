@@ -100,6 +100,7 @@ def expired(bases: Sequence[tuple[int, int]], files: Sequence[int] = (), **more:
     return expired_bases(found, set(files), named=more.pop("named", None), retention=rules, now_ms=100)
 
 
+@pytest.mark.spec("testRetentionByVersionCount")
 def test_the_newest_states_stay_whatever_their_age():
     """testRetentionByVersionCount"""
     bases = [(version, 0) for version in range(10, 60, 10)]
@@ -108,6 +109,7 @@ def test_the_newest_states_stay_whatever_their_age():
     assert expired(bases, keep=99) == []
 
 
+@pytest.mark.spec("testRetentionByAge")
 def test_young_states_stay_however_many_there_are():
     """testRetentionByAge"""
     bases = [(10, 0), (20, 89), (30, 90), (40, 91), (50, 100)]
@@ -151,6 +153,7 @@ def test_no_version_becomes_unreadable_but_those_of_the_states_that_go(
 # Collecting them
 
 
+@pytest.mark.spec("testCleanupOldStateDirs")
 def test_states_past_retention_go(store: Store):
     """testCleanupOldStateDirs"""
     grown(store, 4)
@@ -164,6 +167,7 @@ def test_states_past_retention_go(store: Store):
         assert live(read_snapshot(store, Wanted(version))) == [f"splits/split{version}.split"]
 
 
+@pytest.mark.spec("testCleanupPreservesCurrentState")
 def test_the_current_state_never_goes(store: Store):
     """testCleanupPreservesCurrentState"""
     grown(store, 3)
@@ -176,6 +180,7 @@ def test_the_current_state_never_goes(store: Store):
     assert pointer.version == 2
 
 
+@pytest.mark.spec("testCleanupPreservesCurrentState")
 def test_a_state_that_a_stale_hint_names_stays(store: Store):
     grown(store, 3)
     pointer = read_pointer(store)
@@ -186,6 +191,7 @@ def test_a_state_that_a_stale_hint_names_stays(store: Store):
     assert states(store) == [1, 2]
 
 
+@pytest.mark.spec("testCleanupOrphanedManifests")
 def test_manifests_that_no_state_names_go_after_the_window(store: Store):
     """testCleanupOrphanedManifests"""
     grown(store, 3)
@@ -222,6 +228,7 @@ def test_manifests_on_disk_go_when_they_are_old(tmp_path: Path):
     assert manifests(store) == kept
 
 
+@pytest.mark.spec("testCleanupOrphanedManifests")
 def test_a_manifest_that_two_states_share_goes_with_the_last(store: Store):
     write(store, "first", overwrite=False)
     checkpoint(store, QUIET)
@@ -336,6 +343,7 @@ def test_a_missing_manifest_ends_it(store: Store):
 # Beside others
 
 
+@pytest.mark.spec("testConcurrentCleanup")
 def test_collections_at_once_do_no_harm(store: Store):
     """testConcurrentCleanup"""
     grown(store, 12)
@@ -439,6 +447,7 @@ def test_a_collection_that_fails_does_not_harm_the_commit(store: Store):
     assert states(store) == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.spec("testCleanupWithPurgeIntegration")
 def test_purge_collects_states_and_manifests(store: Store):
     """testCleanupWithPurgeIntegration"""
     grown(store, 4)

@@ -229,12 +229,14 @@ def test_a_request_that_arrives_late_is_not_committed_twice(store: MemoryStore, 
     assert check_versions(store) == 1
 
 
+@pytest.mark.spec("testCommitStateUnknown")
 def test_a_store_that_never_answers_leaves_the_outcome_unknown(store: MemoryStore, base: Snapshot):
     faulty = FaultyStore(store, the_create_of(1, fails, times=1000))
     with pytest.raises(CommitUnknownError, match="version 1, which may still arrive.*transaction id"):
         run(faulty, append("d"), base)
 
 
+@pytest.mark.spec("testCommitStateUnknown")
 def test_a_commit_that_cannot_be_read_back_is_unknown(store: MemoryStore, base: Snapshot):
     faulty = FaultyStore(
         store,

@@ -57,6 +57,7 @@ PACK = {
 }
 
 
+@pytest.mark.spec("testReadLegacyJsonCheckpoint")
 @pytest.mark.parametrize("packed", PACK)
 def test_a_checkpoint_in_one_file(store, packed: str):
     store.put(f"{V}.json", PACK[packed](lines(*header(), {"add": OLD_ADD}, to_document(add("b")))))
@@ -78,6 +79,7 @@ def test_the_object_of_lists_of_the_first_protocol(store):
     assert list(load_snapshot(store).files) == ["splits/old.split", "b"]
 
 
+@pytest.mark.spec("testReadLegacyJsonCheckpoint")
 @pytest.mark.parametrize("packed", PACK)
 def test_a_checkpoint_in_parts(store, packed: str):
     parts = [f"{V.split('/')[1]}.0123456789ab.{n:05d}.json" for n in (1, 2)]

@@ -203,6 +203,7 @@ def test_the_file_that_names_the_parts_comes_after_them(store):
 # Both formats in one table
 
 
+@pytest.mark.spec("testMixedFormatRollback")
 def test_mixed_format_rollback(store):
     """avro, then json, then avro again: the newest is read each time, and none is needed for the others."""
     snapshot = grow(store, 3, asked_only())
@@ -219,6 +220,7 @@ def test_mixed_format_rollback(store):
         ).snapshot
 
 
+@pytest.mark.spec("testMixedFormatRollback")
 def test_a_downgrade_of_the_same_version_moves_the_hint(store):
     before = grow(store, 3, asked_only())
     checkpoint(store, asked_only("avro"))

@@ -155,6 +155,7 @@ def test_a_gap_that_is_mended_is_forgotten(store: MemoryStore):
     assert commit(store, Append((add("d"),), metadata()), base=snapshot).version == 4
 
 
+@pytest.mark.spec("testS3EventualConsistency")
 def test_a_listing_that_lags_behind_is_no_gap(store: MemoryStore):
     put_table(store, [add("a")], [add("b")], [add("c")])
 
@@ -281,6 +282,7 @@ def test_opening_lists_once_reads_each_version_once_and_looks_for_a_clean_up(sto
     assert sorted(watched.calls) == [*versions, boundary, hint, ("list_from", "_transaction_log")]
 
 
+@pytest.mark.spec("testStateSnapshotSerialization")
 def test_a_snapshot_travels_to_other_processes(store: MemoryStore):
     put_table(store, [add("a"), Txn("app", 1)])
     snapshot = load_snapshot(store)

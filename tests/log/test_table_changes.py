@@ -91,11 +91,13 @@ def appended(store: Any, *names: str) -> None:
 # The rows of the test plan
 
 
+@pytest.mark.spec("testFilterByAddedAtVersion", "testGetChangesSinceVersion")
 def test_get_changes_since_version(store):
     appended(store, "a", "b", "c", "d")
     assert between(store, 1) == (["c", "d"], [])
 
 
+@pytest.mark.spec("testFilterByAddedAtTimestamp", "testGetChangesSinceTimestamp")
 def test_get_changes_since_timestamp(path):
     for n in range(4):
         it.write(path, pa.table({"n": [n]}))
@@ -112,6 +114,7 @@ def test_get_changes_since_timestamp(path):
     assert not table.changes(since=datetime.now(UTC) + timedelta(days=1))
 
 
+@pytest.mark.spec("testChangeSetIncludesRemoves")
 def test_change_set_includes_removes(store):
     appended(store, "a", "b", "c")
     commit(store, DropPartitions(Compare("=", "day", "b")), base=None, settings=QUIET)
@@ -122,6 +125,7 @@ def test_change_set_includes_removes(store):
     assert net.adds == ()
 
 
+@pytest.mark.spec("testStreamingReadEmptyDelta")
 def test_streaming_read_empty_delta(path):
     it.write(path, pa.table({"n": [1]}))
     changed = it.open(path).changes(since=0)
@@ -131,6 +135,7 @@ def test_streaming_read_empty_delta(path):
     assert changed.to_arrow().schema == it.open(path).schema
 
 
+@pytest.mark.spec("testStreamingReadAllChanges")
 def test_streaming_read_all_changes(store):
     appended(store, "a", "b", "c")
     commit(store, DropPartitions(Compare("=", "day", "b")), base=None, settings=QUIET)
@@ -138,6 +143,7 @@ def test_streaming_read_all_changes(store):
     assert between(store, 0) == (["c"], [])
 
 
+@pytest.mark.spec("testFilterByAddedAtVersion", "testManifestVersionFiltering")
 def test_manifest_version_filtering(store):
     """Of a state in many manifests those are read that hold something new."""
     options = Settings({keys.STATE_MAX_MANIFESTS.key: "100", keys.CHECKPOINT_INTERVAL.key: "1"})
@@ -153,6 +159,7 @@ def test_manifest_version_filtering(store):
     assert [file.path for file in added_since(7, told(store)).adds] == []
 
 
+@pytest.mark.spec("testStreamingWithCompaction")
 @pytest.mark.parametrize("form", ["avro", "json"])
 def test_streaming_with_compaction(store, form: str):
     appended(store, "a", "b", "c")
@@ -166,6 +173,7 @@ def test_streaming_with_compaction(store, form: str):
     assert [file.path for file in added_since(1, told(store)).adds] == ["c", "d"], "by the state alone"
 
 
+@pytest.mark.spec("testStreamingPerformance")
 def test_streaming_performance(store):
     """The delta of a large table is found without decoding the manifests of what was there before."""
     files = tuple(add(f"old{n}") for n in range(2000))
@@ -539,6 +547,7 @@ def run_model(seed: int, steps: int) -> tuple[int, int]:
     return model.check()
 
 
+@pytest.mark.spec("testGetChangesSinceVersion")
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 1 << 30))
 def test_changes_lead_from_every_version_to_every_later_one(seed: int):

@@ -90,6 +90,7 @@ def test_a_json_checkpoint_has_figures_too(store: MemoryStore):
     assert (found.num_manifests, found.status) == (0, "OK; the table is at version 2")
 
 
+@pytest.mark.spec("testDescribeStateCommand")
 @pytest.mark.parametrize("seed", range(2))
 def test_every_figure_is_what_counting_finds(store: MemoryStore, seed: int):
     settings = Settings({"spark.indextables.state.compaction.tombstoneThreshold": "0.05"})

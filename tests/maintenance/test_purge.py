@@ -394,6 +394,7 @@ def test_what_cannot_be_deleted_is_told_of():
 # Two at once
 
 
+@pytest.mark.spec("testConcurrentCleanup")
 def test_purges_at_once_do_no_harm(store: Store):
     for number in range(12):
         write(store, f"split{number}", overwrite=number % 3 == 0, settings=Settings())
@@ -483,6 +484,7 @@ def test_a_purge_by_the_age_that_files_have_on_disk(tmp_path: Path):
     assert it.open(tmp_path).to_arrow().column("n").to_pylist() == [1]
 
 
+@pytest.mark.spec("testS3FullLifecycle", "testAzureFullLifecycle")
 @pytest.mark.servers
 def test_the_life_of_a_purge_on_a_real_store(server: Server, tmp_path: Path):
     settings = server.settings | {

@@ -61,6 +61,7 @@ def legacy_table(store: MemoryStore, protocol: Protocol) -> None:
     )
 
 
+@pytest.mark.spec("testUpgradePreservesAllFiles", "testUpgradeFromV2ToV4")
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_checkpoint_upgrades_an_older_table_and_loses_nothing(store: MemoryStore, version: int):
     legacy_table(store, Protocol(version, version))
@@ -100,6 +101,7 @@ def test_a_protocol_that_this_release_does_not_know_is_no_upgrade(store: MemoryS
         commit(store, UpgradeProtocol(Protocol(99, 99)), base=None)
 
 
+@pytest.mark.spec("testWriteAfterUpgrade")
 def test_a_commit_that_writes_a_state_by_itself_upgrades_the_table(store: MemoryStore):
     put_table(store, [add("a")], protocol=Protocol(2, 2))
     settings = Settings({keys.CHECKPOINT_INTERVAL.key: "3"})

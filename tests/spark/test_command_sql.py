@@ -54,6 +54,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.spec("testCheckpointSqlParsing")
 @pytest.mark.parametrize("sql", COMMANDS)
 def test_every_command_is_understood(sql):
     assert parse_command(sql) == COMMANDS[sql]

@@ -414,11 +414,13 @@ CASES: dict[str, Callable[[Any, dict[str, Any]], None]] = {
 }
 
 
+@pytest.mark.spec("testCheckpointSqlExecution", "testDescribeStateCommand", "testCleanupWithPurgeIntegration")
 @pytest.mark.parametrize("case", CASES)
 def test_classic(spark, tmp_path, case):
     CASES[case](spark, prepare(spark, tmp_path))
 
 
+@pytest.mark.spec("testCheckpointSqlExecution")
 @pytest.mark.parametrize("case", CASES)
 def test_on_connect(connect_report, case):
     assert connect_report[case] is None, connect_report[case]

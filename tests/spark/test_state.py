@@ -49,6 +49,7 @@ def only(frame) -> dict[str, Any]:
     return row.asDict()
 
 
+@pytest.mark.spec("testReadWithSparkDataSource", "testWriteWithSparkDataSource")
 def test_a_write_leaves_a_state_and_a_read_needs_nothing_else(spark, path: str):
     assert sorted(file.name[-2:] for file in log(path).glob("state-v*")) == ["01", "02"]
     for version in log(path).glob("*.json"):
@@ -60,6 +61,7 @@ def test_a_write_leaves_a_state_and_a_read_needs_nothing_else(spark, path: str):
     assert frame.filter("day = 9").count() == 0
 
 
+@pytest.mark.spec("testStateSnapshotSerialization", "testDistributedStateRead")
 def test_executors_read_the_state_and_get_whole_snapshots_and_entries(spark, path: str):
     context = spark.sparkContext
     cache.forget()
@@ -79,6 +81,7 @@ def test_executors_read_the_state_and_get_whole_snapshots_and_entries(spark, pat
     assert dict(travelled.files.items()) == files
 
 
+@pytest.mark.spec("testConcurrentCompaction", "testDistributedCompaction")
 def test_executors_that_compact_at_once_leave_one_sound_state(spark, path: str):
     def compact(_: int) -> int:
         import indextables as there  # noqa: PLC0415
@@ -94,6 +97,7 @@ def test_executors_that_compact_at_once_leave_one_sound_state(spark, path: str):
     assert spark.read.format("indextables").load(path).count() == 120
 
 
+@pytest.mark.spec("testFileEntryKryoSerialization", "testFileEntryJavaSerialization")
 def test_the_parts_of_a_scan_survive_the_serializers_of_spark(spark, path: str):
     """What Spark sends to executors holds the files of the state; it may use Java's serializer or Kryo."""
     java = spark.sparkContext._jvm
@@ -117,6 +121,7 @@ def test_the_parts_of_a_scan_survive_the_serializers_of_spark(spark, path: str):
             assert copy.toString() == part.toString()
 
 
+@pytest.mark.spec("testWriteWithSparkDataSource")
 def test_the_avro_reader_of_java_reads_every_file_of_a_state(spark, path: str):
     java = spark.sparkContext._jvm
     found: dict[str, list[dict]] = {"FileEntry": [], "StateManifest": []}
@@ -136,6 +141,7 @@ def test_the_avro_reader_of_java_reads_every_file_of_a_state(spark, path: str):
     assert sum(entry["numRecords"] for entry in found["FileEntry"]) == 120
 
 
+@pytest.mark.spec("testCheckpointSqlUpgrade")
 def test_checkpoint_turns_a_json_checkpoint_into_an_avro_state(spark, tmp_path: Path):
     path = str(tmp_path / "older")
     for n in range(3):

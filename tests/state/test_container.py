@@ -78,6 +78,7 @@ def test_a_higher_level_is_heard():
     assert len(small) < len(fast)
 
 
+@pytest.mark.spec("testManifestFileSizeEstimation")
 def test_places_lead_to_blocks():
     seen: list[BlockPlace] = []
     data = write_container(
@@ -107,6 +108,7 @@ def read_all_verified(data: bytes, at: int) -> None:
     pytest.fail(f"the change at byte {at} was not noticed")
 
 
+@pytest.mark.spec("testReadTruncatedManifest")
 @pytest.mark.parametrize("keep", range(0, 300, 7))
 def test_every_truncation_is_noticed(keep: int):
     data = write_container(SCHEMA, blocks(3, 20), codec="null")

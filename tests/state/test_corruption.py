@@ -157,6 +157,7 @@ def is_listed(place: Place) -> bool:
     return base is not None and base.version == 2
 
 
+@pytest.mark.spec("testReadCorruptedManifest", "testCorruptedAvroHeader")
 @pytest.mark.parametrize(("codec", "share"), RUNS)
 def test_with_older_versions_the_answer_is_right_and_a_warning_names_the_file(
     place: Place, codec: str, share: float
@@ -181,6 +182,7 @@ def test_with_older_versions_the_answer_is_right_and_a_warning_names_the_file(
         assert content(place.store) == before, f"{harm}: reading changes nothing"
 
 
+@pytest.mark.spec("testReadCorruptedManifest", "testReadTruncatedManifest", "testCorruptedAvroHeader")
 @pytest.mark.parametrize(("codec", "share"), RUNS)
 def test_with_nothing_else_the_answer_is_right_or_an_error_that_names_the_file(
     place: Place, codec: str, share: float

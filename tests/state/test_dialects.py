@@ -104,6 +104,7 @@ def test_a_table_with_a_state_for_every_commit(store):
     assert not snapshot.by_state
 
 
+@pytest.mark.spec("testApplyTombstones")
 def test_its_tombstones_hold_whatever_the_spelling_of_the_path(store):
     put_native(store)
     snapshot = load_snapshot(store)
@@ -111,6 +112,7 @@ def test_its_tombstones_hold_whatever_the_spelling_of_the_path(store):
     assert snapshot.matching(Compare("=", "day", "tue")).num_rows == 0
 
 
+@pytest.mark.spec("testUpgradePreservesSchemaRegistry")
 def test_it_takes_appends_and_a_checkpoint(store):
     put_native(store)
     done = commit(store, Append((add("new"),), metadata()), base=load_snapshot(store))
@@ -158,6 +160,7 @@ def test_metadata_comes_from_the_newest_that_has_any(store):
     assert [load_snapshot(store, version).metadata.name for version in (1, 2, 3)] == ["old", "new", "new"]
 
 
+@pytest.mark.spec("testInvalidSchemaVersion")
 def test_a_state_of_a_newer_protocol_is_refused(store):
     put_version(store, 0, [Protocol(4, 4), metadata()])
     info = put_manifest(store, "manifests/manifest-a1b2c3d4.avro", {"path": "x"})

@@ -46,6 +46,13 @@ def rows(table: pa.Table) -> list[dict]:
     ]
 
 
+@pytest.mark.spec(
+    "testReadSingleEntry",
+    "testReadNullableFields",
+    "testReadWithPartitionValues",
+    "testReadWithEmptyPartitionValues",
+    "testWriteAllFields",
+)
 @settings(max_examples=60, deadline=None)
 @given(st.lists(added_files, max_size=20))
 def test_an_add_comes_back_whole(files: list[Added]):
@@ -55,6 +62,7 @@ def test_an_add_comes_back_whole(files: list[Added]):
     assert [added for _, added in from_entries(table.append_column("key", keys))] == files
 
 
+@pytest.mark.spec("testReadAllFields", "testWriteAllFields", "testWriteNullableFields")
 @settings(max_examples=60, deadline=None)
 @given(st.lists(added_files, min_size=1, max_size=20))
 def test_fastavro_agrees_in_both_directions(files: list[Added]):
@@ -117,6 +125,7 @@ def minimal(**fields: object) -> tuple[dict, dict]:
     return schema, {"path": "a", "partitionValues": {}, "size": 1, **fields}
 
 
+@pytest.mark.spec("testReadWithEmptyPartitionValues")
 def test_a_file_of_an_older_writer_has_defaults_for_what_it_lacks():
     schema, row = minimal()
     (entry,) = rows(decode(avro(schema, [row])))
@@ -128,6 +137,7 @@ def test_a_file_of_an_older_writer_has_defaults_for_what_it_lacks():
     )
 
 
+@pytest.mark.spec("testAddNewField")
 def test_fields_that_we_do_not_know_are_passed_over():
     schema, row = minimal(news={"x": [1]}, more=1.5)
     schema["fields"].insert(
@@ -138,6 +148,7 @@ def test_fields_that_we_do_not_know_are_passed_over():
     assert (entry["path"], entry["size"]) == ("a", 1)
 
 
+@pytest.mark.spec("testRenameField")
 def test_a_renamed_field_is_known_by_its_id():
     schema, row = minimal(rowCount=7, numRecords=8)
     schema["fields"].append({"name": "numRecords", "type": "long", "field-id": 160})

@@ -152,6 +152,7 @@ def decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     module._plan.cache_clear()
 
 
+@pytest.mark.spec("testAddNewField", "testReadOldSchemaWithNewReader", "testRenameField")
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(added_files, min_size=1, max_size=5), st.integers(0, 1 << 32))
 def test_any_release_that_keeps_field_ids_is_read(decoder: None, files: list[Added], seed: int):
@@ -169,6 +170,7 @@ def simple(size: Any, *more: dict) -> list[dict]:
     return [{"name": "path", "type": "string"}, {"name": "size", "type": size}, *more]
 
 
+@pytest.mark.spec("testPromoteFieldType")
 @pytest.mark.parametrize("kind", ["int", "long", "float", "double"])
 def test_whole_numbers_of_any_width_are_read(decoder: None, kind: str):
     fields = simple(kind, {"name": "rows", "type": ["null", kind], "field-id": 113})
@@ -184,6 +186,7 @@ def test_a_number_that_is_meant_as_a_moment_is_read_as_the_number(decoder: None)
     assert row["modificationTime"] == 1_700_000_000_123
 
 
+@pytest.mark.spec("testPromoteFieldType")
 @pytest.mark.parametrize(
     ("kind", "value"),
     [("double", 1.5), ("string", "12"), (["null", "long"], None), ("boolean", True), ("bytes", b"1")],
@@ -208,6 +211,7 @@ def test_bytes_are_text_where_they_are_utf8(decoder: None):
         decode(avro(fields, [{"path": b"\xff\xfe", "size": 1}]))
 
 
+@pytest.mark.spec("testFieldIdPreservation")
 def test_the_ids_of_the_description_are_ours():
     ids = {field["name"]: (field["field-id"], field["type"]) for field in our_fields()}
     assert {name: ids[name] for name in SPECIFIED} == SPECIFIED
@@ -224,12 +228,14 @@ ALL_IDS = {
 }  # fmt: skip
 
 
+@pytest.mark.spec("testFieldIdPreservation")
 def test_no_id_ever_changes_and_none_is_used_twice():
     ids = {field["name"]: field["field-id"] for field in our_fields()}
     assert {name: ids.get(name) for name in ALL_IDS} == ALL_IDS
     assert len(set(ids.values())) == len(ids)
 
 
+@pytest.mark.spec("testReadNewSchemaWithOldReader")
 @settings(max_examples=30, deadline=None)
 @given(st.lists(added_files, min_size=1, max_size=5))
 def test_a_reader_that_knows_fewer_fields_reads_what_we_write(files: list[Added]):
@@ -281,6 +287,7 @@ def is_narrower(fields: list[dict], record: dict) -> None:
             field["type"] = "int"
 
 
+@pytest.mark.spec("testReadOldSchemaWithNewReader")
 @pytest.mark.parametrize("change", [knows_more, knows_less, is_narrower])
 def test_a_state_of_another_release_is_read(change: Any):
     store = MemoryStore()

@@ -50,6 +50,7 @@ def check_versions(store: MemoryStore, models: list[Mapping[str, AddFile]], step
         assert state.total_bytes == sum(file.size for file in models[version].values())
 
 
+@pytest.mark.spec("testStateManifestNumFiles", "testStateManifestTotalBytes", "testMultipleIncrementalWrites")
 def test_a_table_of_many_commits_has_a_state_at_every_tenth_and_reads_the_same_at_each():
     store = new_store()
     models, written = grown(store, 150)
@@ -60,6 +61,7 @@ def test_a_table_of_many_commits_has_a_state_at_every_tenth_and_reads_the_same_a
     ), "between states nothing is written for any"
 
 
+@pytest.mark.spec("testIncrementalMixedAddRemove")
 def test_what_states_cost_grows_with_the_commits_and_not_with_their_square():
     store = new_store()
     models, written = grown(store, 150, interval="1", most="5")
@@ -77,6 +79,7 @@ def test_a_thousand_commits_have_a_hundred_states_that_cost_as_they_should():
     check_versions(store, models)
 
 
+@pytest.mark.spec("testManifestReuseWithPartialOverlap")
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 49_999), min_size=20, max_size=20), st.integers(0, 50_000))
 def test_a_merge_leaves_few_manifests_and_takes_only_what_is_small_beside_the_rest(

@@ -57,6 +57,7 @@ states = st.builds(
 )
 
 
+@pytest.mark.spec("testWriteStateManifest", "testStateManifestWithTombstones")
 @settings(max_examples=80, deadline=None)
 @given(states, st.sampled_from(["null", "snappy", "zstandard"]))
 def test_a_state_comes_back_whole(state: StateManifest, codec: str):
@@ -77,6 +78,7 @@ def example() -> StateManifest:
     )
 
 
+@pytest.mark.spec("testWriteStateManifest")
 def test_other_readers_find_every_field_of_the_format():
     (record,) = fastavro.reader(io.BytesIO(encode_state(example())))
     assert record["formatVersion"] == 1
@@ -85,6 +87,7 @@ def test_other_readers_find_every_field_of_the_format():
     assert record["schemaRegistry"] == {"ab12": "[]"}
 
 
+@pytest.mark.spec("testStateManifestWithSchemaRegistry")
 def test_registry_keys_are_bare_whoever_wrote_them():
     record = dict(next(iter(fastavro.reader(io.BytesIO(encode_state(example()))))))
     record["schemaRegistry"] = {"docMappingSchema.ab12": "[]"}
@@ -93,6 +96,7 @@ def test_registry_keys_are_bare_whoever_wrote_them():
     assert decode_state(out.getvalue(), "f") == example()
 
 
+@pytest.mark.spec("testReadStateManifest", "testEmptyTombstones")
 def test_the_json_of_older_tables_says_the_same():
     document = {
         "formatVersion": 1,
@@ -119,6 +123,7 @@ def test_the_json_of_older_tables_says_the_same():
     assert decode_state(json.dumps(document).encode(), "f").tombstones == ()
 
 
+@pytest.mark.spec("testInvalidSchemaVersion")
 def test_a_format_of_the_future_is_refused():
     with pytest.raises(ProtocolError, match="f is of state format 2"):
         decode_state(b'{"formatVersion":2,"stateVersion":1,"numFiles":0,"manifests":[]}', "f")

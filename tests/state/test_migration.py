@@ -52,6 +52,13 @@ def by_state_alone(store: MemoryStore, version: int) -> dict[str, AddFile]:
     return dict(snapshot.files.items())
 
 
+@pytest.mark.spec(
+    "testAutoUpgradeOnRead",
+    "testUpgradePreservesAllFiles",
+    "testUpgradePreservesPartitionValues",
+    "testUpgradePreservesStatistics",
+    "testUpgradePreservesSchemaRegistry",
+)
 @settings(max_examples=40, deadline=None)
 @given(st.lists(add_files, max_size=6, unique_by=lambda file: file.path))
 def test_nothing_that_a_json_checkpoint_says_of_a_file_is_lost(files: list[AddFile]):
@@ -68,6 +75,7 @@ def test_nothing_that_a_json_checkpoint_says_of_a_file_is_lost(files: list[AddFi
     assert (after.schema, after.partition_columns) == (before.schema, before.partition_columns)
 
 
+@pytest.mark.spec("testUpgradeLargeTable")
 @pytest.mark.parametrize("count", [1500, pytest.param(70_000, marks=pytest.mark.soak)])
 def test_a_large_older_table_becomes_one_with_a_state(count: int):
     files = [add(f"splits/{n}.split", day=f"d{n % 30:02d}", min_values={"id": f"{n}"}) for n in range(count)]
@@ -79,6 +87,7 @@ def test_a_large_older_table_becomes_one_with_a_state(count: int):
     assert len(state.manifests) == -(-count // 50_000)
 
 
+@pytest.mark.spec("testUpgradeWithActiveTombstones")
 def test_removes_after_the_checkpoint_are_heard():
     store = older_table(add("a"), add("b"), add("c"))
     put_version(store, 6, [RemoveFile("b"), add("d")])
@@ -91,6 +100,7 @@ def test_removes_after_the_checkpoint_are_heard():
     assert read_state(store, 8).tombstones == ()
 
 
+@pytest.mark.spec("testWriteAfterUpgrade")
 def test_writes_after_it_use_the_new_format():
     store = older_table(add("a"))
     checkpoint(store, Settings())
@@ -105,6 +115,7 @@ def test_writes_after_it_use_the_new_format():
     assert len(read_state(store, snapshot.version).manifests) > 1, "added to, not written anew"
 
 
+@pytest.mark.spec("testReadMissingStateDir")
 def test_a_hint_whose_state_is_gone_leads_to_what_is_left():
     """The directory of the state is not there: the versions are."""
     store = older_table(add("a"))

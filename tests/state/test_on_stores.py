@@ -51,6 +51,15 @@ def loaded(uri: str, settings: dict[str, str]) -> Snapshot:
     return load_snapshot(open_store(uri, Settings(settings)))
 
 
+@pytest.mark.spec(
+    "testReadManifestFromS3",
+    "testReadManifestFromAzure",
+    "testWriteToS3",
+    "testWriteToAzure",
+    "testIncrementalWriteToS3",
+    "testS3FullLifecycle",
+    "testAzureFullLifecycle",
+)
 def test_states_grow_by_manifests_that_stay_and_are_compacted(server: Server, uri: str):
     every = server.settings | {"spark.indextables.checkpoint.interval": "1"}
     store = open_store(uri, Settings(server.settings))
@@ -78,6 +87,7 @@ def test_states_grow_by_manifests_that_stay_and_are_compacted(server: Server, ur
     assert it.open(uri, version=3, settings=server.settings).files().num_rows == 120
 
 
+@pytest.mark.spec("testReadManifestFromS3", "testReadManifestFromAzure")
 def test_the_files_of_one_partition_are_a_ranged_read(
     uri: str, proxy: tuple[FaultProxy, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ):
@@ -99,6 +109,7 @@ def test_the_files_of_one_partition_are_a_ranged_read(
     assert sum(one.size for one in reads) < whole.size / 2
 
 
+@pytest.mark.spec("testStorageException")
 def test_errors_of_a_moment_are_repeated_and_nobody_hears_of_them(server: Server, uri: str):
     every = {
         "spark.indextables.checkpoint.interval": "1",
@@ -114,6 +125,7 @@ def test_errors_of_a_moment_are_repeated_and_nobody_hears_of_them(server: Server
     assert read_state(open_store(uri, Settings(server.settings)), 2).num_files == 3 * DAYS
 
 
+@pytest.mark.spec("testS3MultipartUpload")
 def test_a_manifest_larger_than_a_part_of_an_upload_arrives_whole(server: Server, uri: str):
     settings = server.settings | {"spark.indextables.state.compression": "none"}
     noise = random.Random(1)
@@ -131,6 +143,7 @@ def test_a_manifest_larger_than_a_part_of_an_upload_arrives_whole(server: Server
     assert dict(found.files.items()) == dict(snapshot.files.items())
 
 
+@pytest.mark.spec("testCrossRegionRead")
 def test_a_reader_that_is_told_another_region_reads_the_same(seaweedfs: Server):
     uri = seaweedfs.uri(str(uuid.uuid4()))
     it.write(uri, pa.table({"id": [1, 2, 3]}), settings=seaweedfs.settings)
@@ -140,6 +153,7 @@ def test_a_reader_that_is_told_another_region_reads_the_same(seaweedfs: Server):
     assert it.open(uri, settings=elsewhere).to_arrow().column("id").to_pylist() == [1, 2, 3]
 
 
+@pytest.mark.spec("testS3EventualConsistency")
 def test_what_was_just_written_is_found_by_every_reader(server: Server, uri: str):
     """Each state, manifest and version right after it was written, by name and by listing, through new clients."""
     every = server.settings | {"spark.indextables.checkpoint.interval": "1"}

@@ -138,6 +138,7 @@ def survivors(store: Any, schema: TableSchema, predicate: Predicate, columns: tu
     return set(state.matching(Filter(predicate, schema, columns, {"ours"})).column("path").to_pylist())
 
 
+@pytest.mark.spec("testReadWithPartitionValues", "testPartitionBoundsMultipleColumns")
 @settings(max_examples=150, deadline=None)
 @given(tables(), st.integers(1, 6))
 def test_no_file_with_a_matching_row_is_ever_left_out(case, per_manifest: int):
@@ -275,6 +276,7 @@ def pile(rng: random.Random) -> Pile:
     return Pile(schema, files, rows, store, entries, manifests, blocks)
 
 
+@pytest.mark.spec("testPartitionBoundsMultipleColumns")
 def test_ten_thousand_random_cases_by_brute_force():
     """No manifest, block or entry with a matching row is left out, by their bounds, by a read, or by the engine."""
     seed = random.SystemRandom().randrange(1 << 32)
@@ -343,6 +345,7 @@ def fleet(days: int, each: int) -> tuple[TableSchema, MemoryStore]:
     return schema, store
 
 
+@pytest.mark.spec("testCompactionPreservesPartitionLocality")
 def test_one_partition_of_a_compacted_table_reads_its_manifest_only():
     schema, store = fleet(1000, 20)
     watched = FaultyStore(store)
@@ -354,6 +357,7 @@ def test_one_partition_of_a_compacted_table_reads_its_manifest_only():
     assert len(read) == 1
 
 
+@pytest.mark.spec("testPartitionPruningPerformance1M")
 def test_few_blocks_are_ranged_reads():
     schema, store = fleet(40, 100)
     context = StateContext(2, 0, [schema.field("n")], None)
@@ -371,6 +375,7 @@ def test_few_blocks_are_ranged_reads():
     assert state.matching(Filter(parse_where("n >= 3", schema), schema, ("n",))).num_rows == 3700
 
 
+@pytest.mark.spec("testPartitionLocalitySorting")
 def test_numbers_are_not_compared_as_text():
     schema, store = fleet(12, 1)
     assert survivors(store, schema, parse_where("n = 10", schema), ("n",)) == {"n=10/0.split"}
@@ -403,6 +408,7 @@ def test_bounds_of_other_writers_are_trusted_only_where_all_agree(kind, low, hig
     assert Filter(Compare("=", "p", literal), schema, ("p",)).manifest(info) is kept
 
 
+@pytest.mark.spec("testPartitionBoundsWithNulls")
 def test_nulls_and_missing_bounds_prune_nothing():
     schema = TableSchema((Field("p", "integer"),))
     ours = f"manifests/manifest-{'a' * 32}.avro"

@@ -87,6 +87,15 @@ def opened(store: Any, version: int, **more: Any) -> TableState:
     return TableState(store, read_state(store, version), lambda path: path, **more)
 
 
+@pytest.mark.spec(
+    "testReadEmptyManifest",
+    "testReadSingleEntry",
+    "testReadMultipleEntries",
+    "testReadLargeManifest",
+    "testWriteSingleEntry",
+    "testWriteMultipleEntries",
+    "testWriteLargeManifest",
+)
 @pytest.mark.parametrize("count", [0, 1, 1000, 100_000])
 def test_a_manifest_of_any_number_of_entries_reads_back(count: int):
     table = many(count).select(ENTRY_SCHEMA.names)
@@ -96,6 +105,7 @@ def test_a_manifest_of_any_number_of_entries_reads_back(count: int):
     assert found.combine_chunks().equals(table.combine_chunks())
 
 
+@pytest.mark.spec("testReadEmptyManifest", "testWriteEmptyManifest")
 def test_a_manifest_without_entries_is_a_manifest():
     """No state of ours names one; those of others may."""
     store = MemoryStore()
@@ -154,6 +164,7 @@ class Gate:
         return self._inner.get(key, limit)
 
 
+@pytest.mark.spec("testParallelManifestRead")
 @pytest.mark.parametrize("parallelism", [1, 4])
 def test_manifests_are_read_as_many_at_once_as_the_setting_says(parallelism: int):
     store = MemoryStore()
@@ -164,6 +175,7 @@ def test_manifests_are_read_as_many_at_once_as_the_setting_says(parallelism: int
     assert sorted(found.column("key").to_pylist()) == sorted(many(80).column("key").to_pylist())
 
 
+@pytest.mark.spec("testWriteStreamingAppend")
 def test_entries_are_encoded_as_their_blocks_are_taken(monkeypatch: pytest.MonkeyPatch):
     encoded: list[int] = []
     inner = codec._encode
@@ -179,6 +191,7 @@ def test_entries_are_encoded_as_their_blocks_are_taken(monkeypatch: pytest.Monke
     assert sum(block.count for block in blocks) < sum(encoded) == 50_000
 
 
+@pytest.mark.spec("testWriteLargeManifest", "testCompactionMemoryEfficiency")
 def test_a_large_write_holds_a_few_manifests_and_not_all(monkeypatch: pytest.MonkeyPatch):
     store = MemoryStore()
     monkeypatch.setattr(store, "put", lambda key, data: sizes.append(len(data)))
@@ -196,6 +209,7 @@ def test_a_large_write_holds_a_few_manifests_and_not_all(monkeypatch: pytest.Mon
     assert peak < 0.5 * sum(sizes)
 
 
+@pytest.mark.spec("testStateManifestVersionBounds")
 def test_version_bounds_of_each_manifest_are_those_of_its_entries():
     store = MemoryStore()
     grown(store, 61, files_each=3)
@@ -207,6 +221,7 @@ def test_version_bounds_of_each_manifest_are_those_of_its_entries():
             assert info.num_entries == len(versions)
 
 
+@pytest.mark.spec("testLargeTombstoneList")
 def test_ten_thousand_tombstones_hide_as_many_entries():
     store = MemoryStore()
     table = many(30_000)
@@ -220,6 +235,13 @@ def test_ten_thousand_tombstones_hide_as_many_entries():
     assert not set(found) & set(gone)
 
 
+@pytest.mark.spec(
+    "testCompactionPreservesAllFiles",
+    "testCompactionWithPartitionedData",
+    "testCompactionPerformance70K",
+    "testCompactionPreservesPartitionLocality",
+    "testCompactionComputesPartitionBounds",
+)
 def test_a_compaction_of_seventy_thousand_files_keeps_each_and_sorts_them():
     store = MemoryStore()
     table = many(70_000)
@@ -256,6 +278,14 @@ def manifests_read(store: MemoryStore, where: str, version: int = 1) -> tuple[se
     return read, set(found.column("key").to_pylist())
 
 
+@pytest.mark.spec(
+    "testFilterByPartition",
+    "testPruneByEqualityFilter",
+    "testPruneByRangeFilter",
+    "testPruneByInFilter",
+    "testPruneByAndFilter",
+    "testPruneByOrFilter",
+)
 @pytest.mark.parametrize(
     ("where", "read"),
     [
@@ -285,16 +315,19 @@ def test_only_manifests_whose_bounds_can_match_are_read(fleet: MemoryStore, wher
     assert keys == set(expected.column("key").to_pylist())
 
 
+@pytest.mark.spec("testNoPruningForUnknownColumn")
 def test_a_column_that_is_no_partition_reads_every_manifest(fleet: MemoryStore):
     found, keys = manifests_read(fleet, "id = 5")
     assert (len(found), len(keys)) == (100, 5000)
 
 
+@pytest.mark.spec("testPruneByOrFilter")
 def test_so_does_a_choice_of_which_one_side_is_no_partition(fleet: MemoryStore):
     found, _ = manifests_read(fleet, "n = 5 OR id = 5")
     assert len(found) == 100
 
 
+@pytest.mark.spec("testPartitionPruningEffectiveness")
 def test_one_of_a_thousand_partitions_reads_a_hundredth_of_the_manifests(fleet: MemoryStore):
     skipped = [len(manifests_read(fleet, f"n = {n}")[0]) for n in random.Random(2).sample(range(1000), 50)]
     assert max(skipped) == 1
@@ -322,11 +355,13 @@ def small() -> Iterator[MemoryStore]:
     return store
 
 
+@pytest.mark.spec("testNoPruningWithoutBounds")
 def test_without_bounds_every_manifest_is_read_and_the_answer_is_the_same(small: MemoryStore):
     with_bounds(small, 2, set())
     assert manifests_read(small, "n = 3", 2) == (set(range(10)), manifests_read(small, "n = 3")[1])
 
 
+@pytest.mark.spec("testMixedBoundsAndNoBounds")
 def test_a_manifest_without_bounds_among_others_is_read(small: MemoryStore):
     with_bounds(small, 2, set(range(10)) - {7})
     read, keys = manifests_read(small, "n = 3", 2)
@@ -334,6 +369,7 @@ def test_a_manifest_without_bounds_among_others_is_read(small: MemoryStore):
     assert keys == manifests_read(small, "n = 3")[1]
 
 
+@pytest.mark.spec("testPartitionPruningWithTombstones")
 def test_tombstones_hold_for_what_a_condition_reads(small: MemoryStore):
     before = manifests_read(small, "n = 3")
     victim = min(before[1])
@@ -353,6 +389,7 @@ def test_a_value_that_is_none_of_its_type_takes_the_bounds_from_its_own_manifest
     assert bounds == [{"n": PartitionBounds("1", "2")}, {"n": PartitionBounds(None, None)}]
 
 
+@pytest.mark.spec("testIncrementalWritePartitionBounds")
 def test_manifests_of_incremental_writes_have_bounds_of_their_own(small: MemoryStore):
     state = write(small, 2, many(5, partitions=1, start=7000), base=1)
     assert state.manifests[-1].partition_bounds == {"n": PartitionBounds("0", "0")}
@@ -360,6 +397,7 @@ def test_manifests_of_incremental_writes_have_bounds_of_their_own(small: MemoryS
     assert manifests_read(small, "n = 19", 2)[0] == {9}
 
 
+@pytest.mark.spec("testPartitionPruningPerformance1M")
 @pytest.mark.soak
 def test_one_partition_of_a_million_files_reads_one_manifest_and_little_of_it():
     store = MemoryStore()
@@ -374,6 +412,7 @@ def test_one_partition_of_a_million_files_reads_one_manifest_and_little_of_it():
     assert {operation for operation, _ in reads} == {"get_range"}
 
 
+@pytest.mark.spec("testFileEntryJavaSerialization")
 def test_entries_travel_pickled_as_spark_sends_them():
     """What a task of Spark is given and gives back: Python values, pickled."""
     file = add("a.split", min_values={"id": "1"}, split_tags=("x",))

@@ -84,6 +84,7 @@ def states(store) -> list[int]:
     return [int(key.split("state-v")[1][:20]) for key in keys]
 
 
+@pytest.mark.spec("testStateVersionIncrement")
 def test_a_state_every_tenth_commit(store):
     grown(store, 31)
     assert states(store) == [10, 20, 30]
@@ -128,6 +129,7 @@ def test_every_version_is_the_same_with_and_without_states(store, version: int):
     assert len(snapshot.files) == snapshot.files.expected == 2 * (version + 1)
 
 
+@pytest.mark.spec("testIncrementalAddFiles")
 def test_an_append_neither_reads_nor_rewrites_the_base(store):
     grown(store, 11)
     watched = FaultyStore(store)
@@ -139,6 +141,7 @@ def test_an_append_neither_reads_nor_rewrites_the_base(store):
     assert [info.num_entries for info in read_state(store, 20).manifests] == [11, 10]
 
 
+@pytest.mark.spec("testCompactionPreservesAllFiles")
 def test_times_and_versions_of_files_are_true_in_states_and_after_compaction(store):
     snapshot = grown(store, 21)
     checkpoint(store, Settings())
@@ -187,6 +190,7 @@ def test_removes_and_returns_over_a_state(store):
     assert read_state(store, 4).num_files == 2
 
 
+@pytest.mark.spec("testStateManifestNumFiles")
 def test_random_histories_read_the_same_at_every_version(store):
     rng = random.Random(5)
     snapshot, names = None, []
@@ -213,6 +217,7 @@ def test_random_histories_read_the_same_at_every_version(store):
         assert state.total_bytes == 10 * state.num_files
 
 
+@pytest.mark.spec("testCompactionTriggerAfterMerge")
 def test_a_merge_writes_a_compacted_state(store):
     snapshot = append(store, None, add("a"), add("b"))
     change = MergeSplits((MergeGroup(("a", "b"), (add("ab"),)),), metadata())
@@ -221,6 +226,7 @@ def test_a_merge_writes_a_compacted_state(store):
     assert read_state(store, 1).tombstones == ()
 
 
+@pytest.mark.spec("testCompactionMergesSmallManifests", "testCompactionSkipsCleanState")
 def test_a_checkpoint_compacts_and_a_second_one_does_nothing(store):
     grown(store, 25)
     assert checkpoint(store, Settings()).state_version == 24
@@ -268,6 +274,7 @@ def test_no_hint_a_stale_hint_and_a_damaged_hint_change_nothing(store):
     assert dict(load(store).files) == expected
 
 
+@pytest.mark.spec("testReadMissingStateDir")
 def test_a_hint_at_nothing_is_read_past_and_not_written_past(store):
     grown(store, 3)
     store.put(LAST_CHECKPOINT, encode_pointer(LastCheckpoint(99)))
@@ -337,6 +344,7 @@ def manifest_keys(store) -> list[str]:
     return [info.key for info in store.list_from("_transaction_log/manifests")]
 
 
+@pytest.mark.spec("testReadMissingManifest")
 @pytest.mark.parametrize("harm", ["damaged", "cut", "gone"])
 @pytest.mark.parametrize("asked", ["everything", "a partition"])
 def test_a_damaged_manifest_is_made_good_from_older_versions(store, harm: str, asked: str):
@@ -367,6 +375,7 @@ def test_a_damaged_manifest_is_made_good_from_older_versions(store, harm: str, a
         assert dict(load(store).files) == expected
 
 
+@pytest.mark.spec("testReadMissingManifest")
 def test_a_damaged_manifest_that_nothing_can_replace_is_an_error_that_names_it(store):
     grown(store, 11)
     (key,) = manifest_keys(store)
@@ -382,6 +391,7 @@ def test_a_damaged_manifest_that_nothing_can_replace_is_an_error_that_names_it(s
             assert key in str(caught.value)
 
 
+@pytest.mark.spec("testConcurrentStateUpdate")
 def test_writers_with_old_snapshots_write_states_on_the_newest(store):
     old = grown(store, 10)
     append(store, old, add("x"))
@@ -422,6 +432,7 @@ def test_version_files_stay_the_truth(store):
     assert [action.path for action in read_version(store, 1) or []] == ["a"]
 
 
+@pytest.mark.spec("testConcurrentWrites", "testConcurrentCompaction")
 def test_writers_and_compactors_at_once(tmp_path: Path):
     store = open_store(tmp_path / "table")
     append(store, None)

@@ -58,11 +58,13 @@ def store() -> MemoryStore:
     return MemoryStore()
 
 
+@pytest.mark.spec("testWriteEmptyManifest")
 def test_an_empty_table_has_a_state_without_manifests(store):
     assert write(store, 1, None, entries()).manifest.manifests == ()
     assert live(store, 1) == []
 
 
+@pytest.mark.spec("testEmptyTombstones", "testIncrementalAddFiles", "testManifestReuse")
 def test_new_files_make_one_new_manifest_and_leave_the_others(store):
     first = write(store, 1, None, entries("a", "b")).manifest
     second = write(store, 2, 1, entries("c", version=2)).manifest
@@ -74,6 +76,7 @@ def test_new_files_make_one_new_manifest_and_leave_the_others(store):
     assert live(store, 1) == ["a", "b"]
 
 
+@pytest.mark.spec("testApplyTombstones", "testIncrementalRemoveFiles")
 def test_removed_files_become_tombstones(store):
     write(store, 1, None, entries("a", "b", "c"))
     second = write(store, 2, 1, entries(), removed=["b"]).manifest
@@ -82,6 +85,7 @@ def test_removed_files_become_tombstones(store):
     assert live(store, 2) == ["a", "c"]
 
 
+@pytest.mark.spec("testIncrementalMixedAddRemove", "testMultipleIncrementalWrites")
 def test_a_chain_of_incremental_states(store):
     write(store, 0, None, entries("f0"))
     model = ["f0"]
@@ -120,6 +124,9 @@ def test_of_a_path_in_two_manifests_the_later_entry_counts(store):
     assert state.num_files == 2
 
 
+@pytest.mark.spec(
+    "testCompactionProducesCleanState", "testCompactionWithPartitionedData", "testPartitionLocalitySorting"
+)
 def test_compaction_leaves_nothing_behind_and_nothing_out(store):
     write(store, 1, None, entries("a", "b", day="2"))
     write(store, 2, 1, entries("c", day="10", version=2), removed=["a"])
@@ -133,6 +140,7 @@ def test_compaction_leaves_nothing_behind_and_nothing_out(store):
     assert table["addedAtTimestamp"].to_pylist() == [0, 200, 300]
 
 
+@pytest.mark.spec("testManifestFileSizeEstimation", "testCompactionSplitsLargeManifests")
 def test_manifests_hold_no_more_than_they_may(store):
     options = dataclasses.replace(NEVER, entries_per_manifest=3)
     found = write(store, 1, None, entries(*"abcdefgh"), options=options).manifest
@@ -141,6 +149,9 @@ def test_manifests_hold_no_more_than_they_may(store):
     assert not is_clean(found, NEVER)
 
 
+@pytest.mark.spec(
+    "testCompactionComputesPartitionBounds", "testPartitionBoundsComputation", "testPartitionBoundsWithNulls"
+)
 def test_bounds_are_by_type_and_nulls_leave_none(store):
     table = pa.concat_tables([entries("a", day="9"), entries("b", day="10"), entries("c", day=None)])
     (info,) = write(store, 1, None, table).manifest.manifests
@@ -151,6 +162,7 @@ def test_bounds_are_by_type_and_nulls_leave_none(store):
     assert info.partition_bounds == {"day": PartitionBounds(None, None)}
 
 
+@pytest.mark.spec("testCompactionTriggerByTombstoneRatio", "testCompactionTriggerByManifestCount")
 @pytest.mark.parametrize(
     ("figures", "reason"),
     [
@@ -167,6 +179,7 @@ def test_when_to_compact(figures: dict[str, int], reason: str | None):
     assert found is None if reason is None else reason in (found or "")
 
 
+@pytest.mark.spec("testCompactionTriggerAfterMerge")
 def test_a_large_remove_can_be_a_reason():
     rules = CompactionRules(large_remove=1000)
     figures = {"live_files": 10**6, "tombstones": 1001, "manifests": 1}
@@ -192,6 +205,7 @@ def test_settings_are_heard():
     assert options == StateOptions("snappy", 7, 9, CompactionRules(0.5, 3, 5))
 
 
+@pytest.mark.spec("testCompactionTriggerByTombstoneRatio")
 def test_thresholds_trigger_compaction_by_themselves(store):
     write(store, 1, None, entries(*"abcdefghij"), options=StateOptions())
     assert write(store, 2, 1, entries("k"), removed=["a"], options=StateOptions()).compacted is None
@@ -201,6 +215,7 @@ def test_thresholds_trigger_compaction_by_themselves(store):
     assert live(store, 3) == list("cdefghijk")
 
 
+@pytest.mark.spec("testManifestReuseWithPartialOverlap", "testCompactionTriggerByManifestCount")
 def test_small_manifests_are_merged_and_full_ones_left_alone(store):
     options = StateOptions(
         entries_per_manifest=10, rules=CompactionRules(tombstone_ratio=1.0, max_manifests=3)
@@ -221,6 +236,7 @@ def test_small_manifests_are_merged_and_full_ones_left_alone(store):
     assert not {"f03", "n2-0"} & set(live(store, 8))
 
 
+@pytest.mark.spec("testCompactionMergesSmallManifests")
 def test_merging_all_manifests_leaves_no_tombstones(store):
     options = StateOptions(rules=CompactionRules(tombstone_ratio=1.0, max_manifests=2))
     write(store, 0, None, entries("a", "b"), options=options)
@@ -231,6 +247,7 @@ def test_merging_all_manifests_leaves_no_tombstones(store):
     assert live(store, 2) == ["b", "d"]
 
 
+@pytest.mark.spec("testStateVersionIncrement")
 def test_the_hint_comes_last_and_only_forward(store):
     write(store, 5, None, entries("a"))
     write(store, 3, None, entries("a"))
@@ -248,12 +265,14 @@ def test_the_hint_comes_last_and_only_forward(store):
     ]
 
 
+@pytest.mark.spec("testConcurrentWrites")
 def test_equal_manifests_are_one_object(store):
     for version in (1, 2):
         write(store, version, None, entries("a", "b"))
     assert len(manifests(store)) == 1
 
 
+@pytest.mark.spec("testConcurrentStateUpdate")
 def test_the_second_writer_of_a_state_is_content(store):
     first = write(store, 1, None, entries("a")).manifest
     second = write(store, 1, None, entries("a", "b")).manifest
@@ -270,6 +289,7 @@ def test_a_compaction_of_a_state_that_is_in_place_leaves_it_there(store):
     assert live(store, 2) == ["b"]
 
 
+@pytest.mark.spec("testPartialManifestWrite")
 def test_a_state_that_cannot_be_read_is_not_replaced(store):
     write(store, 1, None, entries("a"))
     store.put(state_key(1), b"torn")
@@ -278,6 +298,7 @@ def test_a_state_that_cannot_be_read_is_not_replaced(store):
     assert store.get(state_key(1)) == b"torn"
 
 
+@pytest.mark.spec("testPartialManifestWrite")
 @pytest.mark.parametrize("place", ["manifests/", "state-v", "_last_checkpoint"])
 @pytest.mark.parametrize("strike", [fails, loses_the_answer])
 def test_an_interrupted_write_leaves_the_old_state_and_can_be_repeated(store, place: str, strike):
@@ -291,6 +312,7 @@ def test_an_interrupted_write_leaves_the_old_state_and_can_be_repeated(store, pl
     assert live(store, 2) == ["a", "b"]
 
 
+@pytest.mark.spec("testStorageException")
 @pytest.mark.parametrize("place", ["manifests/", "state-v"])
 @pytest.mark.parametrize("strike", [fails, loses_the_answer])
 def test_a_store_that_fails_for_a_moment_does_not_fail_the_write(store, place: str, strike):
@@ -302,6 +324,7 @@ def test_a_store_that_fails_for_a_moment_does_not_fail_the_write(store, place: s
     assert live(store, 2) == ["a", "b"]
 
 
+@pytest.mark.spec("testManifestReuse")
 def test_bare_manifest_names_of_an_older_state_are_found_from_the_next(store):
     state = write(store, 1, None, entries("a")).manifest
     (info,) = state.manifests
