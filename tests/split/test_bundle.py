@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from indextables.errors import CorruptTableError
-from indextables.split.bundle import open_bundle, write_bundle
+from indextables.split.container.bundle import open_bundle, write_bundle
 from indextables.storage import open_store
 
 FIXTURES = Path(__file__).parents[3] / "shared" / "fixtures" / "indextables-0.5.4"

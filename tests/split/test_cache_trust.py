@@ -14,8 +14,8 @@ import pytest
 import indextables as it
 from indextables.config import Settings, keys
 from indextables.errors import ConfigError
-from indextables.split import cache, cache_home
-from indextables.split.cache_home import cache_directory
+from indextables.split.index_cache import cache, directory
+from indextables.split.index_cache.directory import cache_directory
 from indextables.table.shelf import SHELF
 
 pytestmark = pytest.mark.timeout(60)
@@ -28,7 +28,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    monkeypatch.setattr(cache_home, "_own", {})
+    monkeypatch.setattr(directory, "_own", {})
     return tmp_path / "tmp"
 
 
@@ -71,7 +71,7 @@ def test_a_home_that_cannot_be_written_to_is_passed_over(
 def taken_by_another(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.mkdir()
     ours = os.geteuid()
-    monkeypatch.setattr(cache_home.os, "geteuid", lambda: ours + 1)
+    monkeypatch.setattr(directory.os, "geteuid", lambda: ours + 1)
     path.rename(path.with_name(f"indextables-cache-{ours + 1}"))
 
 
@@ -98,7 +98,7 @@ def test_a_directory_that_others_may_write_to_is_not_used(
     assert found not in (expected, expected.resolve())
     assert (mode(found), found.parent) == (0o700, temporary)
     assert cache_directory(Settings()) == found  # one for the whole process
-    cache_home._remove_own()
+    directory._remove_own()
     assert not found.exists()
 
 
@@ -111,7 +111,7 @@ def test_a_directory_of_another_user_is_not_used(
     cache._open.clear()
     assert it.open(tmp_path / "t").count(query="m:alpha") == 1
     assert list(planted.iterdir()) == []
-    cache_home._remove_own()
+    directory._remove_own()
 
 
 def test_a_shared_directory_in_the_settings_gets_a_private_one_inside(tmp_path: Path) -> None:

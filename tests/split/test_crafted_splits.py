@@ -13,8 +13,8 @@ from indextables.errors import CorruptTableError
 from indextables.predicates import parse_where
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import SplitWriter, open_split
-from indextables.split.bundle import open_bundle, write_bundle
-from indextables.split.engine import engine_errors
+from indextables.split.container.bundle import open_bundle, write_bundle
+from indextables.split.index.engine import engine_errors
 from indextables.storage import open_store
 from support import fuzz_splits
 from support.faults import MemoryStore

@@ -17,8 +17,9 @@ from indextables.config import Settings
 from indextables.errors import CorruptTableError, QueryError, SchemaError
 from indextables.predicates import TRUE, TextQuery, parse_where
 from indextables.schema import Field, FieldMapping, TableSchema
-from indextables.split import RowRequest, SplitReader, docstore, open_split
-from indextables.split.bundle import open_bundle
+from indextables.split import RowRequest, SplitReader, open_split
+from indextables.split.container.bundle import open_bundle
+from indextables.split.foreign import document_rows
 from indextables.storage import open_store
 from support.foreign import FIXTURES, TABLES, pack, write_foreign
 
@@ -201,7 +202,7 @@ def test_several_segments_and_deleted_documents(tmp_path: Path) -> None:
 
 
 def test_rows_come_in_bounded_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(docstore, "RUN_ROWS", 7)
+    monkeypatch.setattr(document_rows, "RUN_ROWS", 7)
     rows = numbered(40)
     with opened(split_of(tmp_path, rows), tmp_path) as reader:
         batches = list(reader.rows(RowRequest(("i32", "body"))))

@@ -30,11 +30,11 @@ from indextables.maintenance import repair
 from indextables.predicates import And, Compare, IsNull, Not, Or, Predicate, TextQuery
 from indextables.schema import FieldMapping, MappedField, TableSchema, tokenizers
 from indextables.split import RowRequest, SplitReader, SplitWriter, open_split
-from indextables.split.bound import Regexes
-from indextables.split.cache_entry import checksum, record_files
-from indextables.split.query import Wildcard
-from indextables.split.words import bytes_as_written, cut_words, unindexed_rows
-from indextables.split.wordtests import Alike, Fits, word_tests
+from indextables.split.index.words import bytes_as_written, cut_words, unindexed_rows
+from indextables.split.index_cache.entry_record import checksum, record_files
+from indextables.split.query.bound import Regexes
+from indextables.split.query.tree import Wildcard
+from indextables.split.query.word_tests import Alike, Fits, word_tests
 from indextables.storage import open_store
 from support.foreign import write_foreign
 
@@ -355,7 +355,9 @@ def test_what_was_found_in_old_texts_is_kept(tmp_path: Path, monkeypatch: pytest
         assert not reader.is_at_hand(query, may_unpack=False)
         expected = _ids(reader, query)
         assert reader.is_at_hand(query, may_unpack=False)
-    monkeypatch.setattr("indextables.split.unindexed.cut_words", lambda _: pytest.fail("looked again"))
+    monkeypatch.setattr(
+        "indextables.split.search.missing_words.cut_words", lambda _: pytest.fail("looked again")
+    )
     with _old(tmp_path) as reader:
         assert _ids(reader, query) == expected
     monkeypatch.undo()

@@ -13,13 +13,13 @@ from indextables.errors import QueryError
 from indextables.predicates import DEFAULT_LIMITS, TextQuery
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import check_text_query
-from indextables.split import query as ast
-from indextables.split.binding import bind_query
-from indextables.split.compile import Compiler
-from indextables.split.fields import ROW, IndexFields
-from indextables.split.indexing import IndexBuilder
-from indextables.split.parser import parse
-from indextables.split.scanner import QuerySyntaxError
+from indextables.split.index.builder import IndexBuilder
+from indextables.split.index.fields import ROW, IndexFields
+from indextables.split.query import tree as ast
+from indextables.split.query.binding import bind_query
+from indextables.split.query.compiler import Compiler
+from indextables.split.query.parser import parse
+from indextables.split.query.scanner import QuerySyntaxError
 
 WORDS = ["alpha", "beta", "gamma", "delta", "web", "conn1", "conn2", "it", "s"]
 

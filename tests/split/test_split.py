@@ -33,7 +33,7 @@ from indextables.predicates import (
 )
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import FinishedSplit, RowRequest, SplitReader, SplitWriter, open_split
-from indextables.split.bundle import open_bundle
+from indextables.split.container.bundle import open_bundle
 from indextables.storage import Store, open_store
 
 SEED = 20240501
@@ -507,7 +507,7 @@ def test_what_is_taken_in_pieces_is_the_same(reader: SplitReader, monkeypatch: p
         return [[row for batch in reader.rows(request) for row in batch.to_pylist()] for request in requests]
 
     whole = answers()
-    monkeypatch.setattr("indextables.split.search._HITS_AT_ONCE", 100)
+    monkeypatch.setattr("indextables.split.search.index_search._HITS_AT_ONCE", 100)
     monkeypatch.setattr("indextables.split.rows._WINDOW_BYTES", 1)
     assert answers() == whole
 

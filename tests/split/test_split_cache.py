@@ -14,10 +14,11 @@ from indextables.config import Settings
 from indextables.errors import CorruptTableError
 from indextables.predicates import TextQuery
 from indextables.schema import FieldMapping, TableSchema
-from indextables.split import FinishedSplit, SplitWriter, cache, open_split
-from indextables.split.bundle import open_bundle
-from indextables.split.cache import IndexCache, OpenIndex, entry_name, open_index
-from indextables.split.cache_entry import recorded_size
+from indextables.split import FinishedSplit, SplitWriter, open_split
+from indextables.split.container.bundle import open_bundle
+from indextables.split.index_cache import cache
+from indextables.split.index_cache.cache import IndexCache, OpenIndex, entry_name, open_index
+from indextables.split.index_cache.entry_record import recorded_size
 from indextables.split.retained import Retained
 from indextables.storage import open_store
 

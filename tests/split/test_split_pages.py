@@ -20,7 +20,7 @@ from indextables.errors import CorruptTableError, SchemaError
 from indextables.predicates import TRUE, Compare, Predicate
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import RowRequest, SplitReader, open_split
-from indextables.split.bundle import open_bundle
+from indextables.split.container.bundle import open_bundle
 from indextables.split.excerpt import ColumnPages, GroupPages, parquet_of
 from indextables.split.pages import page_directory
 from indextables.split.part_writer import PartWriter, column_groups

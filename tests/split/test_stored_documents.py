@@ -13,8 +13,8 @@ from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError
 from indextables.schema import Field, TableSchema
 from indextables.split import RowRequest, open_split
-from indextables.split.bundle import open_bundle
-from indextables.split.docstore_file import check_store, empty_store
+from indextables.split.container.bundle import open_bundle
+from indextables.split.index_cache.document_store_check import check_store, empty_store
 from indextables.storage import open_store
 from support.foreign import pack, write_foreign
 

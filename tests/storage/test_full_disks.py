@@ -19,7 +19,7 @@ import indextables as it
 from indextables.columns import Writer
 from indextables.config import keys
 from indextables.errors import IndexTablesError, StorageDeniedError, StorageError, StorageFullError
-from indextables.split import cache
+from indextables.split.index_cache import cache
 from indextables.storage import local, open_store
 from indextables.storage.claiming import Backoff, Claim, claim
 
@@ -31,7 +31,7 @@ import pyarrow as pa
 import indextables as it
 from indextables.columns import Writer
 from indextables.errors import IndexTablesError
-from indextables.split import cache
+from indextables.split.index_cache import cache
 
 root, limit = sys.argv[1:]
 rows = pa.table({"id": range(1000), "day": ["a", "b"] * 500,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import indextables as it
 from indextables.predicates import TRUE, parse_where
-from indextables.split import cache
+from indextables.split.index_cache import cache
 from indextables.table import (
     ScanPlan,
     ScanRequest,

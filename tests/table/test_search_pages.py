@@ -9,7 +9,7 @@ import pytest
 
 import indextables as it
 from indextables.log import Snapshot
-from indextables.split.search import IndexSearch
+from indextables.split.search.index_search import IndexSearch
 
 ROWS, SPLITS = 12, 5
 

@@ -27,7 +27,7 @@ from indextables.schema import (
     unescape,
 )
 from indextables.split import open_split
-from indextables.split.bundle import open_bundle
+from indextables.split.container.bundle import open_bundle
 from indextables.storage import ObjectInfo, Store
 
 _SPLITS_AT_A_TIME: Final = 8

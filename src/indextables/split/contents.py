@@ -21,18 +21,18 @@ from indextables.schema import (
     TableSchema,
     tokenizers,
 )
-from indextables.split.answers import TextAnswers
-from indextables.split.blooms import SplitBlooms
-from indextables.split.bundle import Bundle
-from indextables.split.cache import entry_name, is_cached, open_index
+from indextables.split.container.blooms import SplitBlooms
+from indextables.split.container.bundle import Bundle
+from indextables.split.container.members import MANIFEST, MAPPING
 from indextables.split.footer import RowIds
-from indextables.split.indexing import META
-from indextables.split.members import MANIFEST, MAPPING
+from indextables.split.index.builder import META
+from indextables.split.index_cache.cache import entry_name, is_cached, open_index
 from indextables.split.part import ParquetPart
-from indextables.split.plan import Plan, plan
 from indextables.split.rows import RowStore, Window
-from indextables.split.search import IndexSearch
-from indextables.split.unindexed import MissingWords
+from indextables.split.search.index_search import IndexSearch
+from indextables.split.search.missing_words import MissingWords
+from indextables.split.search.plan import Plan, plan
+from indextables.split.search.text_answers import TextAnswers
 
 
 class Rows(Protocol):

@@ -13,10 +13,10 @@ from indextables.predicates import TRUE, Predicate, TextQuery, columns_of, evalu
 from indextables.schema import TableSchema
 from indextables.split.contents import Contents
 from indextables.split.footer import RowIds
-from indextables.split.plan import Plan
 from indextables.split.rows import Window, empty_batch
-from indextables.split.search import Hits, Positions, Scores
-from indextables.split.snippets import Highlighter
+from indextables.split.search.index_search import Hits, Positions, Scores
+from indextables.split.search.plan import Plan
+from indextables.split.search.snippets import Highlighter
 
 SCORE: Final = "_score"
 SNIPPET: Final = "_snippet"

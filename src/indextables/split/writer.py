@@ -16,11 +16,11 @@ from indextables.columns import ColumnGroup, ColumnGroupFile, Manifest
 from indextables.config import Settings, keys
 from indextables.errors import SchemaError
 from indextables.schema import FieldMapping, TableSchema, cast_exactly
-from indextables.split.blooms import bloom_members
-from indextables.split.bundle import write_bundle
-from indextables.split.fields import IndexFields
-from indextables.split.indexing import IndexBuilder
-from indextables.split.members import BLOOM_COLUMNS, MANIFEST, MAPPING, rows_member
+from indextables.split.container.blooms import bloom_members
+from indextables.split.container.bundle import write_bundle
+from indextables.split.container.members import BLOOM_COLUMNS, MANIFEST, MAPPING, rows_member
+from indextables.split.index.builder import IndexBuilder
+from indextables.split.index.fields import IndexFields
 from indextables.split.part_writer import PartWriter, column_groups
 from indextables.stats import BloomCollector, MinMaxCollector, inline_stats
 from indextables.storage.disk import disk_errors

@@ -18,15 +18,15 @@ from tantivy import Query
 
 from indextables.predicates import TRUE, Predicate, TextQuery, text_queries
 from indextables.schema import FieldMapping, MappedField
-from indextables.split.bound import Part, Parts, Scaled, Terms, WordLeaf, clauses, leaves
-from indextables.split.engine import engine_errors
-from indextables.split.fields import register_tokenizers
 from indextables.split.footer import RowIds
-from indextables.split.query import Occur
-from indextables.split.search import Bitmap, IndexSearch, bound_query
-from indextables.split.unindexed import MissingWords, Texts
-from indextables.split.words import strings, tokens
-from indextables.split.wordtests import WordTest, word_tests
+from indextables.split.index.engine import engine_errors
+from indextables.split.index.fields import register_tokenizers
+from indextables.split.index.words import strings, tokens
+from indextables.split.query.bound import Part, Parts, Scaled, Terms, WordLeaf, clauses, leaves
+from indextables.split.query.tree import Occur
+from indextables.split.query.word_tests import WordTest, word_tests
+from indextables.split.search.index_search import Bitmap, IndexSearch, bound_query
+from indextables.split.search.missing_words import MissingWords, Texts
 
 Tokens: TypeAlias = Sequence[tuple[int, str]]
 

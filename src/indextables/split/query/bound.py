@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
 from indextables.schema import MappedField
-from indextables.split.query import Limit, Occur, Pieces
+from indextables.split.query.tree import Limit, Occur, Pieces
 
 
 @dataclass(frozen=True)

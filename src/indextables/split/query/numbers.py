@@ -9,7 +9,7 @@ import numpy as np
 
 from indextables.predicates import Value
 from indextables.schema import TimeError, micros, parse_time, shortened
-from indextables.split.fields import sortable_float
+from indextables.split.index.fields import sortable_float
 
 _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 _I64_MIN, _I64_MAX = -(1 << 63), (1 << 63) - 1
@@ -27,7 +27,7 @@ def number(text: str, spark_type: str, zone: str = "UTC") -> int:
     >>> number("maybe", "boolean")
     Traceback (most recent call last):
         ...
-    indextables.split.literals.LiteralError: 'maybe' is not true or false
+    indextables.split.query.numbers.LiteralError: 'maybe' is not true or false
     """
     try:
         return index_number(_value(text.strip(), spark_type, zone), spark_type)

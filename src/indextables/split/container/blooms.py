@@ -13,8 +13,8 @@ import orjson
 
 from indextables.predicates import Bounds, Value
 from indextables.schema import Field, TableSchema
-from indextables.split.bundle import Bundle
-from indextables.split.members import BLOOM_COLUMNS
+from indextables.split.container.bundle import Bundle
+from indextables.split.container.members import BLOOM_COLUMNS
 from indextables.stats import BloomFilter, ColumnFilter
 
 

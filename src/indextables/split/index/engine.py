@@ -13,7 +13,7 @@ from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from indextables.config import keys
 from indextables.errors import IndexTablesError, QueryError, StorageError
-from indextables.split.bundle import Bundle
+from indextables.split.container.bundle import Bundle
 from indextables.storage.disk import disk_error, system_error
 
 P = ParamSpec("P")

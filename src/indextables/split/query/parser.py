@@ -14,7 +14,8 @@ from typing import Final, TypeAlias
 from typing import Literal as OneOfThese
 
 from indextables.predicates import QueryLimits
-from indextables.split.query import (
+from indextables.split.query.scanner import DISTANCE, QuerySyntaxError, Scanner
+from indextables.split.query.tree import (
     Boost,
     Clause,
     Everything,
@@ -32,7 +33,6 @@ from indextables.split.query import (
     with_default_field,
     without_repeats,
 )
-from indextables.split.scanner import DISTANCE, QuerySyntaxError, Scanner
 
 Operator: TypeAlias = OneOfThese["AND", "OR"]
 Item: TypeAlias = tuple[Operator | None, Occur | None, Node]
@@ -61,7 +61,7 @@ def parse(text: str, limits: QueryLimits | None = None) -> Node:
     >>> parse('a AND "b')
     Traceback (most recent call last):
         ...
-    indextables.split.scanner.QuerySyntaxError: unclosed quote
+    indextables.split.query.scanner.QuerySyntaxError: unclosed quote
     """
     if limits is not None and len(text) > limits.length:
         raise QuerySyntaxError(limits.too_long(len(text)), 0)

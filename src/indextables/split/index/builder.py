@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import tantivy
 
-from indextables.split.engine import building_errors
-from indextables.split.fields import (
+from indextables.split.index.engine import building_errors
+from indextables.split.index.fields import (
     NULLS,
     ROW,
     UNINDEXED,
@@ -22,7 +22,7 @@ from indextables.split.fields import (
     register_tokenizers,
     sortable,
 )
-from indextables.split.words import strings, unindexed_rows
+from indextables.split.index.words import strings, unindexed_rows
 
 MIN_HEAP_BYTES: Final = 15_000_000
 _CHUNK_ROWS: Final = 4096  # rows are Python objects for a moment: only so many, and so many bytes, at a time

@@ -6,7 +6,7 @@ import re
 from itertools import groupby
 from typing import Final, NoReturn
 
-from indextables.split.query import Pieces, Wildcard
+from indextables.split.query.tree import Pieces, Wildcard
 
 DISTANCE: Final = re.compile(r"~(\d{1,9})(?=[\s)^]|$)")
 

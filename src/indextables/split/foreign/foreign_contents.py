@@ -18,17 +18,17 @@ from indextables.config import Settings, keys
 from indextables.errors import SchemaError
 from indextables.predicates import TRUE, Predicate, conjunction, conjuncts, normalize, text_queries
 from indextables.schema import Field, FieldMapping, TableSchema
-from indextables.split.answers import TextAnswers
-from indextables.split.bundle import Bundle
-from indextables.split.cache import entry_name, is_cached, open_cached, open_index
-from indextables.split.cache_entry import checksum
-from indextables.split.docfields import DocumentFields, Meta, stored_fields
-from indextables.split.docstore import DocumentRows
-from indextables.split.fields import IndexFields
-from indextables.split.indexing import META, IndexBuilder
-from indextables.split.plan import Plan, plan
-from indextables.split.search import IndexSearch
-from indextables.split.unindexed import MissingWords
+from indextables.split.container.bundle import Bundle
+from indextables.split.foreign.document_fields import DocumentFields, Meta, stored_fields
+from indextables.split.foreign.document_rows import DocumentRows
+from indextables.split.index.builder import META, IndexBuilder
+from indextables.split.index.fields import IndexFields
+from indextables.split.index_cache.cache import entry_name, is_cached, open_cached, open_index
+from indextables.split.index_cache.entry_record import checksum
+from indextables.split.search.index_search import IndexSearch
+from indextables.split.search.missing_words import MissingWords
+from indextables.split.search.plan import Plan, plan
+from indextables.split.search.text_answers import TextAnswers
 
 _INDEX_VERSION = 2
 """Raised whenever the index that is made of the rows changes, so that no older one is found in a cache."""

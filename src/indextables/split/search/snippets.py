@@ -8,9 +8,9 @@ import pyarrow as pa
 import tantivy
 
 from indextables.predicates import TextQuery
-from indextables.split.engine import engine_call, engine_errors
-from indextables.split.fields import IndexFields
-from indextables.split.search import IndexSearch
+from indextables.split.index.engine import engine_call, engine_errors
+from indextables.split.index.fields import IndexFields
+from indextables.split.search.index_search import IndexSearch
 
 
 class Highlighter:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Protocol, TypeAlias
 
-from indextables.split.bound import Near, Regexes, TermRange, Terms, TermSet, WordLeaf
-from indextables.split.query import Limit, Pieces, Wildcard
-from indextables.split.words import bytes_as_written
+from indextables.split.index.words import bytes_as_written
+from indextables.split.query.bound import Near, Regexes, TermRange, Terms, TermSet, WordLeaf
+from indextables.split.query.tree import Limit, Pieces, Wildcard
 
 Run: TypeAlias = str | list[str | None]
 """The characters between two `*`; None is any one character."""

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 import tantivy
 
 from indextables.schema import MappedField
-from indextables.split.fields import MAX_CUT_BYTES, MAX_TERM_BYTES, analyzer
-from indextables.split.query import Pieces, Wildcard
+from indextables.split.index.fields import MAX_CUT_BYTES, MAX_TERM_BYTES, analyzer
+from indextables.split.query.tree import Pieces, Wildcard
 
 _ANY = r"[\s\S]*"
 _ONE = r"[\s\S]"

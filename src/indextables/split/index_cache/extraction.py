@@ -17,8 +17,8 @@ from typing import Final
 
 import orjson
 
-from indextables.split import docstore_file, fastfield_file
-from indextables.split.bundle import Bundle, Member
+from indextables.split.container.bundle import Bundle, Member
+from indextables.split.index_cache import document_store_check, fast_field_check
 
 _INDEX_MEMBER: Final = re.compile(r"meta\.json|\.managed\.json|[0-9a-f]{32}\.[a-z0-9.]+")
 _WINDOW_BYTES: Final = 32 << 20
@@ -40,11 +40,11 @@ def extract_members(bundle: Bundle, directory: Path, *, documents: bool) -> dict
         checksums[member.name] = _extract_member(bundle, member, window, directory / member.name)
         if member.crc32 is None and not member.name.endswith(".json"):
             _check_footer(bundle, member, directory / member.name)
-        if member.name.endswith(fastfield_file.SUFFIX):
-            _check_lengths(bundle, directory / member.name, fastfield_file.check_fast_fields)
-        if member.name.endswith(docstore_file.SUFFIX):
+        if member.name.endswith(fast_field_check.SUFFIX):
+            _check_lengths(bundle, directory / member.name, fast_field_check.check_fast_fields)
+        if member.name.endswith(document_store_check.SUFFIX):
             if documents:
-                _check_lengths(bundle, directory / member.name, docstore_file.check_store)
+                _check_lengths(bundle, directory / member.name, document_store_check.check_store)
             else:
                 checksums[member.name] = _without_documents(directory / member.name)
     return checksums
@@ -59,7 +59,7 @@ def _check_lengths(bundle: Bundle, path: Path, check: Callable[[Path], None]) ->
 
 
 def _without_documents(path: Path) -> int:
-    raw = docstore_file.empty_store()
+    raw = document_store_check.empty_store()
     path.write_bytes(raw)
     return zlib.crc32(raw)
 

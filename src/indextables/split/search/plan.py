@@ -25,7 +25,7 @@ from indextables.predicates import (
     normalize,
 )
 from indextables.schema import FieldMapping, MappedField
-from indextables.split.fields import MAX_TERM_BYTES
+from indextables.split.index.fields import MAX_TERM_BYTES
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 """Stands in the index for bytes that are not UTF-8, so a term with it says nothing certain."""

@@ -12,8 +12,9 @@ from typing import Final
 from indextables.errors import QueryError
 from indextables.predicates import ALL_FIELDS, QueryLimits, TextQuery
 from indextables.schema import FieldMapping, IndexKind, MappedField
-from indextables.split import query as ast
-from indextables.split.bound import (
+from indextables.split.index.words import pattern_words, tokens
+from indextables.split.query import tree as ast
+from indextables.split.query.bound import (
     NOTHING,
     All,
     BoundQuery,
@@ -28,11 +29,10 @@ from indextables.split.bound import (
     Terms,
     TermSet,
 )
-from indextables.split.literals import LiteralError, number
-from indextables.split.parser import parse
-from indextables.split.query import Occur
-from indextables.split.scanner import QuerySyntaxError
-from indextables.split.words import pattern_words, tokens
+from indextables.split.query.numbers import LiteralError, number
+from indextables.split.query.parser import parse
+from indextables.split.query.scanner import QuerySyntaxError
+from indextables.split.query.tree import Occur
 
 _KINDS: Final[dict[str, tuple[IndexKind, ...]]] = {
     "TEXTSEARCH": ("text",),

@@ -13,16 +13,16 @@ from tantivy import Query
 
 from indextables.predicates import And, Compare, Constant, In, IsNull, Not, Or, Predicate, TextQuery, Value
 from indextables.schema import FieldMapping, MappedField
-from indextables.split.binding import bind_query
-from indextables.split.bound import BoundQuery, Part
-from indextables.split.bundle import Bundle
-from indextables.split.cache import OpenIndex
-from indextables.split.compile import Compiler, boolean, unscored
-from indextables.split.engine import engine_call, engine_errors
-from indextables.split.fields import ROW, IndexFields
+from indextables.split.container.bundle import Bundle
 from indextables.split.footer import RowIds
-from indextables.split.literals import index_number
-from indextables.split.query import Occur
+from indextables.split.index.engine import engine_call, engine_errors
+from indextables.split.index.fields import ROW, IndexFields
+from indextables.split.index_cache.cache import OpenIndex
+from indextables.split.query.binding import bind_query
+from indextables.split.query.bound import BoundQuery, Part
+from indextables.split.query.compiler import Compiler, boolean, unscored
+from indextables.split.query.numbers import index_number
+from indextables.split.query.tree import Occur
 
 Bitmap: TypeAlias = npt.NDArray[np.bool_]
 Scores: TypeAlias = npt.NDArray[np.float64]

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Final
 import orjson
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageError
-from indextables.split.members import CHECKSUMS
+from indextables.split.container.members import CHECKSUMS
 from indextables.storage import Store
 
 _MAGIC: Final = 403881646

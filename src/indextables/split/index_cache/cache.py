@@ -1,6 +1,6 @@
 """The index part of splits on local disk: Tantivy opens directories only, and searches come back.
 
-    <root>/<name>/          an entry: the files of one index, and their record (see `cache_entry`)
+    <root>/<name>/          an entry: the files of one index, and their record (see `entry_record`)
     <root>/.work/           entries that are being filled or deleted
     <root>/.size            the size of all entries, in bytes; a process that changes it holds a lock on it
 
@@ -33,11 +33,11 @@ import tantivy
 
 from indextables.config import Settings, keys
 from indextables.forking import ForkSafeLock
-from indextables.split.bundle import Bundle
-from indextables.split.cache_entry import RECORD, is_unchanged, record_files, recorded_size
-from indextables.split.cache_home import ADVICE, cache_directory
-from indextables.split.engine import engine_errors, is_engine_failure
-from indextables.split.extract import extract_members
+from indextables.split.container.bundle import Bundle
+from indextables.split.index.engine import engine_errors, is_engine_failure
+from indextables.split.index_cache.directory import ADVICE, cache_directory
+from indextables.split.index_cache.entry_record import RECORD, is_unchanged, record_files, recorded_size
+from indextables.split.index_cache.extraction import extract_members
 from indextables.split.retained import Retained
 from indextables.storage.disk import disk_error, disk_errors, system_error
 

@@ -1,0 +1,1 @@
+"""Splits of other writers, whose rows are stored documents."""

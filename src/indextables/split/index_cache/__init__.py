@@ -1,0 +1,1 @@
+"""Indexes on local disk: extracted from splits, checked, and kept within a bounded size."""
