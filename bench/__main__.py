@@ -55,7 +55,7 @@ def tables_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compari
 
 def commits_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
     """Commits under 1, 4 and 16 writers, and opening without a state, against deltalake."""
-    from bench import commits, opening  # noqa: PLC0415
+    from bench.log import commits, opening  # noqa: PLC0415
 
     found = commits.measure(HOME, say) + opening.measure(HOME, say, repeat=chosen.repeat)
     found += opening.measure_adds(HOME, say, repeat=chosen.repeat)
@@ -71,7 +71,8 @@ def columns_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compar
 
 def states_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
     """Planning on tables of up to a million files, against deltalake, pyiceberg and Parquet; what states cost."""
-    from bench import state_growth, states  # noqa: PLC0415
+    from bench.states import comparison as states  # noqa: PLC0415
+    from bench.states import growth as state_growth  # noqa: PLC0415
 
     results = states.measure(HOME, say, repeat=chosen.repeat, sizes=chosen.files)
     goals = states.goals(results)

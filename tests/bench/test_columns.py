@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench import column_manifests, column_writing, split_groups
+from bench.columns import manifests as column_manifests
+from bench.columns import split_groups
+from bench.columns import writing as column_writing
 
 
 def test_manifests_are_coded_both_ways_by_both():

@@ -7,9 +7,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
+from bench.columns import commits as column_commits
+from bench.log import commits, opening
 from bench.servers import Server
-
-from bench import column_commits, commits, opening
 
 
 def test_commits_on_a_disk_are_all_made(tmp_path: Path):

@@ -9,11 +9,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from bench.state_entries import CHOSEN_DAY, DAYS, chosen_range, draw
-from bench.states import AnswersDifferError, Goal, Measured, Results
+from bench.states import comparison as states
+from bench.states import worker as state_worker
+from bench.states.comparison import AnswersDifferError, Goal, Measured, Results
+from bench.states.drawn_files import CHOSEN_DAY, DAYS, chosen_range, draw
 from rich.console import Console
-
-from bench import state_worker, states
 
 FILES = 2_000
 

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from bench.state_growth import grow
+from bench.states.growth import grow
 
 from indextables.config import Settings, keys
 from indextables.errors import TableNotFoundError

@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping
 
 import pytest
-from bench.state_growth import grow, measure, show
+from bench.states.growth import grow, measure, show
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console

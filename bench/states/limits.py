@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench import state_entries as drawn
-from bench.state_entries import CHOSEN_DAY, NEW_FILES, Files
-from bench.state_ours import build as build_ours
+from bench.states import drawn_files as drawn
+from bench.states.drawn_files import CHOSEN_DAY, NEW_FILES, Files
+from bench.states.ours import build as build_ours
 from indextables.codecs import compress
 from indextables.state import manifest_key, read_state
 from indextables.state.container import read_blocks, read_header

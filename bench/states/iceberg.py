@@ -43,8 +43,8 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from bench import state_entries as drawn
-from bench.state_entries import CHOSEN_DAY, NEW_FILES, PARTITIONED_BY, Files
+from bench.states import drawn_files as drawn
+from bench.states.drawn_files import CHOSEN_DAY, NEW_FILES, PARTITIONED_BY, Files
 
 ENTRIES_A_MANIFEST: Final = 50_000
 FIRST_SNAPSHOT: Final = 1

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.commits import RETRIES, SCHEMA, Access, race, write_delta
+from bench.log.commits import RETRIES, SCHEMA, Access, race, write_delta
 from bench.measure import Comparison, timed
 from indextables.columns import ColumnGroup, ColumnGroupFile, Transaction, latest_version
 

@@ -9,8 +9,8 @@ from typing import Final
 import orjson
 
 import indextables as it
-from bench import state_entries as drawn
-from bench.state_entries import CHOSEN_DAY, NEW_FILES, PARTITIONED_BY, SCHEMA, Files
+from bench.states import drawn_files as drawn
+from bench.states.drawn_files import CHOSEN_DAY, NEW_FILES, PARTITIONED_BY, SCHEMA, Files
 from indextables.config import Settings
 from indextables.log import (
     Action,

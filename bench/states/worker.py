@@ -1,6 +1,6 @@
 """One measurement of the planning bench, in a process that does nothing else.
 
-`python -m bench.state_worker HOME build FILES [SIDE]` or `... ask FILES SIDE ROUND REPEAT QUESTION ...`; prints JSON.
+`python -m bench.states.worker HOME build FILES [SIDE]` or `... ask FILES SIDE ROUND REPEAT QUESTION ...`; prints JSON.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.state_entries import draw
-from bench.states import LIMIT, LIMIT_SECONDS, OURS, SIDES, SMALL
+from bench.states.comparison import LIMIT, LIMIT_SECONDS, OURS, SIDES, SMALL
+from bench.states.drawn_files import draw
 
 Prepare = Callable[[Path, int], Callable[[], int]]
 """Makes what is not measured ready for the run of that number, and returns the run."""
@@ -29,9 +29,9 @@ MOST_RUNS = 12
 """Short runs are repeated until they add up to some time, or to so many: a moment's disturbance is long for them."""
 
 MODULES = {
-    OURS: "bench.state_ours",
-    "deltalake": "bench.state_delta",
-    "pyiceberg": "bench.state_iceberg",
+    OURS: "bench.states.ours",
+    "deltalake": "bench.states.delta",
+    "pyiceberg": "bench.states.iceberg",
 }
 
 
@@ -42,7 +42,7 @@ class OutOfTimeError(BaseException):
 def side_of(name: str) -> Any:
     if name in MODULES:
         return importlib.import_module(MODULES[name])
-    limits = importlib.import_module("bench.state_limits")
+    limits = importlib.import_module("bench.states.limits")
     return limits.limit if name == LIMIT else limits.parquet
 
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.transaction import AddAction, RemoveAction
 
-from bench import state_entries as drawn
-from bench.state_entries import CHOSEN_DAY, NEW_FILES, PARTITIONED_BY, SCHEMA, Files
+from bench.states import drawn_files as drawn
+from bench.states.drawn_files import CHOSEN_DAY, NEW_FILES, PARTITIONED_BY, SCHEMA, Files
 
 ARROW: pa.Schema = SCHEMA.arrow
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import column_commits, column_manifests, column_reading, column_writing, split_groups
+from bench.columns import commits as column_commits
+from bench.columns import manifests as column_manifests
+from bench.columns import reading as column_reading
+from bench.columns import split_groups
+from bench.columns import writing as column_writing
 from bench.measure import Comparison
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 import indextables as it
-from bench.commits import SCHEMA, STATS
+from bench.log.commits import SCHEMA, STATS
 from bench.measure import Comparison, timed
 from indextables.log import Action, AddFile, CommitInfo, Metadata, Protocol, encode_version, version_key
 from indextables.log.snapshots import cache

@@ -255,7 +255,7 @@ def _check_answers(results: Results, files: int) -> None:
 
 def _work(home: Path, *arguments: object) -> dict[str, Measured]:
     """What a fresh process finds out, by question, without those that the side has no way to answer."""
-    command = [sys.executable, "-m", "bench.state_worker", str(home), *map(str, arguments)]
+    command = [sys.executable, "-m", "bench.states.worker", str(home), *map(str, arguments)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return {
         question: Measured(tuple(found["runs"]), tuple(found["cpu"]), found["peak_mb"], found["answer"])

@@ -1,0 +1,1 @@
+"""Commits and opening a table, compared with deltalake."""

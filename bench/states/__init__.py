@@ -1,0 +1,1 @@
+"""Planning on large tables, compared with deltalake, pyiceberg and plain Parquet."""
