@@ -23,8 +23,8 @@ from indextables.log import (
     version_key,
 )
 from indextables.log.snapshots import cache
-from indextables.log.snapshots.extras import Rest
-from indextables.log.snapshots.extras_json import from_carried, to_carried
+from indextables.log.snapshots.extras import Extras
+from indextables.log.snapshots.extras_json import decode_extras, encode_extras
 from indextables.maintenance import clean_versions, describe_log, repair, truncate_time_travel
 from indextables.predicates import Compare
 from indextables.storage import open_store
@@ -65,11 +65,11 @@ def with_rest(store: Any) -> Snapshot:
 
 
 def test_replay_keeps_skips_batches_and_unknown_actions(store):
-    rest = with_rest(store).rest
-    assert rest.skips == {"a": SKIP, "b": SkipFile("b", 5, "too large", "merge")}
-    assert rest.unknown == (UNKNOWN,), "the same again is no second one"
-    assert rest.txn_extra == {"app": {"lastUpdated": 8}}
-    assert rest.batches(told(store).txns) == [Txn("app", 4, extra={"lastUpdated": 8}), Txn("other", 1)]
+    extras = with_rest(store).extras
+    assert extras.skips == {"a": SKIP, "b": SkipFile("b", 5, "too large", "merge")}
+    assert extras.unknown == (UNKNOWN,), "the same again is no second one"
+    assert extras.txn_extra == {"app": {"lastUpdated": 8}}
+    assert extras.batches(told(store).txns) == [Txn("app", 4, extra={"lastUpdated": 8}), Txn("other", 1)]
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -79,7 +79,7 @@ def test_a_state_alone_says_what_the_version_files_said(store, form: str):
     for version in range(before.version):
         store.delete(version_key(version))
     after = told(store)
-    assert after.rest == before.rest
+    assert after.extras == before.extras
     assert after.txns == before.txns == {"app": 4, "other": 1}
     assert after == before
 
@@ -93,9 +93,9 @@ def test_a_clean_up_loses_no_batch_no_skip_and_no_unknown_action(form: str, uri:
     done = clean_versions(store, chosen(form), hours=0, clock=lambda: 10**15)
     assert done.versions_deleted == before.version
     after = told(store)
-    assert (after.txns, after.rest, dict(after.files.items())) == (
+    assert (after.txns, after.extras, dict(after.files.items())) == (
         before.txns,
-        before.rest,
+        before.extras,
         dict(before.files.items()),
     )
     again = commit(
@@ -112,7 +112,7 @@ def test_truncation_keeps_them_too(store, form: str):
     before = with_rest(store)
     truncate_time_travel(store, chosen(form))
     after = told(store)
-    assert (after.txns, after.rest) == (before.txns, before.rest)
+    assert (after.txns, after.extras) == (before.txns, before.extras)
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -122,7 +122,7 @@ def test_they_pass_from_state_to_state(store, form: str):
         checkpoint(store, chosen(FORMATS[n % 2] if form == "json" else form))
         commit(store, Append((add(f"n{n}"),), metadata()), base=None, settings=chosen(form))
     checkpoint(store, chosen(form))
-    assert told(store).rest == before.rest
+    assert told(store).extras == before.extras
 
 
 def test_a_file_that_lives_no_more_is_not_skipped_any_more(store):
@@ -130,14 +130,14 @@ def test_a_file_that_lives_no_more_is_not_skipped_any_more(store):
     put_version(store, 4, [add("c", day="tue"), SkipFile("c", 1, "r", "merge")])
     commit(store, DropPartitions(Compare("=", "day", "mon")), base=None, settings=chosen())
     checkpoint(store, chosen())
-    assert list(told(store).rest.skips) == ["c"]
+    assert list(told(store).extras.skips) == ["c"]
 
 
 def test_a_newer_skip_takes_the_place_of_an_older_one(store):
     with_rest(store)
     newer = SkipFile("a", 50, "still damaged", "merge", skip_count=3)
     put_version(store, 4, [newer])
-    assert told(store).rest.skips["a"] == newer
+    assert told(store).extras.skips["a"] == newer
 
 
 def test_the_log_is_described_with_them_after_a_checkpoint(store):
@@ -162,11 +162,11 @@ def test_a_repair_keeps_them(form: str | None):
         checkpoint(source, chosen(form))
     repair(f"memory://repair-rest-{form}/_transaction_log", f"memory://repaired-rest-{form}/_transaction_log")
     after = told(open_store(f"memory://repaired-rest-{form}"))
-    assert (after.rest, after.txns) == (before.rest, before.txns)
+    assert (after.extras, after.txns) == (before.extras, before.txns)
 
 
-def _made(skips: list, unknown: list, extra: dict) -> Rest:
-    edit = Rest(txn_extra=extra).edit()
+def _made(skips: list, unknown: list, extra: dict) -> Extras:
+    edit = Extras(txn_extra=extra).edit()
     for key, when in skips:
         edit.skip(key, SkipFile(key, when, "r", "merge"))
     for name, body in unknown:
@@ -187,11 +187,11 @@ rests = st.builds(
 
 @settings(max_examples=60, deadline=None)
 @given(rests, st.dictionaries(st.text(max_size=3), st.integers(0, 1 << 60), max_size=3))
-def test_what_is_carried_reads_back(rest: Rest, txns: dict[str, int]):
+def test_what_is_carried_reads_back(extras: Extras, txns: dict[str, int]):
     base = with_rest(MemoryStore())
-    snapshot = Snapshot(base.uri, 3, 77, base.protocol, base.metadata, base.files, txns, "id", rest=rest)
-    back = from_carried(to_carried(snapshot), base.uri, "a state", version=3, created_ms=1)
-    assert (back.rest, back.txns, back.txn_id, back.timestamp_ms) == (rest, txns, "id", 77)
+    snapshot = Snapshot(base.uri, 3, 77, base.protocol, base.metadata, base.files, txns, "id", extras=extras)
+    back = decode_extras(encode_extras(snapshot), base.uri, "a state", version=3, created_ms=1)
+    assert (back.extras, back.txns, back.txn_id, back.timestamp_ms) == (extras, txns, "id", 77)
 
 
 @pytest.mark.parametrize(
@@ -211,4 +211,4 @@ def test_what_is_carried_reads_back(rest: Rest, txns: dict[str, int]):
 )
 def test_what_cannot_be_read_is_an_error_that_names_the_state(document: dict):
     with pytest.raises(CorruptTableError, match="state 7"):
-        from_carried(document, "memory://t", "state 7", version=1, created_ms=1)
+        decode_extras(document, "memory://t", "state 7", version=1, created_ms=1)

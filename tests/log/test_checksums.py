@@ -29,9 +29,9 @@ from indextables.log.actions.paths import checkpoint_key
 from indextables.log.snapshots import cache
 from indextables.log.snapshots.loader import read_snapshot
 from indextables.log.snapshots.rebuild import StateWarning
-from indextables.log.snapshots.snapshot import CARRIED
+from indextables.log.snapshots.snapshot import EXTRAS_PROPERTY
 from indextables.maintenance import truncate_time_travel
-from indextables.maintenance.log_recovery import salvage
+from indextables.maintenance.log_recovery import recover_log
 from indextables.state import LOG_DIRECTORY
 from support.faults import FaultyStore, MemoryStore
 from support.logs import add, live, metadata, put_version
@@ -88,7 +88,7 @@ def test_an_empty_commit_of_another_writer_is_none(store: MemoryStore):
 def test_repair_passes_over_an_empty_version_file_and_names_it(store: MemoryStore):
     grow(store)
     store.put(version_key(2), b"")
-    found = salvage(store, Settings())
+    found = recover_log(store, Settings())
     assert sorted(found.files) == ["a", "b", "d"]
     assert [damage for damage in found.damaged if version_key(2) in damage and "is empty" in damage]
 
@@ -186,7 +186,7 @@ def test_two_versions_that_changed_places_are_noticed(store: MemoryStore):
 def test_repair_leaves_out_the_version_that_was_replaced(store: MemoryStore):
     grow(store)
     replace_version(store, 1, "z")
-    found = salvage(store, Settings())
+    found = recover_log(store, Settings())
     assert sorted(found.files) == ["a", "c", "d"]
     assert [damage for damage in found.damaged if version_key(1) in damage]
 
@@ -267,7 +267,7 @@ def test_what_another_writer_copied_from_a_checkpoint_is_not_held_against_it(sto
     grow(store)
     checkpoint(store, PLAIN_JSON)
     (copied,) = (a for a in decode_version(store.get(checkpoint_key(3)), "c") if isinstance(a, Metadata))
-    assert {CARRIED, CHECKPOINT_SEAL} <= copied.configuration.keys()
+    assert {EXTRAS_PROPERTY, CHECKPOINT_SEAL} <= copied.configuration.keys()
     put_version(store, 4, [add("e")])
     files = [add(path) for path in "abcde"]
     store.put(checkpoint_key(4), encode_version([copied, *files], compress=False))

@@ -38,17 +38,17 @@ from indextables.log import (
     version_key,
 )
 from indextables.log.snapshots import cache
-from indextables.log.snapshots.loader import Wanted, read_snapshot, refresh
+from indextables.log.snapshots.loader import VersionSelector, read_snapshot, refresh
 from indextables.log.versions.watermark import (
-    NONE,
-    Link,
-    boundary,
-    decode_link,
-    encode_link,
-    link_key,
-    move_boundary,
-    read_link,
-    transaction_of,
+    NO_WATERMARK,
+    CleanupRecord,
+    advance_watermark,
+    decode_record,
+    encode_record,
+    read_record,
+    read_watermark,
+    record_key,
+    recorded_transaction,
 )
 from indextables.maintenance import clean_versions, truncate_time_travel
 from indextables.schema import TableSchema
@@ -61,7 +61,7 @@ SETTINGS = Settings()
 commit_module = importlib.import_module("indextables.log.commits.loop")
 snapshot_module = importlib.import_module("indextables.log.snapshots.snapshot")
 rebuild_module = importlib.import_module("indextables.log.snapshots.rebuild")
-overtaken_module = importlib.import_module("indextables.log.versions.superseded")
+superseded_module = importlib.import_module("indextables.log.versions.superseded")
 
 
 def run(store: Any, change: Change, base: Snapshot | None = None, **more: Any) -> Committed:
@@ -195,9 +195,9 @@ def test_nor_anybody_who_travels_in_time(store: MemoryStore, base: Snapshot):
     clean_versions(store, SETTINGS, hours=0, clock=lambda: 10**15)
     stray = run(MemoryStore("memory://elsewhere"), append("stray"))
     store.create(version_key(2), encode_version(stray.actions))
-    assert sorted(live(read_snapshot(store, Wanted(1)))) == ["a", "b"]
+    assert sorted(live(read_snapshot(store, VersionSelector(1)))) == ["a", "b"]
     with pytest.raises(VersionNotFoundError):
-        read_snapshot(store, Wanted(2))
+        read_snapshot(store, VersionSelector(2))
 
 
 def test_versions_that_a_clean_up_did_not_come_to_delete_can_still_be_read(
@@ -209,8 +209,8 @@ def test_versions_that_a_clean_up_did_not_come_to_delete_can_still_be_read(
     clean_versions(
         FaultyStore(store, Fault("delete", fails, times=99)), SETTINGS, hours=0, clock=lambda: 10**15
     )
-    assert boundary(store) == 2
-    assert sorted(live(read_snapshot(store, Wanted(2)))) == ["a", "b", "c"]
+    assert read_watermark(store) == 2
+    assert sorted(live(read_snapshot(store, VersionSelector(2)))) == ["a", "b", "c"]
 
 
 # Readers
@@ -254,8 +254,8 @@ def test_a_reader_that_is_held_up_does_not_believe_a_stray(store: MemoryStore, b
 def test_without_a_look_after_the_reading_it_would(
     store: MemoryStore, base: Snapshot, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(snapshot_module, "check_link", lambda *asked: None)  # as without checksums
-    monkeypatch.setattr(rebuild_module, "check_none_is_stray", lambda *asked: None)
+    monkeypatch.setattr(snapshot_module, "check_predecessor", lambda *asked: None)  # as without checksums
+    monkeypatch.setattr(rebuild_module, "check_no_orphaned_commit", lambda *asked: None)
     assert sorted(live(read_beside_a_stray(store))) == ["a", "c", "stray"]
 
 
@@ -310,7 +310,7 @@ def test_a_write_that_was_planned_before_a_clean_up_is_committed_after_it(tmp_pa
 def test_without_the_check_the_rows_are_lost(
     store: MemoryStore, base: Snapshot, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(commit_module, "overtaken", lambda *asked: False)
+    monkeypatch.setattr(commit_module, "is_superseded", lambda *asked: False)
     with pytest.raises(AssertionError):
         test_a_writer_held_up_past_a_clean_up_commits_on_top_of_it(store, base)
     assert "mine" not in files_at(store)
@@ -319,7 +319,7 @@ def test_without_the_check_the_rows_are_lost(
 def test_without_knowing_who_made_a_version_rows_are_doubled(
     store: MemoryStore, base: Snapshot, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(overtaken_module, "transaction_of", lambda store, version: None)
+    monkeypatch.setattr(superseded_module, "recorded_transaction", lambda store, version: None)
     with pytest.raises(AssertionError):
         test_a_version_that_was_in_time_is_not_committed_twice(store, base)
     assert {"mine", "merged"} <= set(files_at(store))
@@ -328,8 +328,8 @@ def test_without_knowing_who_made_a_version_rows_are_doubled(
 def test_without_a_look_before_the_commit_strays_are_believed(
     store: MemoryStore, base: Snapshot, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(snapshot_module, "check_link", lambda *asked: None)  # as without checksums
-    monkeypatch.setattr(commit_module, "boundary", lambda store, table_id: NONE)
+    monkeypatch.setattr(snapshot_module, "check_predecessor", lambda *asked: None)  # as without checksums
+    monkeypatch.setattr(commit_module, "read_watermark", lambda store, table_id: NO_WATERMARK)
     with pytest.raises(AssertionError):
         test_a_stray_of_a_writer_that_died_deceives_nobody(store, base)
 
@@ -338,7 +338,7 @@ def test_without_a_look_before_the_commit_strays_are_believed(
 
 
 def test_a_table_that_was_never_cleaned_up_has_no_boundary(store: MemoryStore, base: Snapshot):
-    assert boundary(store) == NONE
+    assert read_watermark(store) == NO_WATERMARK
 
 
 def test_the_boundary_is_written_before_anything_is_deleted(store: MemoryStore, base: Snapshot):
@@ -347,9 +347,9 @@ def test_the_boundary_is_written_before_anything_is_deleted(store: MemoryStore, 
     truncate_time_travel(watched, SETTINGS)
     changes = [key for operation, key in watched.calls if operation in ("create", "delete")]
     deletes = [i for i, (operation, _) in enumerate(watched.calls) if operation == "delete"]
-    assert changes.index(link_key(0)) < changes.index(version_key(0))
-    assert watched.calls.index(("create", link_key(0))) < deletes[0]
-    assert boundary(store) == 2
+    assert changes.index(record_key(0)) < changes.index(version_key(0))
+    assert watched.calls.index(("create", record_key(0))) < deletes[0]
+    assert read_watermark(store) == 2
 
 
 def test_a_clean_up_that_cannot_write_the_boundary_deletes_nothing(store: MemoryStore, base: Snapshot):
@@ -360,21 +360,21 @@ def test_a_clean_up_that_cannot_write_the_boundary_deletes_nothing(store: Memory
 
 
 def test_links_follow_each_other_and_name_who_made_each_version(store: MemoryStore):
-    assert move_boundary(store, 3, lambda version: f"t{version}") == 3
-    assert move_boundary(store, 3, lambda version: "nobody asks") == 3
-    assert move_boundary(store, 5, lambda version: f"t{version}") == 5
-    assert read_link(store, 0) == Link(0, 3, ("t0", "t1", "t2", "t3"))
-    assert read_link(store, 4) == Link(4, 5, ("t4", "t5"))
-    assert [transaction_of(store, version) for version in range(6)] == [f"t{n}" for n in range(6)]
+    assert advance_watermark(store, 3, lambda version: f"t{version}") == 3
+    assert advance_watermark(store, 3, lambda version: "nobody asks") == 3
+    assert advance_watermark(store, 5, lambda version: f"t{version}") == 5
+    assert read_record(store, 0) == CleanupRecord(0, 3, ("t0", "t1", "t2", "t3"))
+    assert read_record(store, 4) == CleanupRecord(4, 5, ("t4", "t5"))
+    assert [recorded_transaction(store, version) for version in range(6)] == [f"t{n}" for n in range(6)]
     with pytest.raises(CorruptTableError, match="no record of the clean-up that passed version 6"):
-        transaction_of(store, 6)
+        recorded_transaction(store, 6)
 
 
 def test_a_version_that_vanishes_while_it_is_read_is_gone_and_not_damaged(store: MemoryStore, base: Snapshot):
     checkpoint(store, SETTINGS)
     grow(store, "c", "d", "e")
     checkpoint(store, SETTINGS)
-    move_boundary(store, 4, lambda version: None)
+    advance_watermark(store, 4, lambda version: None)
     for version in range(3):
         store.delete(version_key(version))
 
@@ -386,7 +386,7 @@ def test_a_version_that_vanishes_while_it_is_read_is_gone_and_not_damaged(store:
         pytest.warns(StateWarning, match="cannot be read"),
         pytest.raises(VersionNotFoundError, match="history up to version 4 has been cleaned up"),
     ):
-        read_snapshot(overtaken, Wanted(3))
+        read_snapshot(overtaken, VersionSelector(3))
 
 
 def test_a_snapshot_is_brought_up_to_date_though_a_listed_version_vanishes(
@@ -404,15 +404,15 @@ def test_a_snapshot_is_brought_up_to_date_though_a_listed_version_vanishes(
 
 
 def test_the_boundary_never_moves_back(store: MemoryStore):
-    move_boundary(store, 5, lambda version: None)
-    assert move_boundary(store, 2, lambda version: None) == 5
-    assert boundary(store) == 5
+    advance_watermark(store, 5, lambda version: None)
+    assert advance_watermark(store, 2, lambda version: None) == 5
+    assert read_watermark(store) == 5
 
 
 def test_of_two_clean_ups_at_once_one_makes_the_next_link(store: MemoryStore):
-    rival = Fault("create", after(lambda: move_boundary(store, 2, lambda version: f"theirs{version}")))
-    assert move_boundary(FaultyStore(store, rival), 4, lambda version: f"mine{version}") == 4
-    assert [transaction_of(store, version) for version in range(5)] == [
+    rival = Fault("create", after(lambda: advance_watermark(store, 2, lambda version: f"theirs{version}")))
+    assert advance_watermark(FaultyStore(store, rival), 4, lambda version: f"mine{version}") == 4
+    assert [recorded_transaction(store, version) for version in range(5)] == [
         "theirs0",
         "theirs1",
         "theirs2",
@@ -422,13 +422,13 @@ def test_of_two_clean_ups_at_once_one_makes_the_next_link(store: MemoryStore):
 
 
 def test_a_known_boundary_is_built_upon_by_one_look(store: MemoryStore):
-    move_boundary(store, 2, lambda version: None)
-    assert boundary(store, "table") == 2
+    advance_watermark(store, 2, lambda version: None)
+    assert read_watermark(store, "table") == 2
     watched = FaultyStore(store)
-    assert boundary(watched, "table") == 2
-    assert watched.calls == [("get", link_key(3))]
-    move_boundary(store, 9, lambda version: None)
-    assert boundary(store, "table") == 9
+    assert read_watermark(watched, "table") == 2
+    assert watched.calls == [("get", record_key(3))]
+    advance_watermark(store, 9, lambda version: None)
+    assert read_watermark(store, "table") == 9
 
 
 def test_a_boundary_of_a_table_that_was_there_before_does_no_harm(store: MemoryStore, base: Snapshot):
@@ -451,17 +451,17 @@ def test_a_boundary_of_a_table_that_was_there_before_does_no_harm(store: MemoryS
     ],
 )
 def test_a_damaged_link_is_an_error_and_never_no_boundary(store: MemoryStore, data: bytes):
-    store.put(link_key(0), data)
+    store.put(record_key(0), data)
     with pytest.raises(CorruptTableError, match="is not a record of a clean-up"):
-        boundary(store)
+        read_watermark(store)
 
 
 def test_a_link_under_a_wrong_name_is_an_error(store: MemoryStore):
-    store.put(link_key(4), encode_link(Link(0, 0, (None,))))
+    store.put(record_key(4), encode_record(CleanupRecord(0, 0, (None,))))
     with pytest.raises(CorruptTableError, match="begins with version 0"):
-        boundary(store)
+        read_watermark(store)
 
 
 def test_links_survive_a_round_trip():
-    link = Link(7, 9, ("a", None, "b"))
-    assert decode_link(encode_link(link), "some link") == link
+    link = CleanupRecord(7, 9, ("a", None, "b"))
+    assert decode_record(encode_record(link), "some link") == link

@@ -30,7 +30,7 @@ from indextables.log.cleanup.state_retention import (
     orphaned_manifests,
 )
 from indextables.log.commits.checkpoints import now_ms
-from indextables.log.snapshots.loader import Wanted, read_snapshot
+from indextables.log.snapshots.loader import VersionSelector, read_snapshot
 from indextables.maintenance import clean_versions, purge
 from indextables.state import (
     LOG_DIRECTORY,
@@ -164,7 +164,7 @@ def test_states_past_retention_go(store: Store):
     left = {info.key for info in store.list_from(f"{LOG_DIRECTORY}/{state_directory(0)}")}
     assert left == set()
     for version in range(4):
-        assert live(read_snapshot(store, Wanted(version))) == [f"splits/split{version}.split"]
+        assert live(read_snapshot(store, VersionSelector(version))) == [f"splits/split{version}.split"]
 
 
 @pytest.mark.spec("testCleanupPreservesCurrentState")
@@ -396,7 +396,7 @@ def test_a_state_whose_base_is_collected_before_it_is_there_is_written_whole(sto
     change = Append((add("splits/second.split"),), metadata())
     assert commit(held_up, change, base=base, settings=settings).version == 1
     assert states(store) == [1, 2]
-    assert len(live(read_snapshot(store, Wanted(1)))) == 2
+    assert len(live(read_snapshot(store, VersionSelector(1)))) == 2
     assert collect(store, StateRetention(9, 0, 0), later(2)).failures == ()
 
 
@@ -456,9 +456,9 @@ def test_purge_collects_states_and_manifests(store: Store):
     assert (done.expired_states_found, done.expired_states_deleted, done.manifests_deleted) == (2, 2, 2)
     assert states(store) == [2, 3]
     assert len(manifests(store)) == 2
-    assert live(read_snapshot(store, Wanted(2))) == ["splits/split2.split"]
+    assert live(read_snapshot(store, VersionSelector(2))) == ["splits/split2.split"]
     with pytest.raises(VersionNotFoundError):
-        read_snapshot(store, Wanted(1))
+        read_snapshot(store, VersionSelector(1))
 
 
 def test_the_log_retention_of_a_purge_holds_for_states_too(store: Store):

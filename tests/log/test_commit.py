@@ -42,7 +42,7 @@ from indextables.log import (
     read_version,
     version_key,
 )
-from indextables.log.versions.watermark import link_key
+from indextables.log.versions.watermark import record_key
 from indextables.predicates import Compare, IsNull, TextQuery
 from indextables.schema import REGISTRY_PREFIX
 from support.faults import (
@@ -334,7 +334,7 @@ def changed_schema(store: MemoryStore, base: Snapshot) -> None:
     run(store, overwrite("x", table=OTHER_COLUMNS), base)
 
 
-def raised_protocol(store: MemoryStore, base: Snapshot) -> None:
+def combine_protocols(store: MemoryStore, base: Snapshot) -> None:
     put_version(store, 1, [CommitInfo("t", timestamp=base.timestamp_ms + 1), Protocol(4, 99)])
 
 
@@ -351,7 +351,7 @@ DROP_MONDAY = DropPartitions(Compare("=", "day", "mon"))
         (append("m"), changed_metadata, ["a", "b", "c", "m"]),
         (append("m"), changed_schema, SchemaError),
         (append("m"), changed_mapping, SchemaError),
-        (append("m"), raised_protocol, "takes protocol version 99"),
+        (append("m"), combine_protocols, "takes protocol version 99"),
         (overwrite("m"), appended, ["m"]),
         (overwrite("m"), overwritten, ["m"]),
         (overwrite("m"), dropped_monday, ["m"]),
@@ -361,13 +361,13 @@ DROP_MONDAY = DropPartitions(Compare("=", "day", "mon"))
         (overwrite("m", table=OTHER_COLUMNS, replaces=TABLE), changed_schema, ["m"]),
         (overwrite("m", table=OTHER_COLUMNS, replaces=TABLE), changed_mapping, SchemaError),
         (overwrite("m"), changed_schema, ["m"]),
-        (overwrite("m"), raised_protocol, "takes protocol version 99"),
+        (overwrite("m"), combine_protocols, "takes protocol version 99"),
         (DROP_MONDAY, appended, ["c"]),
         (DROP_MONDAY, overwritten, []),
         (DROP_MONDAY, dropped_monday, ["c"]),
         (DROP_MONDAY, merged_ab, ["c"]),
         (DROP_MONDAY, changed_metadata, ["c"]),
-        (DROP_MONDAY, raised_protocol, "takes protocol version 99"),
+        (DROP_MONDAY, combine_protocols, "takes protocol version 99"),
         (merge(("ab", "m")), appended, ["c", "x", "m"]),
         (merge(("ab", "m")), overwritten, CommitConflictError),
         (merge(("ab", "m")), dropped_monday, CommitConflictError),
@@ -377,7 +377,7 @@ DROP_MONDAY = DropPartitions(Compare("=", "day", "mon"))
         (merge(("bc", "m"), ("a", "n")), merged_ab, CommitConflictError),
         (merge(("ab", "m")), changed_metadata, ["c", "m"]),
         (merge(("ab", "m")), changed_mapping, SchemaError),
-        (merge(("ab", "m")), raised_protocol, "takes protocol version 99"),
+        (merge(("ab", "m")), combine_protocols, "takes protocol version 99"),
     ],
     ids=lambda value: getattr(value, "operation", None) or getattr(value, "__name__", None),
 )
@@ -533,7 +533,7 @@ def test_a_commit_costs_three_requests(store: MemoryStore, base: Snapshot):
     newer = run(store, append("d"), base).snapshot
     watched = FaultyStore(store)
     run(watched, append("e"), newer)
-    assert watched.calls == [("get", version_key(2)), ("create", version_key(2)), ("get", link_key(0))]
+    assert watched.calls == [("get", version_key(2)), ("create", version_key(2)), ("get", record_key(0))]
 
 
 def test_version_files_can_be_left_uncompressed(store: MemoryStore):

@@ -13,11 +13,11 @@ from indextables.log import (
     checkpoint,
     commit,
     encode_version,
-    history,
     load_snapshot,
+    read_history,
     version_key,
 )
-from indextables.log.diffs.diff import changes_between
+from indextables.log.diffs.diff import diff_versions
 from indextables.log.snapshots import cache
 from indextables.maintenance import truncate_time_travel
 from indextables.predicates import Compare
@@ -59,14 +59,14 @@ def test_a_writer_does_not_take_work_for_done_that_is_not(store: MemoryStore, kn
 
 
 def test_a_history_tells_of_what_is_left(store: MemoryStore, known: Snapshot):
-    assert [entry.version for entry in history(held_up(store))] == [2]
+    assert [entry.version for entry in read_history(held_up(store))] == [2]
 
 
 def test_a_history_does_not_tell_of_a_writer_that_came_too_late(store: MemoryStore, known: Snapshot):
     late = store.get(version_key(1))
     truncate_time_travel(store, Settings())
     store.put(version_key(1), late)
-    assert [entry.version for entry in history(store)] == [2]
+    assert [entry.version for entry in read_history(store)] == [2]
 
 
 def test_changes_are_not_those_of_a_writer_that_came_too_late(store: MemoryStore, known: Snapshot):
@@ -80,4 +80,4 @@ def test_changes_are_not_those_of_a_writer_that_came_too_late(store: MemoryStore
 
     late = FaultyStore(store, Fault("get", after(overtake), key=version_key(1)))
     with pytest.raises(VersionNotFoundError, match="ask since version"):
-        changes_between(late, 0, newest, Settings())
+        diff_versions(late, 0, newest, Settings())

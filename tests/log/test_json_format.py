@@ -30,7 +30,7 @@ from indextables.log import (
 from indextables.log.actions.paths import checkpoint_key
 from indextables.log.snapshots import cache
 from indextables.log.snapshots.json_form import snapshot_of_checkpoint, write_snapshot_checkpoint
-from indextables.log.snapshots.snapshot import CARRIED
+from indextables.log.snapshots.snapshot import EXTRAS_PROPERTY
 from indextables.log.versions.listing import list_log
 from indextables.maintenance import clean_versions, describe_state, upgrade_and_checkpoint
 from indextables.predicates import Compare
@@ -299,7 +299,7 @@ def test_a_checkpoint_of_another_writer_does_not_know_when_files_came(store):
     before = grow(store, 11, chosen())
     document = gzip.decompress(store.get(checkpoint_key(10)).removeprefix(b"\1\1"))
     lines = [json.loads(line) for line in document.splitlines()]
-    del lines[1]["metaData"]["configuration"][CARRIED]
+    del lines[1]["metaData"]["configuration"][EXTRAS_PROPERTY]
     store.put(checkpoint_key(10), b"\n".join(json.dumps(line).encode() for line in lines))
     seen = told(store)
     assert dict(seen.files.items()) == dict(before.files.items())
@@ -308,8 +308,10 @@ def test_a_checkpoint_of_another_writer_does_not_know_when_files_came(store):
 
 def test_the_entry_in_the_configuration_is_nobodys_metadata(store):
     grow(store, 11, chosen())
-    assert CARRIED not in told(store).metadata.configuration
-    copied = dataclasses.replace(metadata(), configuration={**metadata().configuration, CARRIED: "stale"})
+    assert EXTRAS_PROPERTY not in told(store).metadata.configuration
+    copied = dataclasses.replace(
+        metadata(), configuration={**metadata().configuration, EXTRAS_PROPERTY: "stale"}
+    )
     put_version(store, 11, [copied])
     assert told(store).metadata == metadata()
 
@@ -346,7 +348,7 @@ def test_a_checkpoint_reads_back_as_it_was(versions: list, part: int, compress: 
 def test_a_checkpoint_that_carries_nonsense_is_left_out(store, carried: str):
     before = grow(store, 11, chosen(**{"transaction.compression.enabled": "false"}))
     lines = [json.loads(line) for line in store.get(checkpoint_key(10)).splitlines()]
-    lines[1]["metaData"]["configuration"][CARRIED] = carried
+    lines[1]["metaData"]["configuration"][EXTRAS_PROPERTY] = carried
     store.put(checkpoint_key(10), b"\n".join(json.dumps(line).encode() for line in lines))
     with pytest.warns(StateWarning, match="checkpoint of version 10"):
         assert told(store) == before

@@ -25,8 +25,8 @@ from indextables.log.snapshots import cache
 from indextables.log.snapshots.json_form import write_snapshot_checkpoint
 from indextables.log.snapshots.loader import read_snapshot
 from indextables.log.snapshots.rebuild import StateWarning
-from indextables.log.versions import watermark as boundary
-from indextables.log.versions.watermark import link_key, move_boundary, transaction_of
+from indextables.log.versions import watermark
+from indextables.log.versions.watermark import advance_watermark, record_key, recorded_transaction
 from indextables.maintenance import renormalize_schemas, repair
 from indextables.schema import mapping_hash
 from indextables.state import LAST_CHECKPOINT, manifest, read_pointer, state_key
@@ -152,10 +152,10 @@ def test_names_of_schemas_are_tidied_in_several_commits(store: MemoryStore, monk
 
 
 def test_a_long_clean_up_is_recorded_in_several_links(store: MemoryStore, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(boundary, "_MAX_NAMES", 50)
-    assert move_boundary(store, 9, lambda version: f"transaction {version}") == 9
-    assert sorted(store.objects) == [link_key(first) for first in (0, 4, 8)]
-    assert [transaction_of(store, version) for version in (3, 4)] == ["transaction 3", "transaction 4"]
+    monkeypatch.setattr(watermark, "_MAX_NAMES", 50)
+    assert advance_watermark(store, 9, lambda version: f"transaction {version}") == 9
+    assert sorted(store.objects) == [record_key(first) for first in (0, 4, 8)]
+    assert [recorded_transaction(store, version) for version in (3, 4)] == ["transaction 3", "transaction 4"]
 
 
 # Reading
@@ -169,12 +169,12 @@ def test_a_pointer_of_any_size_is_no_hint(store: MemoryStore):
     assert read_snapshot(store).version == 0
 
 
-@pytest.mark.parametrize("key", [version_key(0), link_key(0)])
+@pytest.mark.parametrize("key", [version_key(0), record_key(0)])
 def test_files_of_any_size_are_refused_by_their_size(
     store: MemoryStore, key: str, monkeypatch: pytest.MonkeyPatch
 ):
     commit(store, Append(files(1), metadata()), base=None)
-    for module in (boundary, codec, "indextables.log.versions.reader"):
+    for module in (watermark, codec, "indextables.log.versions.reader"):
         for name in ("_MAX_LINK", "MAX_STORED"):
             target = module if isinstance(module, str) else module.__name__
             monkeypatch.setattr(f"{target}.{name}", 5000, raising=False)

@@ -15,7 +15,7 @@ from indextables.log.cleanup.version_retention import expired_versions, retentio
 from indextables.log.snapshots.loader import read_snapshot
 from indextables.log.snapshots.state_form import snapshot_of_state
 from indextables.log.versions.listing import VersionFile, list_log
-from indextables.log.versions.watermark import boundary
+from indextables.log.versions.watermark import read_watermark
 from indextables.maintenance import CleanedVersions, clean_versions
 from indextables.state import StateContext, StateOptions, state_key, write_state
 from support.faults import Fault, FaultyStore, MemoryStore, fails
@@ -150,7 +150,7 @@ def test_with_a_state_all_before_it_goes_and_the_table_is_the_same(store: Memory
     before = load_snapshot(store)
     checkpoint(store, SETTINGS)
     assert clean(store) == CleanedVersions(store.uri, 5, 5, 5, 1, dry_run=False)
-    assert (there(store), boundary(store)) == ([5], 4)
+    assert (there(store), read_watermark(store)) == ([5], 4)
     assert live(read_snapshot(store)) == live(before)
     with pytest.raises(VersionNotFoundError, match="can be read from version 5 to 5"):
         load_snapshot(store, 3)

@@ -26,13 +26,13 @@ from indextables.log import (
     UnknownAction,
     VersionGapWarning,
     commit,
-    history,
     load_snapshot,
+    read_history,
     read_version,
     refresh,
     version_key,
 )
-from indextables.log.versions.watermark import link_key
+from indextables.log.versions.watermark import record_key
 from indextables.predicates import IsNull
 from indextables.storage import open_store
 from support.faults import FaultyStore, MemoryStore
@@ -277,7 +277,7 @@ def test_opening_lists_once_reads_each_version_once_and_looks_for_a_clean_up(sto
     load_snapshot(watched)
     hint = ("get", "_transaction_log/_last_checkpoint")
     versions = [("get", version_key(version)) for version in range(41)]
-    boundary = ("get", link_key(0))
+    boundary = ("get", record_key(0))
     assert watched.calls[-1] == boundary
     assert sorted(watched.calls) == [*versions, boundary, hint, ("list_from", "_transaction_log")]
 
@@ -303,7 +303,7 @@ def test_history_tells_who_did_what_newest_first(store: MemoryStore):
     ).snapshot
     snapshot = commit(store, Overwrite((add("c", None),), metadata()), base=snapshot, clock=clock).snapshot
     commit(store, DropPartitions(IsNull("day")), base=snapshot, clock=clock)
-    entries = history(store)
+    entries = read_history(store)
     assert [(entry.version, entry.summary) for entry in entries] == [
         (3, Summary(3000, 0, 1, 0, 0, 10)),
         (2, Summary(1001, 1, 2, 1, 10, 20)),

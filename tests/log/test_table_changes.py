@@ -34,11 +34,11 @@ from indextables.log import (
     version_key,
 )
 from indextables.log.actions.fields import to_document
-from indextables.log.diffs.changeset import net_changes
-from indextables.log.diffs.diff import added_since, changes_between, version_at
+from indextables.log.diffs.changeset import changeset_of_versions
+from indextables.log.diffs.diff import diff_versions, files_added_since, version_at
 from indextables.log.snapshots import cache
 from indextables.log.snapshots.snapshot import VersionActions
-from indextables.log.versions.watermark import boundary
+from indextables.log.versions.watermark import read_watermark
 from indextables.maintenance import clean_versions
 from indextables.predicates import Compare
 from indextables.state import LAST_CHECKPOINT, state_key
@@ -79,7 +79,7 @@ def told(store: Any, version: int | None = None) -> Snapshot:
 
 
 def between(store: Any, since: int, until: int | None = None) -> tuple[list[str], list[str]]:
-    net = changes_between(store, since, told(store, until), QUIET)
+    net = diff_versions(store, since, told(store, until), QUIET)
     return [file.path for file in net.adds], [file.path for file in net.removes]
 
 
@@ -118,7 +118,7 @@ def test_get_changes_since_timestamp(path):
 def test_change_set_includes_removes(store):
     appended(store, "a", "b", "c")
     commit(store, DropPartitions(Compare("=", "day", "b")), base=None, settings=QUIET)
-    net = changes_between(store, 2, told(store), QUIET)
+    net = diff_versions(store, 2, told(store), QUIET)
     (gone,) = net.removes
     assert (gone.path, gone.size, gone.partition_values, gone.data_change) == ("b", 10, {"day": "b"}, True)
     assert gone.deletion_timestamp == told(store).timestamp_ms
@@ -155,8 +155,8 @@ def test_manifest_version_filtering(store):
     assert len(old) == 5
     for path in old:
         store.delete(f"_transaction_log/{path}")
-    assert [file.path for file in added_since(5, told(store)).adds] == ["f6", "f7"]
-    assert [file.path for file in added_since(7, told(store)).adds] == []
+    assert [file.path for file in files_added_since(5, told(store)).adds] == ["f6", "f7"]
+    assert [file.path for file in files_added_since(7, told(store)).adds] == []
 
 
 @pytest.mark.spec("testStreamingWithCompaction")
@@ -167,10 +167,10 @@ def test_streaming_with_compaction(store, form: str):
     appended(store, "d")
     checkpoint(store, Settings(NO_STATES | {keys.STATE_FORMAT.key: form}))
     assert between(store, 1) == (["c", "d"], ["a"])
-    assert [file.path for file in added_since(1, told(store)).adds] == ["c", "d"]
+    assert [file.path for file in files_added_since(1, told(store)).adds] == ["c", "d"]
     for version in range(4):
         store.delete(version_key(version))
-    assert [file.path for file in added_since(1, told(store)).adds] == ["c", "d"], "by the state alone"
+    assert [file.path for file in files_added_since(1, told(store)).adds] == ["c", "d"], "by the state alone"
 
 
 @pytest.mark.spec("testStreamingPerformance")
@@ -181,8 +181,8 @@ def test_streaming_performance(store):
     checkpoint(store, QUIET)
     commit(store, Append((add("new"),), metadata()), base=None, settings=QUIET)
     after = told(store)
-    assert [file.path for file in changes_between(store, 0, after, QUIET).adds] == ["new"]
-    assert [file.path for file in added_since(0, after).adds] == ["new"]
+    assert [file.path for file in diff_versions(store, 0, after, QUIET).adds] == ["new"]
+    assert [file.path for file in files_added_since(0, after).adds] == ["new"]
     assert not after.files.base.is_loaded
 
 
@@ -214,7 +214,7 @@ def test_a_merge_changes_files_and_no_rows(store):
     appended(store, "a", "b", "c")
     merged = MergeSplits((MergeGroup(("a", "b"), (add("m", day="a"),)),), metadata())
     commit(store, merged, base=None, settings=QUIET)
-    net = changes_between(store, 2, told(store), QUIET)
+    net = diff_versions(store, 2, told(store), QUIET)
     assert ([f.path for f in net.adds], [f.path for f in net.removes]) == (["m"], ["a", "b"])
     assert [f.data_change for f in (*net.adds, *net.removes)] == [False] * 3
     assert net.rows == ()
@@ -224,7 +224,7 @@ def test_rows_that_were_merged_since_are_read_where_they_were_written(store):
     appended(store, "a", "b")
     merged = MergeSplits((MergeGroup(("a", "b"), (add("m", day="a"),)),), metadata())
     commit(store, merged, base=None, settings=QUIET)
-    net = changes_between(store, 0, told(store), QUIET)
+    net = diff_versions(store, 0, told(store), QUIET)
     assert [file.path for file in net.adds] == ["m"]
     assert [key for key, _ in net.rows] == ["b"], "of the rows in m those of a are old"
 
@@ -234,21 +234,21 @@ def test_rows_of_a_merged_file_are_gone_when_it_goes(store):
     merged = MergeSplits((MergeGroup(("a2", "a3"), (add("m", day="a"),)),), metadata())
     commit(store, merged, base=None, settings=QUIET)
     commit(store, DropPartitions(Compare("=", "day", "a")), base=None, settings=QUIET)
-    assert changes_between(store, 0, told(store), QUIET).rows == ()
+    assert diff_versions(store, 0, told(store), QUIET).rows == ()
 
 
 def test_an_entry_that_is_written_anew_is_no_new_file():
     again = add("old", data_change=False, doc_mapping_ref="tidy")
     also = add("new", data_change=False, doc_mapping_ref="tidy")
     versions = [VersionActions(5, [add("new")]), VersionActions(6, [again, also])]
-    net = net_changes("memory://t", versions)
+    net = changeset_of_versions("memory://t", versions)
     assert net.adds == (also,)
     assert net.removes == ()
     assert [key for key, _ in net.rows] == ["new"]
 
 
 def test_absolute_and_relative_names_of_one_file_are_one(store):
-    net = net_changes(
+    net = changeset_of_versions(
         "s3://b/t",
         [VersionActions(1, [AddFile("s3a://b/t/x", {}, 1)]), VersionActions(2, [RemoveFile("x")])],
     )
@@ -270,7 +270,7 @@ def test_where_versions_are_gone_the_two_ends_are_compared(store, form: str):
     commit(store, Overwrite((add("c"),), metadata()), base=None, settings=QUIET)
     appended(store, "d")
     cleaned(store, form)
-    assert boundary(store) == 2
+    assert read_watermark(store) == 2
     assert between(store, 1) == (["c", "d"], ["a", "b"])
 
 
@@ -284,8 +284,8 @@ def test_what_was_removed_and_cannot_be_known_any_more_is_an_error(store, form: 
         between(store, 0)
     assert between(store, 1) == (["c", "d"], ["a", "b"]), "version 2 is still there"
     assert between(store, 2) == (["d"], [])
-    assert [file.path for file in added_since(0, told(store)).adds] == ["c", "d"]
-    assert [file.path for file in added_since(-1, told(store)).adds] == ["c", "d"]
+    assert [file.path for file in files_added_since(0, told(store)).adds] == ["c", "d"]
+    assert [file.path for file in files_added_since(-1, told(store)).adds] == ["c", "d"]
 
 
 def test_a_moment_before_all_that_is_left_is_told_for_what_was_added(path):
@@ -314,12 +314,12 @@ def test_files_of_which_nobody_knows_when_they_came_are_an_error_and_no_guess(st
         store.delete(version_key(version))
     put_version(store, 3, [CommitInfo("t", timestamp=5), add("c")])
     with pytest.raises(VersionNotFoundError, match="since version 2 to 3"):
-        added_since(0, told(store))
-    assert [file.path for file in added_since(2, told(store)).adds] == ["c"]
+        files_added_since(0, told(store))
+    assert [file.path for file in files_added_since(2, told(store)).adds] == ["c"]
     checkpoint(store, QUIET)
     with pytest.raises(VersionNotFoundError, match="since version 2 to 3"):
-        added_since(1, told(store))
-    assert [file.path for file in added_since(2, told(store)).adds] == ["c"]
+        files_added_since(1, told(store))
+    assert [file.path for file in files_added_since(2, told(store)).adds] == ["c"]
 
 
 def _bare_lines(snapshot: Snapshot) -> list[bytes]:
@@ -502,14 +502,14 @@ class Model:
     def _check(self, since: int, after: Snapshot) -> bool:
         old = self.versions[since] if since >= 0 else {}
         new = self.versions[after.version]
-        came = added_since(since, after)
+        came = files_added_since(since, after)
         assert {file.path for file in came.adds} == {
             path for path, version in self.added_at[after.version].items() if version > since
         }
         try:
-            net = changes_between(self.store, since, after, QUIET)
+            net = diff_versions(self.store, since, after, QUIET)
         except VersionNotFoundError:
-            assert since < boundary(self.store)
+            assert since < read_watermark(self.store)
             return False
         adds, removes = {file.path: file for file in net.adds}, {file.path for file in net.removes}
         assert len(adds) == len(net.adds), "a file twice"

@@ -25,11 +25,11 @@ from indextables.errors import (
     VersionNotFoundError,
 )
 from indextables.log import Append, Overwrite, checkpoint, commit, load_snapshot, version_key
-from indextables.log.changes.purge_fence import purged_before
+from indextables.log.changes.purge_fence import fence_time_ms
 from indextables.log.cleanup.orphans import orphaned_splits
-from indextables.log.cleanup.reachable import NeededFiles
+from indextables.log.cleanup.reachable import ReachableFiles
 from indextables.log.commits.checkpoints import now_ms
-from indextables.log.snapshots.loader import Wanted, read_snapshot
+from indextables.log.snapshots.loader import VersionSelector, read_snapshot
 from indextables.maintenance import Purged, purge, restore
 from indextables.schema import TableSchema
 from indextables.state import LOG_DIRECTORY, read_state, state_key
@@ -161,13 +161,13 @@ def test_files_of_a_table_inside_the_table_stay():
         ObjectInfo("day=mon/splits/a.split", 1, 0),
         ObjectInfo("day=tue/splits/b.split", 1, 0),
     ]
-    assert [info.key for info in orphaned_splits(infos, NeededFiles.of([]))] == ["day=tue/splits/b.split"]
+    assert [info.key for info in orphaned_splits(infos, ReachableFiles.of([]))] == ["day=tue/splits/b.split"]
 
 
 def test_checksum_files_go_with_their_splits():
     names = ["splits/a.split", "splits/.a.split.crc", "splits/b.split", "splits/.b.split.crc"]
     infos = [ObjectInfo(name, 1, 0) for name in names]
-    found = orphaned_splits(infos, NeededFiles.of(["splits/a.split"]))
+    found = orphaned_splits(infos, ReachableFiles.of(["splits/a.split"]))
     assert [info.key for info in found] == ["splits/b.split", "splits/.b.split.crc"]
 
 
@@ -201,7 +201,7 @@ def test_a_split_of_any_readable_version_stays(store: Store):
     purge(store, QUIET, clock=after(8))
     assert splits(store) == {"first", "second", "third"}
     for version, name in enumerate(["first", "second", "third"]):
-        assert live(read_snapshot(store, Wanted(version))) == [path_of(name)]
+        assert live(read_snapshot(store, VersionSelector(version))) == [path_of(name)]
 
 
 def test_the_splits_of_versions_that_go_go_with_them(store: Store):
@@ -212,9 +212,9 @@ def test_the_splits_of_versions_that_go_go_with_them(store: Store):
     done = purge(store, QUIET, log_hours=0, clock=after(8))
     assert done.tx_log_files_deleted == 1
     assert splits(store) == {"second", "third"}
-    assert live(read_snapshot(store, Wanted(1))) == [path_of("second")]
+    assert live(read_snapshot(store, VersionSelector(1))) == [path_of("second")]
     with pytest.raises(VersionNotFoundError):
-        read_snapshot(store, Wanted(0))
+        read_snapshot(store, VersionSelector(0))
 
 
 def test_a_state_that_versions_no_longer_lead_to_keeps_its_splits(store: Store):
@@ -229,7 +229,7 @@ def test_a_state_that_versions_no_longer_lead_to_keeps_its_splits(store: Store):
     assert done.versions == (0, 1, 2)
     assert done.states == ()
     assert splits(store) == {"first", "later2"}
-    assert live(read_snapshot(store, Wanted(0))) == [path_of("first")]
+    assert live(read_snapshot(store, VersionSelector(0))) == [path_of("first")]
 
 
 def test_a_restored_version_keeps_its_splits(store: Store):
@@ -328,7 +328,7 @@ def test_the_fence_survives_states_and_clean_up(store: Store):
     assert not {version_key(0), version_key(1)} & {info.key for info in store.list_from(LOG_DIRECTORY)}
     with pytest.raises(CommitConflictError):
         commit(store, Append((add(path_of("held-up")),), metadata()), base=base, settings=QUIET)
-    assert purged_before(load_snapshot(store)) > 0
+    assert fence_time_ms(load_snapshot(store)) > 0
 
 
 def test_rows_of_a_held_up_write_are_written_again(tmp_path: Path):

@@ -21,7 +21,7 @@ from indextables.errors import (
 from indextables.log import Protocol, encode_version, version_key
 from indextables.log.snapshots import cache
 from indextables.maintenance import repair
-from indextables.maintenance.log_recovery import salvage
+from indextables.maintenance.log_recovery import recover_log
 from indextables.state import LAST_CHECKPOINT, state_key
 from indextables.storage import open_store
 
@@ -201,7 +201,7 @@ def test_a_log_of_a_newer_release_is_not_guessed_at(table: Path, tmp_path: Path)
 
 
 def test_what_is_salvaged_of_a_sound_log_is_its_snapshot(table: Path):
-    found = salvage(open_store(str(table)), Settings())
+    found = recover_log(open_store(str(table)), Settings())
     snapshot = it.open(table).snapshot
     assert found.files == dict(snapshot.files)
     assert (found.metadata, found.protocol, found.txns) == (

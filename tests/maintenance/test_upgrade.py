@@ -22,7 +22,7 @@ from indextables.log import (
     read_version,
 )
 from indextables.log.snapshots.loader import read_snapshot
-from indextables.log.snapshots.registry import canonical_names, renormalized
+from indextables.log.snapshots.registry import canonical_names, renormalize_registry
 from indextables.maintenance import renormalize_schemas, upgrade_and_checkpoint, upgrade_protocol
 from indextables.schema import REGISTRY_PREFIX, mapping_hash
 from support.faults import MemoryStore
@@ -224,12 +224,12 @@ def test_nothing_is_renamed_where_it_would_not_help():
     configuration = {f"{REGISTRY_PREFIX}odd{n}": mapping for n, mapping in enumerate(MAPPINGS)}
     table = dataclasses.replace(metadata(), configuration=configuration)
     files = [add(f"f{n}", doc_mapping_ref=f"odd{n}") for n in range(2)]
-    assert renormalized(table, files, threshold=0) is None
+    assert renormalize_registry(table, files, threshold=0) is None
 
 
 def test_no_file_changes_but_in_its_reference():
     files = [add(f"f{n}", doc_mapping_ref=ref, **LEGACY) for n, ref in enumerate(REFS)]
-    due = renormalized(odd_registry(), files, threshold=5)
+    due = renormalize_registry(odd_registry(), files, threshold=5)
     assert due is not None
     table, changed = due
     assert [

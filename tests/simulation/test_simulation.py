@@ -165,7 +165,7 @@ def test_a_commit_without_read_back_is_noticed(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_commit_without_boundary_check_is_noticed(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(commit_module, "overtaken", lambda *asked: False)
+    monkeypatch.setattr(commit_module, "is_superseded", lambda *asked: False)
     print(first_violation())
 
 
@@ -175,5 +175,5 @@ def test_a_commit_without_conflict_rules_is_noticed(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_commit_that_does_not_look_for_purges_is_noticed(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(commit_module, "check_not_purged", lambda *asked: None)
+    monkeypatch.setattr(commit_module, "check_purge_fence", lambda *asked: None)
     print(first_violation())

@@ -24,7 +24,7 @@ import indextables as it
 from indextables.config import Settings
 from indextables.errors import IndexTablesError, InputError
 from indextables.log.cleanup.state_retention import StateRetention
-from indextables.maintenance.purges import Prepared
+from indextables.maintenance.purges import PreparedPurge
 from indextables.predicates import MAX_DEPTH, from_spark
 from indextables.schema import Field, TableSchema
 from indextables.spark.carried import CarriedScan, carried_write, carry_scan, carry_write
@@ -119,7 +119,7 @@ class TestJobFiles:
     def waiting(self, tmp_path):
         """The file of a purge that waits for its tasks."""
         splits = tuple(ObjectInfo(f"splits/orphan-{number}.split", 1, 0) for number in range(3))
-        prepared = Prepared(
+        prepared = PreparedPurge(
             started_ms=5,
             hours=168,
             dry_run=False,

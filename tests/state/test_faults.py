@@ -7,8 +7,8 @@ import pytest
 from indextables.config import Settings
 from indextables.errors import VersionNotFoundError
 from indextables.log import Append, Snapshot, checkpoint, commit, load_snapshot
-from indextables.log.cleanup.validation import state_alone
-from indextables.log.snapshots.loader import Wanted, read_snapshot
+from indextables.log.cleanup.validation import validate_state
+from indextables.log.snapshots.loader import VersionSelector, read_snapshot
 from support.faults import Fault, FaultyStore, MemoryStore, claims_it_exists
 from support.logs import add, live, metadata
 
@@ -28,7 +28,7 @@ def base(store: MemoryStore) -> Snapshot:
 @pytest.mark.parametrize("key", ["/manifests/", "/state-v"])
 def test_a_conflict_over_nothing_is_not_believed(store: MemoryStore, base: Snapshot, key: str):
     checkpoint(FaultyStore(store, Fault("create", claims_it_exists, key=key)), SETTINGS)
-    found = state_alone(store, base.version, SETTINGS)
+    found = validate_state(store, base.version, SETTINGS)
     assert found is not None, "the state is there, with all that it names"
     assert live(found) == ["a", "b"]
 
@@ -38,4 +38,4 @@ def test_a_listing_that_shows_nothing_is_an_error_that_can_be_read(store: Memory
     checkpoint(store, SETTINGS)
     shows_nothing = Fault("list_from", lambda call: [], spare=1)
     with pytest.raises(VersionNotFoundError, match="has no version 7"):
-        read_snapshot(FaultyStore(store, shows_nothing), Wanted(7))
+        read_snapshot(FaultyStore(store, shows_nothing), VersionSelector(7))

@@ -27,15 +27,15 @@ from indextables.log import (
     VersionGapWarning,
     checkpoint,
     commit,
-    history,
     load_snapshot,
+    read_history,
     read_version,
     version_key,
 )
 from indextables.log.actions.entries import from_entries
 from indextables.log.snapshots import cache
 from indextables.log.versions.listing import list_log
-from indextables.log.versions.watermark import link_key
+from indextables.log.versions.watermark import record_key
 from indextables.predicates import Compare
 from indextables.state import (
     LAST_CHECKPOINT,
@@ -115,7 +115,7 @@ def test_opening_reads_the_state_and_the_versions_since(store):
         ("list_from", "_transaction_log"),
         ("get", state_key(20)),
         *(("get", version_key(version)) for version in range(21, 25)),
-        ("get", link_key(0)),  # has clean-up passed meanwhile?
+        ("get", record_key(0)),  # has clean-up passed meanwhile?
     ]
     assert dict(snapshot.files) == replayed(store)
 
@@ -298,7 +298,7 @@ def test_versions_that_a_state_covers_may_be_gone(store):
     for version in (12, 40):
         with pytest.raises(VersionNotFoundError, match=f"has no version {version}; {readable}"):
             load(store, version)
-    assert [entry.version for entry in history(store)] == list(range(24, 14, -1))
+    assert [entry.version for entry in read_history(store)] == list(range(24, 14, -1))
 
 
 def test_time_travel_starts_from_a_state_of_that_time(store):

@@ -29,10 +29,10 @@ from indextables.log import (
 )
 from indextables.log.actions.entries import Added, from_entries, to_entries
 from indextables.log.actions.paths import checkpoint_key, version_key
-from indextables.log.snapshots.json_form import checkpoint_snapshot, snapshot_of_checkpoint
+from indextables.log.snapshots.json_form import snapshot_of_actions, snapshot_of_checkpoint
 from indextables.log.snapshots.loader import read_snapshot
-from indextables.log.snapshots.snapshot import CARRIED
-from indextables.log.versions.watermark import Link, decode_link, encode_link
+from indextables.log.snapshots.snapshot import EXTRAS_PROPERTY
+from indextables.log.versions.watermark import CleanupRecord, decode_record, encode_record
 from indextables.state import LOG_DIRECTORY, LastCheckpoint, StateManifest
 from indextables.state.blocks import decode_index
 from indextables.state.container import Block, read_blocks, read_header, write_container
@@ -131,7 +131,7 @@ def from_entries_of(schema: str, blocks: list[Block]) -> Sequence[object]:
 
 
 def cleanup_record(data: bytes) -> None:
-    decode_link(data, "record")
+    decode_record(data, "record")
 
 
 def pointer(data: bytes) -> None:
@@ -140,9 +140,9 @@ def pointer(data: bytes) -> None:
 
 def carried(data: bytes) -> None:
     """What a checkpoint carries: any text, in an entry of the configuration that is as it should be."""
-    configuration = {**metadata().configuration, CARRIED: data.decode(errors="replace")}
+    configuration = {**metadata().configuration, EXTRAS_PROPERTY: data.decode(errors="replace")}
     table = dataclasses.replace(metadata(), configuration=configuration)
-    checkpoint_snapshot("memory://fuzz", 0, [Protocol(4, 4), table, add("a")])
+    snapshot_of_actions("memory://fuzz", 0, [Protocol(4, 4), table, add("a")])
 
 
 def bloom_filters(data: bytes) -> None:
@@ -188,7 +188,7 @@ SEEDS: dict[Target, list[bytes]] = {
     manifest: [_MANIFEST],
     manifest_records: [bytes([2]) + block.data for block in encode_entries(_ENTRIES)],
     manifest_schema: [AVRO_SCHEMA.encode()],
-    cleanup_record: [encode_link(Link(3, 4, ("a", None)))],
+    cleanup_record: [encode_record(CleanupRecord(3, 4, ("a", None)))],
     carried: [
         (
             b'{"txns":{"a":1},"timestamp":5,"txnId":"t","addedAtKnownFrom":-1,"added":[[1,0,5]],"addExtra":{"a":{"x":1}},'

@@ -30,10 +30,10 @@ from indextables.log import (
 from indextables.log.actions.paths import checkpoint_of, version_of
 from indextables.log.snapshots import cache
 from indextables.log.snapshots.json_form import snapshot_of_checkpoint
-from indextables.log.snapshots.loader import Wanted, read_snapshot
+from indextables.log.snapshots.loader import VersionSelector, read_snapshot
 from indextables.log.snapshots.state_form import snapshot_of_state
 from indextables.log.versions.listing import LogListing
-from indextables.log.versions.watermark import DIRECTORY, NONE, decode_link
+from indextables.log.versions.watermark import CLEANUP_DIRECTORY, NO_WATERMARK, decode_record
 from indextables.state import LAST_CHECKPOINT, state_of
 from indextables.storage import Store
 from support.simulation.ledger import Attempt, Ledger, Observation, Refusal, rows_of
@@ -182,7 +182,7 @@ def check_readable_versions(
     for number in range(len(versions)) if chosen is None else chosen:
         found: Snapshot | None = None
         with contextlib.suppress(VersionNotFoundError, CorruptTableError):
-            found = read_snapshot(store, Wanted(number))
+            found = read_snapshot(store, VersionSelector(number))
         if found is not None:
             check_snapshot(found, versions)
         assert found is not None or not is_derivable(number, names), f"version {number} cannot be read"
@@ -235,10 +235,10 @@ def is_late(key: str, objects: Mapping[str, tuple[bytes, int]]) -> bool:
     Nobody has promised that such a state can be read, and such a file is a stray that its writer takes back.
     """
     number = version_of(key)
-    (version,) = _starts([key]) or {NONE if number is None else number}
-    names = [name for name in objects if re.fullmatch(rf"{DIRECTORY}/\d{{20}}\.json", name)]
-    links = [decode_link(objects[name][0], name) for name in names]
-    return NONE < version <= max((link.last for link in links), default=NONE)
+    (version,) = _starts([key]) or {NO_WATERMARK if number is None else number}
+    names = [name for name in objects if re.fullmatch(rf"{CLEANUP_DIRECTORY}/\d{{20}}\.json", name)]
+    links = [decode_record(objects[name][0], name) for name in names]
+    return NO_WATERMARK < version <= max((link.last for link in links), default=NO_WATERMARK)
 
 
 def _starts(names: Iterable[str]) -> set[int]:

@@ -13,7 +13,7 @@ from indextables.log.actions.model import (
     UnknownAction,
 )
 from indextables.log.actions.paths import split_key, version_key
-from indextables.log.changes.compatibility import adopted
+from indextables.log.changes.compatibility import writer_metadata
 from indextables.log.changes.file_changes import (
     Append,
     Change,
@@ -21,7 +21,7 @@ from indextables.log.changes.file_changes import (
     MergeGroup,
     MergeSplits,
     Overwrite,
-    is_done,
+    is_batch_committed,
 )
 from indextables.log.changes.table_changes import RenormalizeSchemas, Restore, UpgradeProtocol
 from indextables.log.commits.checkpoints import checkpoint
@@ -31,7 +31,7 @@ from indextables.log.snapshots.loader import load_snapshot, refresh
 from indextables.log.snapshots.rebuild import StateWarning, VersionGapWarning
 from indextables.log.snapshots.registry import doc_mapping
 from indextables.log.snapshots.snapshot import Gap, Snapshot
-from indextables.log.versions.history import HistoryEntry, Summary, history
+from indextables.log.versions.history import HistoryEntry, Summary, read_history
 from indextables.log.versions.reader import read_version
 from indextables.state import LOG_DIRECTORY
 
@@ -63,17 +63,17 @@ __all__ = [
     "UnknownAction",
     "UpgradeProtocol",
     "VersionGapWarning",
-    "adopted",
     "checkpoint",
     "commit",
     "decode_version",
     "doc_mapping",
     "encode_version",
-    "history",
-    "is_done",
+    "is_batch_committed",
     "load_snapshot",
+    "read_history",
     "read_version",
     "refresh",
     "split_key",
     "version_key",
+    "writer_metadata",
 ]

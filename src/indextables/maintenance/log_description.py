@@ -14,7 +14,7 @@ from indextables.config import Settings
 from indextables.log import Action, AddFile, Metadata, Protocol, RemoveFile, SkipFile
 from indextables.log.actions.paths import checkpoint_key, version_key
 from indextables.log.snapshots.loader import read_snapshot
-from indextables.log.snapshots.rebuild import Wanted
+from indextables.log.snapshots.rebuild import VersionSelector
 from indextables.log.versions.listing import LogListing, list_log
 from indextables.log.versions.reader import read_versions
 from indextables.state import state_key
@@ -124,13 +124,13 @@ def _actions(
 ) -> Iterator[tuple[_Source, Action]]:
     if base >= 0:
         key = state_key(base) if base in listing.states else checkpoint_key(base)
-        snapshot = read_snapshot(store, Wanted(base), settings)
+        snapshot = read_snapshot(store, VersionSelector(base), settings)
         source = _Source(base, key, is_checkpoint=True)
         held: list[Action] = [
             snapshot.protocol,
             snapshot.metadata,
             *snapshot.files.values(),
-            *snapshot.rest.actions(),
+            *snapshot.extras.actions(),
         ]
         yield from ((source, action) for action in held)
     for found in read_versions(store, [file for file in listing.versions if file.version > base]):

@@ -27,9 +27,9 @@ from indextables.log import (
 from indextables.log.actions.checksums import replaced_versions
 from indextables.log.actions.paths import checkpoint_key, split_key, version_key
 from indextables.log.actions.protocol import check_readable
-from indextables.log.snapshots.extras import Rest, RestEdit
+from indextables.log.snapshots.extras import Extras, ExtrasEdit
 from indextables.log.snapshots.json_checkpoint import read_checkpoint
-from indextables.log.snapshots.json_form import checkpoint_snapshot
+from indextables.log.snapshots.json_form import snapshot_of_actions
 from indextables.log.snapshots.state_form import snapshot_of_state
 from indextables.log.versions.listing import LogListing, list_log
 from indextables.log.versions.reader import read_version
@@ -38,7 +38,7 @@ from indextables.storage import Store
 
 
 @dataclass
-class Salvage:
+class RecoveredLog:
     """What was found so far. `version` is the newest of which there is a trace, -1 if there is no log at all."""
 
     uri: str
@@ -48,7 +48,7 @@ class Salvage:
     files: dict[str, AddFile] = field(default_factory=dict)
     txns: dict[str, int] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
-    rest: RestEdit = field(default_factory=lambda: Rest().edit())
+    extras: ExtrasEdit = field(default_factory=lambda: Extras().edit())
 
     def apply(self, actions: Iterable[Action], name: str) -> None:
         for action in actions:
@@ -61,9 +61,9 @@ class Salvage:
                 self.protocol = action
             elif isinstance(action, Txn):
                 self.txns[action.app_id] = action.version
-                self.rest.batch(action)
+                self.extras.batch(action)
             elif isinstance(action, UnknownAction):
-                self.rest.keep(action)
+                self.extras.keep(action)
 
     def _apply_file(self, action: AddFile | RemoveFile | SkipFile, name: str) -> None:
         try:
@@ -75,15 +75,15 @@ class Salvage:
             self.files[key] = action
         elif isinstance(action, RemoveFile):
             self.files.pop(key, None)
-            self.rest.removed(key)
+            self.extras.removed(key)
         else:
-            self.rest.skip(key, action)
+            self.extras.skip(key, action)
 
 
-def salvage(store: Store, settings: Settings) -> Salvage:
+def recover_log(store: Store, settings: Settings) -> RecoveredLog:
     """Everything that the log at `store` still says. ProtocolError if it takes a newer release to understand it."""
     listing = list_log(store)
-    found = Salvage(store.uri, listing.newest)
+    found = RecoveredLog(store.uri, listing.newest)
     base = _base(store, listing, settings, found)
     versions = {file.version for file in listing.versions}
     for version in range(base + 1, max(versions, default=-1) + 1):
@@ -104,7 +104,7 @@ def salvage(store: Store, settings: Settings) -> Salvage:
     return found
 
 
-def _base(store: Store, listing: LogListing, settings: Settings, found: Salvage) -> int:
+def _base(store: Store, listing: LogListing, settings: Settings, found: RecoveredLog) -> int:
     checkpoints = {file.version for file in listing.checkpoints}
     for version in sorted({*listing.states, *checkpoints}, reverse=True):
         if version in listing.states and _apply_state(store, version, listing, settings, found):
@@ -114,7 +114,9 @@ def _base(store: Store, listing: LogListing, settings: Settings, found: Salvage)
     return -1
 
 
-def _apply_state(store: Store, version: int, listing: LogListing, settings: Settings, found: Salvage) -> bool:
+def _apply_state(
+    store: Store, version: int, listing: LogListing, settings: Settings, found: RecoveredLog
+) -> bool:
     name = state_key(version)
     parallelism = settings.get(keys.STATE_READ_PARALLELISM)
     try:
@@ -132,7 +134,7 @@ def _apply_state(store: Store, version: int, listing: LogListing, settings: Sett
     return True
 
 
-def _apply_checkpoint(store: Store, version: int, found: Salvage) -> bool:
+def _apply_checkpoint(store: Store, version: int, found: RecoveredLog) -> bool:
     name = checkpoint_key(version)
     try:
         actions = read_checkpoint(store, version)
@@ -140,15 +142,15 @@ def _apply_checkpoint(store: Store, version: int, found: Salvage) -> bool:
         found.damaged.append(f"{name}: {reason}")
         return False
     try:
-        _take(checkpoint_snapshot(store.uri, version, actions), found)
+        _take(snapshot_of_actions(store.uri, version, actions), found)
     except CorruptTableError:
         found.apply(actions, name)  # without metadata, say, it still has files
     return True
 
 
-def _take(snapshot: Snapshot, found: Salvage) -> None:
+def _take(snapshot: Snapshot, found: RecoveredLog) -> None:
     found.protocol, found.metadata, found.txns = snapshot.protocol, snapshot.metadata, dict(snapshot.txns)
-    found.files, found.rest = dict(snapshot.files.items()), snapshot.rest.edit()
+    found.files, found.extras = dict(snapshot.files.items()), snapshot.extras.edit()
 
 
 def _commit_info(store: Store, version: int) -> CommitInfo | None:
@@ -159,7 +161,7 @@ def _commit_info(store: Store, version: int) -> CommitInfo | None:
     return next((action for action in actions if isinstance(action, CommitInfo)), None)
 
 
-def _apply_version(store: Store, version: int, found: Salvage, *, is_covered: bool) -> None:
+def _apply_version(store: Store, version: int, found: RecoveredLog, *, is_covered: bool) -> None:
     name = version_key(version)
     try:
         actions = read_version(store, version) or []

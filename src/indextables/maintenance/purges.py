@@ -18,7 +18,7 @@ from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, InputError
 from indextables.log import Snapshot, commit
 from indextables.log.actions.protocol import check_writable
-from indextables.log.changes.purge_fence import Purge
+from indextables.log.changes.purge_fence import SetPurgeFence
 from indextables.log.cleanup.garbage import (
     check_states,
     collect_manifests,
@@ -30,17 +30,17 @@ from indextables.log.cleanup.orphans import (
     Deleted,
     abandoned_files,
     delete_files,
-    delete_here,
+    delete_in_process,
     orphaned_splits,
 )
-from indextables.log.cleanup.reachable import NeededFiles, named_since, needed_files
+from indextables.log.cleanup.reachable import ReachableFiles, files_named_since, reachable_files
 from indextables.log.cleanup.state_retention import StateRetention, named_manifests, orphaned_manifests
-from indextables.log.cleanup.validation import covering_version
+from indextables.log.cleanup.validation import newest_valid_checkpoint
 from indextables.log.cleanup.version_retention import delete_versions, versions_to_clean
 from indextables.log.commits.checkpoints import now_ms
 from indextables.log.snapshots.loader import read_snapshot
 from indextables.log.versions.listing import LogListing, list_log
-from indextables.log.versions.watermark import NONE, boundary
+from indextables.log.versions.watermark import NO_WATERMARK, read_watermark
 from indextables.storage import ObjectInfo, Store
 from indextables.storage.scratch import remove_leftovers
 
@@ -78,7 +78,7 @@ class Purged:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedPurge:
     """A purge whose splits are found and not deleted yet: `splits` may go, `spared` are too young or too many.
 
     `named` are the manifests that states named before anything was deleted, `unnamed` in a dry run those that would go.
@@ -136,7 +136,7 @@ def purge(
     deleted, if a state cannot be read.
     """
     prepared = prepare_purge(store, settings, hours=hours, log_hours=log_hours, dry_run=dry_run, clock=clock)
-    deleted = Deleted() if prepared.dry_run else delete_here(store, prepared.splits, settings)
+    deleted = Deleted() if prepared.dry_run else delete_in_process(store, prepared.splits, settings)
     return finish_purge(store, prepared, deleted, clock=clock)
 
 
@@ -148,7 +148,7 @@ def prepare_purge(
     log_hours: int | None = None,
     dry_run: bool | None = None,
     clock: Callable[[], int] = now_ms,
-) -> Prepared:
+) -> PreparedPurge:
     """Cleans up versions and states and finds the splits that may go; after it, no writer commits one of them."""
     hours = retention_hours(settings, hours)
     dry_run = settings.get(keys.CLEANUP_DRY_RUN) if dry_run is None else dry_run
@@ -161,7 +161,7 @@ def prepare_purge(
         store,
         listing,
         settings,
-        covered_by=covering_version(store, listing, settings),
+        covered_by=newest_valid_checkpoint(store, listing, settings),
         hours=log_hours,
         now_ms=started,
     )
@@ -188,11 +188,11 @@ def prepare_purge(
     splits = [info for info in orphans if info.modified_ms <= cutoff][: settings.get(keys.PURGE_MAX_FILES)]
     if splits and not dry_run:
         # No later than what is deleted: a clock that is ahead must not keep writers out.
-        fence = Purge(max(info.modified_ms for info in splits))
+        fence = SetPurgeFence(max(info.modified_ms for info in splits))
         fenced = commit(store, fence, base=newest, settings=settings).snapshot
-        meanwhile = named_since(store, newest, fenced)
+        meanwhile = files_named_since(store, newest, fenced)
         splits = [info for info in splits if info.key not in meanwhile]
-    return Prepared(
+    return PreparedPurge(
         started,
         hours,
         dry_run,
@@ -215,7 +215,7 @@ def prepare_purge(
 
 
 def finish_purge(
-    store: Store, prepared: Prepared, deleted: Deleted, *, clock: Callable[[], int] = now_ms
+    store: Store, prepared: PreparedPurge, deleted: Deleted, *, clock: Callable[[], int] = now_ms
 ) -> Purged:
     """Deletes the manifests that no state names any more, and says what the whole purge did."""
     started = prepared.started_ms
@@ -274,16 +274,16 @@ def _check_purgeable(store: Store, settings: Settings) -> None:
 
 def _survey(
     store: Store, settings: Settings, after: Callable[[LogListing], LogListing]
-) -> tuple[Snapshot, NeededFiles]:
+) -> tuple[Snapshot, ReachableFiles]:
     """The newest snapshot, and what it and all older ones need; `after` is what clean-up leaves of a listing."""
-    passed = NONE - 1
+    passed = NO_WATERMARK - 1
     while True:
         try:
             newest = read_snapshot(store, settings=settings)
-            return newest, needed_files(store, newest, after(list_log(store)), settings)
+            return newest, reachable_files(store, newest, after(list_log(store)), settings)
         except CorruptTableError:
             # A version may have been cleaned up since it was listed: then there is less to ask.
-            end = boundary(store)
+            end = read_watermark(store)
             if end == passed:
                 raise
             passed = end
@@ -304,7 +304,7 @@ def _as_it_is(listing: LogListing) -> LogListing:
     return listing
 
 
-def _message(prepared: Prepared, deleted: Deleted, manifests: int, failures: Iterable[str]) -> str:
+def _message(prepared: PreparedPurge, deleted: Deleted, manifests: int, failures: Iterable[str]) -> str:
     dry = prepared.dry_run
     counts = (
         (len(prepared.splits) if dry else deleted.files, "splits"),

@@ -18,16 +18,16 @@ from indextables.log.actions import codec
 from indextables.log.actions.checksums import UNSEALED, seal_version
 from indextables.log.actions.codec import encode_text, in_texts, pack
 from indextables.log.actions.protocol import CURRENT
-from indextables.log.changes.table_changes import raised_protocol
+from indextables.log.changes.table_changes import combine_protocols
 from indextables.log.cleanup.existence import missing_files
 from indextables.log.commits.checkpoints import now_ms
 from indextables.log.commits.loop import ENGINE
-from indextables.log.snapshots.extras import Rest
+from indextables.log.snapshots.extras import Extras
 from indextables.log.versions.listing import list_log
 from indextables.log.versions.publication import publish
-from indextables.log.versions.watermark import link_of
-from indextables.maintenance.log_recovery import salvage
-from indextables.maintenance.split_recovery import rebuild
+from indextables.log.versions.watermark import record_of
+from indextables.maintenance.log_recovery import recover_log
+from indextables.maintenance.split_recovery import recover_splits
 from indextables.state import LAST_CHECKPOINT
 from indextables.storage import Backoff, Store, open_store, table_uri
 
@@ -51,13 +51,13 @@ class Repaired:
 
 
 @dataclass(frozen=True)
-class _Rebuild:
+class _RecoveredTable:
     """A whole table as its first version."""
 
     protocol: Protocol
     metadata: Metadata
     txns: Mapping[str, int]
-    rest: Rest
+    extras: Extras
     adds: tuple[AddFile, ...]
     parameters: Mapping[str, str]
     operation: ClassVar[str] = "REPAIR"
@@ -68,9 +68,9 @@ class _Rebuild:
         return [
             self.protocol,
             self.metadata,
-            *self.rest.batches(self.txns),
+            *self.extras.batches(self.txns),
             *self.adds,
-            *self.rest.actions(),
+            *self.extras.actions(),
         ]
 
 
@@ -103,10 +103,10 @@ def repair(
         source, target = (open_store(_table_of(log), settings) for log in (source_log, target_log))
     if target_log is not None and next(iter(target.list_from(LOG_DIRECTORY)), None) is not None:
         raise TableExistsError(f"{target.uri}/{LOG_DIRECTORY} is not empty; repair to an empty place")
-    found = salvage(source, settings)
+    found = recover_log(source, settings)
     files, metadata, damaged = found.files, found.metadata, list(found.damaged)
     if found.version < 0 or metadata is None:
-        rebuilt = rebuild(source, settings)
+        rebuilt = recover_splits(source, settings)
         if rebuilt is None:
             raise TableNotFoundError(f"there is neither a log nor a split at {source.uri}")
         if found.version >= 0 and damaged:
@@ -120,11 +120,11 @@ def repair(
         for key, file in files.items()
         if key not in missing
     )
-    change = _Rebuild(
-        raised_protocol(found.protocol or CURRENT, CURRENT),
+    change = _RecoveredTable(
+        combine_protocols(found.protocol or CURRENT, CURRENT),
         metadata,
         found.txns,
-        _of_live(found.rest.done(), {add.path for add in adds}),
+        _of_live(found.extras.done(), {add.path for add in adds}),
         adds,
         {"source": source.uri, "sourceVersion": str(found.version)},
     )
@@ -154,12 +154,12 @@ def _check_lost(store: Store) -> None:
 
 def _delete_pointers(store: Store) -> None:
     """Delete what speaks of versions that are gone: it would make the new ones look like a part of the old log."""
-    stale = [info.key for info in store.list_from(LOG_DIRECTORY) if link_of(info.key) is not None]
+    stale = [info.key for info in store.list_from(LOG_DIRECTORY) if record_of(info.key) is not None]
     for key in [LAST_CHECKPOINT, *sorted(stale, reverse=True)]:
         store.delete(key)
 
 
-def _write(target: Store, change: _Rebuild, settings: Settings) -> None:
+def _write(target: Store, change: _RecoveredTable, settings: Settings) -> None:
     """Write the table as version 0, or as several versions if it is too large for one.
 
     Then the metadata comes last: a log that was not finished has none, and cannot be taken for the table.
@@ -198,8 +198,8 @@ def _table_of(log: str | PathLike[str]) -> str:
     return root
 
 
-def _of_live(rest: Rest, keys: set[str]) -> Rest:
-    return dataclasses.replace(rest, skips={key: skip for key, skip in rest.skips.items() if key in keys})
+def _of_live(extras: Extras, keys: set[str]) -> Extras:
+    return dataclasses.replace(extras, skips={key: skip for key, skip in extras.skips.items() if key in keys})
 
 
 def _missing(store: Store, files: Mapping[str, AddFile]) -> set[str]:

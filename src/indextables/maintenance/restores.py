@@ -8,7 +8,7 @@ from indextables.config import Settings
 from indextables.errors import CorruptTableError
 from indextables.log import Restore, Snapshot, commit, load_snapshot
 from indextables.log.cleanup.existence import missing_files
-from indextables.log.snapshots.loader import Wanted, read_snapshot
+from indextables.log.snapshots.loader import VersionSelector, read_snapshot
 from indextables.storage import Store
 
 _NAMED = 5
@@ -33,7 +33,7 @@ def restore(store: Store, version: int, settings: Settings, base: Snapshot | Non
     def check(keys: Sequence[str]) -> None:
         # A purge that is not part of the newest snapshot will see this commit. One that is has kept the files of every
         # version that could be read after it: so it is not enough that the version could be read some time before.
-        read_snapshot(store, Wanted(version), settings)
+        read_snapshot(store, VersionSelector(version), settings)
         gone = missing_files(store, keys)
         if gone:
             more = f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else ""

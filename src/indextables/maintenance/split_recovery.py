@@ -52,7 +52,7 @@ class FoundSplit:
 
 
 @dataclass(frozen=True)
-class Rebuilt:
+class RecoveredSplits:
     """The metadata and files of a table that was put together from its splits, and the splits that do not fit."""
 
     metadata: Metadata
@@ -60,7 +60,7 @@ class Rebuilt:
     damaged: tuple[str, ...]
 
 
-def rebuild(store: Store, settings: Settings) -> Rebuilt | None:
+def recover_splits(store: Store, settings: Settings) -> RecoveredSplits | None:
     """The table that most of the splits below the root make up, or None where there is no split."""
     infos = [info for info in store.list_from("") if _is_split(info.key)]
     with ThreadPoolExecutor(_SPLITS_AT_A_TIME, thread_name_prefix="indextables-repair") as pool:
@@ -75,7 +75,7 @@ def rebuild(store: Store, settings: Settings) -> Rebuilt | None:
     fitting = [split for split in found if split.kind == (mapping, columns)]
     damaged += [f"{split.info.key}: other columns than most" for split in found if split not in fitting]
     ref = mapping_hash(mapping.to_json())
-    return Rebuilt(
+    return RecoveredSplits(
         _metadata(mapping, columns, ref), tuple(_add(split, ref) for split in fitting), tuple(damaged)
     )
 

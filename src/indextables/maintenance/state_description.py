@@ -9,7 +9,7 @@ from typing import Final
 from indextables.config import Settings
 from indextables.log import Snapshot
 from indextables.log.snapshots.json_checkpoint import is_in_parts
-from indextables.log.snapshots.loader import Wanted, read_snapshot
+from indextables.log.snapshots.loader import VersionSelector, read_snapshot
 from indextables.log.versions.listing import list_log
 from indextables.state import StateManifest, StateOptions, compaction_reason, read_pointer
 from indextables.stats import total_bytes
@@ -62,7 +62,7 @@ def describe_state(store: Store, settings: Settings) -> StateDescription:
         return _of_state(snapshot, base.manifest, StateOptions.of(settings))
     checkpoints = list_log(store).checkpoints
     if checkpoints:
-        older = read_snapshot(store, Wanted(checkpoints[-1].version), settings)
+        older = read_snapshot(store, VersionSelector(checkpoints[-1].version), settings)
         form = JSON_MULTIPART if is_in_parts(store, older.version) else JSON
         pointer = read_pointer(store)
         named = pointer.created_time if pointer is not None and pointer.version == older.version else None

@@ -13,7 +13,7 @@ from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageEr
 from indextables.log import Snapshot, commit
 from indextables.log.actions.protocol import check_writable
 from indextables.log.changes.table_changes import NextVersion
-from indextables.log.cleanup.validation import checkpoint_alone, state_alone
+from indextables.log.cleanup.validation import validate_checkpoint, validate_state
 from indextables.log.cleanup.version_retention import delete_versions
 from indextables.log.commits.checkpoints import now_ms, writes_json
 from indextables.log.snapshots.json_form import write_snapshot_checkpoint
@@ -105,15 +105,15 @@ def _secure(store: Store, snapshot: Snapshot, settings: Settings, now: int) -> S
 
 def _alone(store: Store, version: int, settings: Settings) -> Snapshot | None:
     if writes_json(settings):
-        return checkpoint_alone(store, version)
-    return state_alone(store, version, settings)
+        return validate_checkpoint(store, version)
+    return validate_state(store, version, settings)
 
 
 def _is_same(state: Snapshot | None, snapshot: Snapshot) -> bool:
     return (
         state is not None
-        and (state.protocol, state.metadata, state.txns, state.rest)
-        == (snapshot.protocol, snapshot.metadata, snapshot.txns, snapshot.rest)
+        and (state.protocol, state.metadata, state.txns, state.extras)
+        == (snapshot.protocol, snapshot.metadata, snapshot.txns, snapshot.extras)
         and dict(state.files.items()) == dict(snapshot.files.items())
     )
 

@@ -22,7 +22,7 @@ from indextables.log.actions.protocol import READER_VERSION, WRITER_VERSION
 from indextables.log.changes.table_changes import NextVersion
 from indextables.log.commits.checkpoints import Checkpointed, writes_json
 from indextables.log.snapshots.loader import read_snapshot, refresh
-from indextables.log.snapshots.rebuild import Wanted
+from indextables.log.snapshots.rebuild import VersionSelector
 from indextables.log.versions.listing import list_log
 from indextables.storage import Store
 
@@ -67,7 +67,7 @@ def upgrade_and_checkpoint(store: Store, settings: Settings) -> Checkpointed:
     A JSON checkpoint leaves the protocol as it is: it is for those who know no newer one. The log is read once: each
     step begins with the snapshot of the one before and reads only the versions since.
     """
-    snapshot = read_snapshot(store, Wanted(), settings)
+    snapshot = read_snapshot(store, VersionSelector(), settings)
     if not writes_json(settings):
         upgrade_protocol(store, settings, snapshot)
         snapshot = refresh(store, snapshot)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from indextables.config import Settings, keys
-from indextables.log.cleanup.validation import covering_version
+from indextables.log.cleanup.validation import newest_valid_checkpoint
 from indextables.log.cleanup.version_retention import delete_versions, versions_to_clean
 from indextables.log.commits.checkpoints import now_ms
 from indextables.log.versions.listing import list_log
@@ -38,7 +38,7 @@ def clean_versions(
     if dry_run is None:
         dry_run = settings.get(keys.CLEANUP_DRY_RUN)
     listing = list_log(store)
-    covered_by = covering_version(store, listing, settings)
+    covered_by = newest_valid_checkpoint(store, listing, settings)
     expired = versions_to_clean(store, listing, settings, covered_by=covered_by, hours=hours, now_ms=clock())
     deleted, failures = (0, ()) if dry_run else delete_versions(store, expired, settings)
     return CleanedVersions(

@@ -12,8 +12,8 @@ import pyarrow as pa
 from indextables.config import Settings
 from indextables.errors import InputError, VersionNotFoundError
 from indextables.log import AddFile, RemoveFile, Snapshot
-from indextables.log.diffs.changeset import NetChanges
-from indextables.log.diffs.diff import BEGINNING, added_since, changes_between, version_at
+from indextables.log.diffs.changeset import FileChangeset
+from indextables.log.diffs.diff import BEGINNING, diff_versions, files_added_since, version_at
 from indextables.schema import decode_value
 from indextables.storage import Store, options_for_tasks
 from indextables.table.moments import millis
@@ -70,7 +70,7 @@ def changes(
             if not adds_only or snapshot.files.exact_from != BEGINNING:
                 raise
             # The versions of that time are gone, but each file knows when it came.
-            version, found = None, added_since(BEGINNING, snapshot, after_ms=moment)
+            version, found = None, files_added_since(BEGINNING, snapshot, after_ms=moment)
         else:
             found = _found(store, version, snapshot, settings, adds_only=adds_only)
 
@@ -82,14 +82,14 @@ def changes(
 
 def _found(
     store: Store, since: int, snapshot: Snapshot, settings: Settings, *, adds_only: bool
-) -> NetChanges:
+) -> FileChangeset:
     if adds_only:
-        return added_since(since, snapshot)
-    return changes_between(store, since, snapshot, settings)
+        return files_added_since(since, snapshot)
+    return diff_versions(store, since, snapshot, settings)
 
 
 def _rows(
-    store: Store, snapshot: Snapshot, found: NetChanges, columns: Sequence[str] | None, settings: Settings
+    store: Store, snapshot: Snapshot, found: FileChangeset, columns: Sequence[str] | None, settings: Settings
 ) -> pa.Table:
     if found.rows is None:
         raise InputError(

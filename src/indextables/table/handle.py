@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from indextables.config import Settings, keys
 from indextables.errors import InputError, QueryError
-from indextables.log import Metadata, Protocol, Snapshot, history, load_snapshot
+from indextables.log import Metadata, Protocol, Snapshot, load_snapshot, read_history
 from indextables.log.snapshots import cache
 from indextables.maintenance import (
     CleanedVersions,
@@ -177,7 +177,7 @@ class Table:
 
     def history(self) -> pa.Table:
         """Who did what and when, newest first."""
-        return history_table(history(open_store(self._uri, self._settings)), up_to=self.version)
+        return history_table(read_history(open_store(self._uri, self._settings)), up_to=self.version)
 
     def changes(self, since: Since, until: Since | None = None, *, adds_only: bool = False) -> ChangeSet:
         """What changed after `since`, a version or a moment, up to `until`, or up to this version.

@@ -34,10 +34,10 @@ from indextables.log import (
     Protocol,
     Snapshot,
     Txn,
-    adopted,
     commit,
-    is_done,
+    is_batch_committed,
     load_snapshot,
+    writer_metadata,
 )
 from indextables.schema import (
     REGISTRY_PREFIX,
@@ -102,7 +102,7 @@ def plan_write(
         raise InputError(f"mode is {mode!r}; it takes {', '.join(get_args(WriteMode))}")
     base = existing(open_store(uri, settings))
     sequence = _checked_txn(txn)
-    if base is not None and (mode == "ignore" or is_done(sequence, base)):
+    if base is not None and (mode == "ignore" or is_batch_committed(sequence, base)):
         return None
     if base is not None and mode == "error":
         raise TableExistsError(f"there is a table at {uri} already; write with mode append or overwrite")
@@ -112,7 +112,7 @@ def plan_write(
         metadata = _new_metadata(base, schema, partition_by, typemap, properties)
     else:
         check_appendable(base, schema, partition_by, typemap)
-        metadata = adopted(base)
+        metadata = writer_metadata(base)
     version = base.version if base is not None else None
     replaces = base.metadata if base is not None else None
     return planned(
@@ -259,7 +259,7 @@ def _new_metadata(
     columns = check_partition_columns(schema, partition_by or [])
     kept: dict[str, str] = {}
     if base is not None:
-        for name, kind in stored_typemap(adopted(base)).items():
+        for name, kind in stored_typemap(writer_metadata(base)).items():
             column = schema.get(name)
             if column is not None and column.type == "string" and column.name not in columns:
                 kept[column.name] = kind

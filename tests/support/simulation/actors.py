@@ -14,8 +14,8 @@ from indextables.log import (
     Overwrite,
     Txn,
     checkpoint,
-    history,
     load_snapshot,
+    read_history,
 )
 from indextables.maintenance import (
     clean_versions,
@@ -158,7 +158,7 @@ def _look(process: Process, floor: int) -> None:
     before = process.store.unanswered
     draw = process.rng.random()
     if draw < 0.15:
-        entries = history(process.store)
+        entries = read_history(process.store)
         seen = {entry.version: entry.commit_info.txn_id if entry.commit_info else None for entry in entries}
         process.ledger.histories.append(seen)
         return

@@ -56,7 +56,7 @@ def verify_checkpoint(first: bytes, version: int) -> Verification:
     return Verification(first, _place_in_checkpoint(first, version))
 
 
-def check_link(version: int, info: CommitInfo | None, before: str | None, uri: str) -> None:
+def check_predecessor(version: int, info: CommitInfo | None, before: str | None, uri: str) -> None:
     """Raise CorruptTableError if a version was written after another one than that with the checksum `before`.
 
     Either may be unknown, as after a commit of another implementation: then there is nothing to compare.

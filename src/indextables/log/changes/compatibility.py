@@ -12,9 +12,9 @@ from indextables.log.snapshots.snapshot import Snapshot, mapping_of
 from indextables.schema import REGISTRY_PREFIX, TYPEMAP_PREFIX, TableSchema, mapping_hash
 
 
-def check_fits(written_for: Metadata, current: Snapshot) -> None:
+def check_compatible(written_for: Metadata, current: Snapshot) -> None:
     """SchemaError if files written for one metadata cannot join the table as it is now."""
-    reason = mismatch(written_for, current)
+    reason = incompatibility(written_for, current)
     if reason is not None:
         raise SchemaError(
             f"the table at {current.uri} has changed (now at version {current.version}): {reason}; "
@@ -22,7 +22,7 @@ def check_fits(written_for: Metadata, current: Snapshot) -> None:
         )
 
 
-def mismatch(mine: Metadata, current: Snapshot) -> str | None:
+def incompatibility(mine: Metadata, current: Snapshot) -> str | None:
     """Why files written for that metadata cannot live in the table, or None.
 
     The order of columns does not matter; that of partition columns does, for it is the order of directories.
@@ -53,7 +53,7 @@ def mismatch(mine: Metadata, current: Snapshot) -> str | None:
     return None
 
 
-def adopted(snapshot: Snapshot) -> Metadata:
+def writer_metadata(snapshot: Snapshot) -> Metadata:
     """The metadata to write new files for: that of the table, and in it how our files are indexed.
 
     It differs from the table's own only where we have not written before: another writer's doc mapping is taken over
@@ -68,9 +68,9 @@ def adopted(snapshot: Snapshot) -> Metadata:
     return dataclasses.replace(snapshot.metadata, configuration=configuration)
 
 
-def reconfigured(current: Metadata, mine: Metadata, adds: Iterable[AddFile]) -> list[Metadata]:
+def replace_properties(current: Metadata, mine: Metadata, adds: Iterable[AddFile]) -> list[Metadata]:
     """The same for a write that replaces all rows: the properties that it gives the table are taken over too."""
-    written = registered(current, mine, adds)
+    written = register_mappings(current, mine, adds)
     known = {setting.key for setting in keys.TABLE_PROPERTIES}
     chosen = {key: value for key, value in mine.configuration.items() if key in known}
     latest = written[0] if written else current
@@ -79,7 +79,7 @@ def reconfigured(current: Metadata, mine: Metadata, adds: Iterable[AddFile]) -> 
     return [dataclasses.replace(latest, configuration={**latest.configuration, **chosen})]
 
 
-def registered(current: Metadata, mine: Metadata, adds: Iterable[AddFile]) -> list[Metadata]:
+def register_mappings(current: Metadata, mine: Metadata, adds: Iterable[AddFile]) -> list[Metadata]:
     """The metadata to write so that every mapping the new files refer to is in the registry; mostly none."""
     wanted = {f"{REGISTRY_PREFIX}{add.doc_mapping_ref}" for add in adds if add.doc_mapping_ref is not None}
     if not (wanted - current.configuration.keys()) & mine.configuration.keys():

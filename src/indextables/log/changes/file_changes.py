@@ -26,7 +26,12 @@ from indextables.errors import (
 )
 from indextables.log.actions.model import Action, AddFile, Metadata, Protocol, RemoveFile, Txn
 from indextables.log.actions.protocol import CURRENT
-from indextables.log.changes.compatibility import check_fits, mismatch, reconfigured, registered
+from indextables.log.changes.compatibility import (
+    check_compatible,
+    incompatibility,
+    register_mappings,
+    replace_properties,
+)
 from indextables.log.snapshots.snapshot import Snapshot
 from indextables.predicates import Constant, Predicate, bind, columns_of, text_queries, to_sql
 from indextables.schema import decode_value
@@ -74,10 +79,10 @@ class Append:
             return [self.protocol, self.metadata, *_given(self.txn), *self.adds]
         if self.create == "only":
             raise TableExistsError(f"there is a table at {current.uri} already; choose another mode")
-        if is_done(self.txn, current):
+        if is_batch_committed(self.txn, current):
             return []
-        check_fits(self.metadata, current)
-        return [*registered(current.metadata, self.metadata, self.adds), *_given(self.txn), *self.adds]
+        check_compatible(self.metadata, current)
+        return [*register_mappings(current.metadata, self.metadata, self.adds), *_given(self.txn), *self.adds]
 
 
 @dataclass(frozen=True)
@@ -99,14 +104,14 @@ class Overwrite:
     def actions(self, current: Snapshot | None) -> list[Action]:
         if current is None:
             return [self.protocol, self.metadata, *_given(self.txn), *self.adds]
-        if is_done(self.txn, current):
+        if is_batch_committed(self.txn, current):
             return []
         metadata: list[Metadata]
-        if mismatch(self.metadata, current) is None:
-            metadata = reconfigured(current.metadata, self.metadata, self.adds)
+        if incompatibility(self.metadata, current) is None:
+            metadata = replace_properties(current.metadata, self.metadata, self.adds)
         else:
             if self.replaces is not None:
-                check_fits(self.replaces, current)
+                check_compatible(self.replaces, current)
             metadata = [
                 dataclasses.replace(
                     self.metadata, id=current.metadata.id, created_time=current.metadata.created_time
@@ -171,11 +176,11 @@ class MergeSplits:
                 f"every split that this merge read has been removed from {current.uri} meanwhile "
                 f"(now at version {current.version}); there is nothing left to merge"
             )
-        check_fits(self.metadata, current)
+        check_compatible(self.metadata, current)
         adds = [dataclasses.replace(add, data_change=False) for group in alive for add in group.adds]
         sources = [current.files[key] for group in alive for key in group.sources]
         return [
-            *registered(current.metadata, self.metadata, adds),
+            *register_mappings(current.metadata, self.metadata, adds),
             *_removes(sources, data_change=False),
             *adds,
         ]
@@ -188,7 +193,7 @@ def _removes(files: Iterable[AddFile], *, data_change: bool = True) -> list[Remo
     ]
 
 
-def is_done(txn: Txn | None, current: Snapshot) -> bool:
+def is_batch_committed(txn: Txn | None, current: Snapshot) -> bool:
     """Whether the table has this batch of its application, or a later one."""
     return txn is not None and current.txns.get(txn.app_id, -1) >= txn.version
 

@@ -21,7 +21,7 @@ from indextables.log.snapshots.snapshot import Snapshot
 from indextables.storage import Store
 
 APPLICATION: Final = "io.indextables.purge"
-NEVER: Final = -1
+NO_FENCE: Final = -1
 
 _SLACK_MS: Final = 24 * 3_600_000
 """How far the clock of a writer may be ahead of the store's: files that are younger by more are not looked at."""
@@ -30,7 +30,7 @@ _NAMED: Final = 3
 
 
 @dataclass(frozen=True)
-class Purge:
+class SetPurgeFence:
     """Files that the store has had since `before_ms` or longer may be gone, unless a version up to here names them."""
 
     before_ms: int
@@ -44,18 +44,18 @@ class Purge:
         if current is None:
             raise TableNotFoundError("there is no table to purge")
         # Even if an earlier purge went as far: what counts is that the version is there.
-        return [Txn(APPLICATION, max(self.before_ms, purged_before(current)))]
+        return [Txn(APPLICATION, max(self.before_ms, fence_time_ms(current)))]
 
 
-def purged_before(snapshot: Snapshot) -> int:
+def fence_time_ms(snapshot: Snapshot) -> int:
     """The moment in milliseconds up to which files that no version named may be gone, or NEVER."""
-    return snapshot.txns.get(APPLICATION, NEVER)
+    return snapshot.txns.get(APPLICATION, NO_FENCE)
 
 
-def check_not_purged(store: Store, current: Snapshot | None, actions: Sequence[Action]) -> None:
+def check_purge_fence(store: Store, current: Snapshot | None, actions: Sequence[Action]) -> None:
     """CommitConflictError if a purge may have taken a file that these actions would bring into the table."""
-    fence = NEVER if current is None else purged_before(current)
-    if current is None or fence == NEVER:
+    fence = NO_FENCE if current is None else fence_time_ms(current)
+    if current is None or fence == NO_FENCE:
         return
     gone = []
     for action in actions:

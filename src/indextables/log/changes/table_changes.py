@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 from indextables.errors import TableNotFoundError
 from indextables.log.actions.model import Action, Protocol, RemoveFile
 from indextables.log.actions.protocol import CURRENT, check_writable
-from indextables.log.snapshots.registry import renormalized
+from indextables.log.snapshots.registry import renormalize_registry
 from indextables.log.snapshots.snapshot import Snapshot
 
 _FILES_AT_ONCE: Final = 100_000
@@ -72,7 +72,7 @@ class UpgradeProtocol:
         if current is None:
             raise TableNotFoundError("there is no table to upgrade")
         check_writable(self.protocol, current.uri)
-        raised = raised_protocol(current.protocol, self.protocol)
+        raised = combine_protocols(current.protocol, self.protocol)
         return [] if raised == current.protocol else [raised]
 
 
@@ -89,10 +89,10 @@ class NextVersion:
         return [current.protocol]
 
 
-def raised_protocol(old: Protocol, wanted: Protocol) -> Protocol:
+def combine_protocols(old: Protocol, wanted: Protocol) -> Protocol:
     """The least that asks for both.
 
-    >>> raised_protocol(Protocol(2, 5, frozenset({"a"})), Protocol(4, 4))
+    >>> combine_protocols(Protocol(2, 5, frozenset({"a"})), Protocol(4, 4))
     Protocol(min_reader_version=4, min_writer_version=5, reader_features=frozenset({'a'}), writer_features=None, \
 extra={})
     """
@@ -123,7 +123,7 @@ class RenormalizeSchemas:
     def actions(self, current: Snapshot | None) -> list[Action]:
         if current is None:
             raise TableNotFoundError("there is no table to tidy")
-        due = renormalized(current.metadata, current.files.values(), self.threshold)
+        due = renormalize_registry(current.metadata, current.files.values(), self.threshold)
         return [] if due is None else [due[0], *due[1][:_FILES_AT_ONCE]]
 
 

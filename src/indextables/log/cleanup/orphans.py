@@ -11,7 +11,7 @@ from typing import Final
 
 from indextables.config import Settings, keys
 from indextables.errors import StorageError
-from indextables.log.cleanup.reachable import NeededFiles
+from indextables.log.cleanup.reachable import ReachableFiles
 from indextables.state import LOG_DIRECTORY
 from indextables.storage import ObjectInfo, Store, open_store
 from indextables.storage.local import LocalStore
@@ -43,7 +43,7 @@ class Deleted:
     failures: tuple[str, ...] = ()
 
 
-def orphaned_splits(infos: Iterable[ObjectInfo], needed: NeededFiles) -> list[ObjectInfo]:
+def orphaned_splits(infos: Iterable[ObjectInfo], needed: ReachableFiles) -> list[ObjectInfo]:
     """The splits of a listing that nothing needs, whatever their age. Of other files nobody knows what they are.
 
     A directory with a log of its own is another table, whose files are no business of this one.
@@ -105,20 +105,20 @@ def delete_files(store: Store, files: Sequence[ObjectInfo], threads: int = _THRE
     return Deleted(len(files) - len(failures), size, failures)
 
 
-def summed(parts: Iterable[Deleted]) -> Deleted:
+def total_deleted(parts: Iterable[Deleted]) -> Deleted:
     total = Deleted()
     for part in parts:
         total = Deleted(total.files + part.files, total.bytes + part.bytes, (*total.failures, *part.failures))
     return total
 
 
-def delete_here(store: Store, files: Sequence[ObjectInfo], settings: Settings) -> Deleted:
+def delete_in_process(store: Store, files: Sequence[ObjectInfo], settings: Settings) -> Deleted:
     """Deletes all of them, by this process alone."""
     threads = settings.get(keys.PURGE_PARALLELISM) or _THREADS
     total = Deleted()
     done = 0
     for batch in _batches(files, BATCH):
-        total = summed([total, delete_files(store, batch, threads)])
+        total = total_deleted([total, delete_files(store, batch, threads)])
         done += len(batch)
         _log.info("purge of %s: %d of %d splits deleted", store.uri, done, len(files))
     return total

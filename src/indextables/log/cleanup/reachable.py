@@ -16,20 +16,20 @@ from indextables.errors import CorruptTableError, VersionNotFoundError
 from indextables.log import AddFile, RemoveFile, Snapshot, split_key, version_key
 from indextables.log.actions.paths import is_elsewhere
 from indextables.log.cleanup.existence import missing_files
-from indextables.log.snapshots.loader import Wanted, read_snapshot
+from indextables.log.snapshots.loader import VersionSelector, read_snapshot
 from indextables.log.snapshots.snapshot import VersionActions
 from indextables.log.versions.listing import LogListing, VersionFile
-from indextables.log.versions.reader import listed_after, read_versions
+from indextables.log.versions.reader import list_versions_after, read_versions
 from indextables.storage import Store
 
 
 @dataclass(frozen=True)
-class NeededFiles:
+class ReachableFiles:
     """Files by key; `elsewhere` are the bare names of those that the log calls by an address outside of the table.
 
     Such an address may be another spelling of the table's own, as through a link, so the name alone is enough.
 
-    >>> needed = NeededFiles.of(["splits/a.split", "/mnt/t/splits/b.split"])
+    >>> needed = ReachableFiles.of(["splits/a.split", "/mnt/t/splits/b.split"])
     >>> [key in needed for key in ("splits/a.split", "splits/b.split", "splits/c.split")]
     [True, True, False]
     """
@@ -38,18 +38,20 @@ class NeededFiles:
     elsewhere: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, keys: Iterable[str]) -> NeededFiles:
+    def of(cls, keys: Iterable[str]) -> ReachableFiles:
         keys = frozenset(keys)
         return cls(keys, frozenset(_name(key) for key in keys if is_elsewhere(key)))
 
     def __contains__(self, key: str) -> bool:
         return key in self.keys or (bool(self.elsewhere) and _name(key) in self.elsewhere)
 
-    def __or__(self, other: NeededFiles) -> NeededFiles:
-        return NeededFiles(self.keys | other.keys, self.elsewhere | other.elsewhere)
+    def __or__(self, other: ReachableFiles) -> ReachableFiles:
+        return ReachableFiles(self.keys | other.keys, self.elsewhere | other.elsewhere)
 
 
-def needed_files(store: Store, newest: Snapshot, listing: LogListing, settings: Settings) -> NeededFiles:
+def reachable_files(
+    store: Store, newest: Snapshot, listing: LogListing, settings: Settings
+) -> ReachableFiles:
     """The files of every version that can be read with what is in the listing.
 
     CorruptTableError if something that would tell cannot be read: then nobody may say that a file is not needed.
@@ -63,8 +65,8 @@ def needed_files(store: Store, newest: Snapshot, listing: LogListing, settings: 
         with contextlib.suppress(
             VersionNotFoundError
         ):  # another clean-up was faster, and nobody can read it now
-            found.update(read_snapshot(store, Wanted(base), settings).files)
-    return NeededFiles.of(found)
+            found.update(read_snapshot(store, VersionSelector(base), settings).files)
+    return ReachableFiles.of(found)
 
 
 def _completed(store: Store, listing: LogListing, newest: int) -> LogListing:
@@ -77,14 +79,14 @@ def _completed(store: Store, listing: LogListing, newest: int) -> LogListing:
     return dataclasses.replace(listing, versions=tuple(sorted([*listing.versions, *late])))
 
 
-def named_since(store: Store, before: Snapshot, after: Snapshot) -> NeededFiles:
+def files_named_since(store: Store, before: Snapshot, after: Snapshot) -> ReachableFiles:
     """What the versions after one snapshot, up to another, name."""
-    files = [file for file in listed_after(store, before.version) if file.version <= after.version]
+    files = [file for file in list_versions_after(store, before.version) if file.version <= after.version]
     if [file.version for file in files] != list(range(before.version + 1, after.version + 1)):
         raise CorruptTableError(
             f"versions of {store.uri} after {before.version} are gone already; nothing was deleted, purge again"
         )
-    return NeededFiles.of(
+    return ReachableFiles.of(
         key for found in read_versions(store, files) for key in _keys(found, store.uri, removed=True)
     )
 

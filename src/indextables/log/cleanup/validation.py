@@ -10,7 +10,7 @@ from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, ObjectNotFoundError, SchemaError
 from indextables.log.actions.model import Protocol
 from indextables.log.snapshots.json_checkpoint import read_checkpoint
-from indextables.log.snapshots.json_form import checkpoint_snapshot
+from indextables.log.snapshots.json_form import snapshot_of_actions
 from indextables.log.snapshots.snapshot import Snapshot
 from indextables.log.snapshots.state_form import snapshot_of_state
 from indextables.log.versions.listing import LogListing
@@ -20,18 +20,18 @@ from indextables.storage import Store
 NOTHING_ELSE = LogListing((), (), ())
 
 
-def covering_version(store: Store, listing: LogListing, settings: Settings) -> int:
+def newest_valid_checkpoint(store: Store, listing: LogListing, settings: Settings) -> int:
     """The newest version whose state or checkpoint needs nothing before it, or -1."""
     checkpoints = {file.version for file in listing.checkpoints}
     for version in sorted({*listing.states, *checkpoints}, reverse=True):
-        if version in listing.states and state_alone(store, version, settings) is not None:
+        if version in listing.states and validate_state(store, version, settings) is not None:
             return version
-        if version in checkpoints and checkpoint_alone(store, version) is not None:
+        if version in checkpoints and validate_checkpoint(store, version) is not None:
             return version
     return -1
 
 
-def state_alone(store: Store, version: int, settings: Settings) -> Snapshot | None:
+def validate_state(store: Store, version: int, settings: Settings) -> Snapshot | None:
     """The snapshot that a state holds without any other file of the log, or None if it does not."""
     try:
         manifest = read_state(store, version)
@@ -46,12 +46,12 @@ def state_alone(store: Store, version: int, settings: Settings) -> Snapshot | No
     return snapshot if whole else None
 
 
-def checkpoint_alone(store: Store, version: int) -> Snapshot | None:
+def validate_checkpoint(store: Store, version: int) -> Snapshot | None:
     """Likewise for a JSON checkpoint."""
     try:
         actions = read_checkpoint(store, version)
         if not any(isinstance(action, Protocol) for action in actions):
             return None
-        return checkpoint_snapshot(store.uri, version, actions)
+        return snapshot_of_actions(store.uri, version, actions)
     except (CorruptTableError, ObjectNotFoundError):
         return None

@@ -15,10 +15,10 @@ from typing import Final
 from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, StorageError
 from indextables.log.actions.paths import version_key
-from indextables.log.cleanup.validation import covering_version
-from indextables.log.versions.listing import LogListing, VersionFile, listing_of
+from indextables.log.cleanup.validation import newest_valid_checkpoint
+from indextables.log.versions.listing import LogListing, VersionFile, parse_listing
 from indextables.log.versions.reader import read_txn_id
-from indextables.log.versions.watermark import boundary, move_boundary
+from indextables.log.versions.watermark import advance_watermark, read_watermark
 from indextables.state import LOG_DIRECTORY
 from indextables.storage import Store
 
@@ -70,9 +70,9 @@ def clean_if_due(store: Store, settings: Settings, *, live_files: int) -> int:
     if settings.get(keys.CLEANUP_DRY_RUN):
         return 0
     infos = list(store.list_from(LOG_DIRECTORY))
-    listing = listing_of(infos)
+    listing = parse_listing(infos)
     now_ms = max((info.modified_ms for info in infos), default=0)
-    passed = boundary(store, listed=listing.cleanups)
+    passed = read_watermark(store, listed=listing.cleanups)
 
     def expired(covered_by: int) -> list[int]:
         return expired_versions(
@@ -87,7 +87,7 @@ def clean_if_due(store: Store, settings: Settings, *, live_files: int) -> int:
     found = expired(max((*listing.states, *(file.version for file in listing.checkpoints)), default=-1))
     if not found or len(found) * _FILES_PER_VERSION < live_files:
         return 0
-    deleted, _ = delete_versions(store, expired(covering_version(store, listing, settings)), settings)
+    deleted, _ = delete_versions(store, expired(newest_valid_checkpoint(store, listing, settings)), settings)
     return deleted
 
 
@@ -98,7 +98,7 @@ def versions_to_clean(
     return expired_versions(
         listing.versions,
         covered_by=covered_by,
-        passed=boundary(store),
+        passed=read_watermark(store),
         retention_ms=retention_ms(settings, hours),
         now_ms=now_ms,
     )
@@ -111,7 +111,7 @@ def delete_versions(store: Store, versions: Sequence[int], settings: Settings) -
     """
     if not versions:
         return 0, ()
-    move_boundary(store, versions[-1], lambda version: _transaction(store, version))
+    advance_watermark(store, versions[-1], lambda version: _transaction(store, version))
     for done, version in enumerate(versions):
         try:
             store.delete(version_key(version))

@@ -19,7 +19,7 @@ from indextables.log.cleanup.state_retention import StateRetention
 from indextables.log.cleanup.version_retention import clean_if_due
 from indextables.log.snapshots.json_form import write_snapshot_checkpoint
 from indextables.log.snapshots.loader import read_snapshot
-from indextables.log.snapshots.rebuild import StateWarning, Wanted
+from indextables.log.snapshots.rebuild import StateWarning, VersionSelector
 from indextables.log.snapshots.snapshot import Snapshot
 from indextables.log.snapshots.state_form import write_snapshot_state
 from indextables.state import (
@@ -79,7 +79,7 @@ def checkpoint(
     is: files of the log are written once. CorruptTableError if it cannot be read.
     """
     if snapshot is None:
-        snapshot = read_snapshot(store, Wanted(), settings)
+        snapshot = read_snapshot(store, VersionSelector(), settings)
     check_writable(snapshot.protocol, store.uri)
     if writes_json(settings):
         written = write_snapshot_checkpoint(store, snapshot, settings, clock())
@@ -214,7 +214,7 @@ def _write_again(
     store.delete(state_key(snapshot.version))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StateWarning)  # of the states that cannot be read
-        whole = read_snapshot(store, Wanted(snapshot.version), settings)
+        whole = read_snapshot(store, VersionSelector(snapshot.version), settings)
         return write_snapshot_state(store, whole, settings, clock(), compact=LOST)
 
 
@@ -245,4 +245,4 @@ def _on_newest_state(store: Store, committed: Snapshot, settings: Settings) -> S
     pointer = read_pointer(store)
     if pointer is None or pointer.version <= committed.files.base_version:
         return committed
-    return read_snapshot(store, Wanted(committed.version), settings)
+    return read_snapshot(store, VersionSelector(committed.version), settings)

@@ -32,15 +32,15 @@ from indextables.log.actions.model import Action, CommitInfo, Metadata, Protocol
 from indextables.log.actions.paths import version_key
 from indextables.log.actions.protocol import CURRENT, check_writable, required_protocol
 from indextables.log.changes.file_changes import Change
-from indextables.log.changes.purge_fence import check_not_purged
-from indextables.log.changes.table_changes import Restore, raised_protocol
+from indextables.log.changes.purge_fence import check_purge_fence
+from indextables.log.changes.table_changes import Restore, combine_protocols
 from indextables.log.commits.checkpoints import checkpoint_if_due, is_due, now_ms
 from indextables.log.snapshots.loader import load_snapshot, read_snapshot, refresh
 from indextables.log.snapshots.snapshot import Snapshot, VersionActions, replay
 from indextables.log.versions.history import summarize
 from indextables.log.versions.publication import publish
-from indextables.log.versions.superseded import overtaken
-from indextables.log.versions.watermark import boundary
+from indextables.log.versions.superseded import is_superseded
+from indextables.log.versions.watermark import read_watermark
 from indextables.storage import READ_BACKS, Backoff, Store
 
 try:
@@ -93,12 +93,12 @@ def commit(
         _check_writable(current)
         wanted = _actions(change, current, store.uri)
         if not wanted and current is not None:
-            if boundary(store, current.metadata.id) <= current.version:
+            if read_watermark(store, current.metadata.id) <= current.version:
                 return Committed(current.version, current, skipped=True)
             current = None  # clean-up passed it between two looks: there are newer versions, and perhaps work in them
             continue
         if not isinstance(change, Restore):  # which brings back what a version named, and sees to it itself
-            check_not_purged(store, current, wanted)
+            check_purge_fence(store, current, wanted)
         wanted = _with_protocol(change, current, wanted, settings)
         info = CommitInfo(
             txn_id,
@@ -144,7 +144,7 @@ def commit(
 def _newest(store: Store, known: Snapshot | None) -> Snapshot | None:
     if known is not None:
         newest = refresh(store, known)
-        if newest is known or boundary(store, known.metadata.id) <= known.version:
+        if newest is known or read_watermark(store, known.metadata.id) <= known.version:
             return newest
         # Clean-up has passed it: what looks like the versions after it may be strays of writers that came too late.
         return read_snapshot(store)
@@ -183,7 +183,7 @@ def _with_protocol(
         return wanted
     given = next((action for action in wanted if isinstance(action, Protocol)), current.protocol)
     due = is_due(change, current, settings)
-    raised = raised_protocol(given, CURRENT if due else required_protocol(wanted))
+    raised = combine_protocols(given, CURRENT if due else required_protocol(wanted))
     if raised == given:
         return wanted
     return [raised, *(action for action in wanted if not isinstance(action, Protocol))]
@@ -235,7 +235,7 @@ def _stands(store: Store, current: Snapshot | None, version: int, txn_id: str, b
     failure: Exception | None = None
     for attempt in range(READ_BACKS):
         try:
-            if not overtaken(store, current, version, txn_id):
+            if not is_superseded(store, current, version, txn_id):
                 return True
             break
         except (StorageError, CorruptTableError) as reason:

@@ -18,7 +18,7 @@ from indextables.log.snapshots.snapshot import Snapshot, VersionActions
 
 
 @dataclass(frozen=True)
-class NetChanges:
+class FileChangeset:
     """Files that came to stay and files that went, in order of the log.
 
     `rows` are the files that hold the new rows and nothing else, merged since or not, by key; None where a merge has
@@ -30,11 +30,11 @@ class NetChanges:
     rows: tuple[tuple[str, AddFile], ...] | None = ()
 
 
-def net_changes(uri: str, versions: Iterable[VersionActions]) -> NetChanges:
+def changeset_of_versions(uri: str, versions: Iterable[VersionActions]) -> FileChangeset:
     """Of versions that follow each other without a gap.
 
     >>> versions = [VersionActions(5, [AddFile("a", {}, 1)]), VersionActions(6, [RemoveFile("a"), RemoveFile("b")])]
-    >>> net = net_changes("memory://t", versions)
+    >>> net = changeset_of_versions("memory://t", versions)
     >>> net.adds, [file.path for file in net.removes]
     ((), ['b'])
     """
@@ -53,10 +53,10 @@ def net_changes(uri: str, versions: Iterable[VersionActions]) -> NetChanges:
                 is_new = files.add(key, action, again=not (action.data_change or is_merge))
                 rows.add(key, action, merged, is_new=is_new)
         rows.merge(merged)
-    return NetChanges(tuple(files.came.values()), tuple(files.gone.values()), rows.known())
+    return FileChangeset(tuple(files.came.values()), tuple(files.gone.values()), rows.known())
 
 
-def difference(before: Snapshot | None, after: Snapshot) -> NetChanges:
+def changeset_of_snapshots(before: Snapshot | None, after: Snapshot) -> FileChangeset:
     """The same from what lived at both ends, without a word on how it came about. None: before there was a table."""
     old = {} if before is None else dict(before.files.items())
     new = dict(after.files.added())
@@ -66,7 +66,7 @@ def difference(before: Snapshot | None, after: Snapshot) -> NetChanges:
         for key, file in old.items()
         if key not in new
     ]
-    return NetChanges(tuple(came.values()), tuple(gone), rows_of(came, all_new=before is None))
+    return FileChangeset(tuple(came.values()), tuple(gone), rows_of(came, all_new=before is None))
 
 
 def in_order(came: Mapping[str, Added]) -> dict[str, AddFile]:

@@ -8,28 +8,34 @@ from __future__ import annotations
 
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, InputError, VersionNotFoundError
-from indextables.log.diffs.changeset import NetChanges, difference, in_order, net_changes, rows_of
+from indextables.log.diffs.changeset import (
+    FileChangeset,
+    changeset_of_snapshots,
+    changeset_of_versions,
+    in_order,
+    rows_of,
+)
 from indextables.log.snapshots.loader import load_snapshot
 from indextables.log.snapshots.snapshot import Snapshot
 from indextables.log.versions.listing import list_log
 from indextables.log.versions.reader import read_versions
-from indextables.log.versions.watermark import NONE, boundary
+from indextables.log.versions.watermark import NO_WATERMARK, read_watermark
 from indextables.storage import Store
 
 BEGINNING = -1
 """The version before the first."""
 
 
-def changes_between(store: Store, since: int, after: Snapshot, settings: Settings) -> NetChanges:
+def diff_versions(store: Store, since: int, after: Snapshot, settings: Settings) -> FileChangeset:
     """What the versions after `since`, up to that of `after`, changed.
 
     VersionNotFoundError, with the versions since which it can be told, if what was removed is not known any more.
     """
     _check_range(since, after)
     if since == after.version:
-        return NetChanges()
+        return FileChangeset()
     if since == BEGINNING:
-        return difference(None, after)
+        return changeset_of_snapshots(None, after)
     found = _from_versions(store, since, after)
     if found is not None:
         return found
@@ -40,10 +46,10 @@ def changes_between(store: Store, since: int, after: Snapshot, settings: Setting
             f"what was removed from {store.uri} since version {since} is not known any more: clean-up has deleted "
             f"version files; ask since version {_known_from(store, after)} to {after.version}, or with adds_only=True"
         ) from None
-    return difference(before, after)
+    return changeset_of_snapshots(before, after)
 
 
-def added_since(since: int, after: Snapshot, *, after_ms: int | None = None) -> NetChanges:
+def files_added_since(since: int, after: Snapshot, *, after_ms: int | None = None) -> FileChangeset:
     """The live files that came after a version, and after a time if one is given, by the word of the state alone.
 
     A file that was removed and came back counts as new.
@@ -56,7 +62,7 @@ def added_since(since: int, after: Snapshot, *, after_ms: int | None = None) -> 
             f"not say; ask since version {exact_from} to {after.version}"
         )
     came = in_order(dict(after.files.added_after(since, after_ms)))
-    return NetChanges(
+    return FileChangeset(
         tuple(came.values()), (), rows_of(came, all_new=since == BEGINNING and after_ms is None)
     )
 
@@ -70,7 +76,7 @@ def version_at(store: Store, moment_ms: int, settings: Settings) -> int:
         return load_snapshot(store, as_of_ms=moment_ms, settings=settings).version
     except VersionNotFoundError:
         first = list_log(store).versions[:1]
-        if first and first[0].version == 0 and boundary(store) == NONE:
+        if first and first[0].version == 0 and read_watermark(store) == NO_WATERMARK:
             return BEGINNING
         raise
 
@@ -83,9 +89,9 @@ def _check_range(since: int, after: Snapshot) -> None:
         )
 
 
-def _from_versions(store: Store, since: int, after: Snapshot) -> NetChanges | None:
+def _from_versions(store: Store, since: int, after: Snapshot) -> FileChangeset | None:
     """By all version files after `since`, or None when there is one of them that cannot be relied upon."""
-    if since < boundary(store):
+    if since < read_watermark(store):
         return None  # what still lies there is about to go, or a stray
     run = [
         file for file in list_log(store, after=since).run_after(since, store) if file.version <= after.version
@@ -93,18 +99,20 @@ def _from_versions(store: Store, since: int, after: Snapshot) -> NetChanges | No
     if len(run) < after.version - since:
         return None
     try:
-        found = net_changes(store.uri, read_versions(store, run))
+        found = changeset_of_versions(store.uri, read_versions(store, run))
     except CorruptTableError:
-        if boundary(store) <= since:
+        if read_watermark(store) <= since:
             raise
         return None  # cleaned up since it was listed
-    return found if boundary(store) <= since else None  # the same, and what was read may have been strays
+    return (
+        found if read_watermark(store) <= since else None
+    )  # the same, and what was read may have been strays
 
 
 def _known_from(store: Store, after: Snapshot) -> int:
     """The earliest version since which version files tell everything."""
     there = {file.version for file in list_log(store).versions}
     first = after.version
-    while first in there and first > boundary(store):
+    while first in there and first > read_watermark(store):
         first -= 1
     return first

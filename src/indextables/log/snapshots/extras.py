@@ -16,7 +16,7 @@ from indextables.log.actions.model import Action, Extra, SkipFile, Txn, UnknownA
 
 
 @dataclass(frozen=True)
-class Rest:
+class Extras:
     """`skips` by the key of a live file, the newest each; `unknown` actions in order, one that is repeated once.
 
     >>> edit = Rest().edit()
@@ -39,14 +39,14 @@ class Rest:
         """The streaming batches with all that their writers said of them."""
         return [Txn(app, version, dict(self.txn_extra.get(app, {}))) for app, version in txns.items()]
 
-    def edit(self) -> RestEdit:
-        return RestEdit(self)
+    def edit(self) -> ExtrasEdit:
+        return ExtrasEdit(self)
 
 
-class RestEdit:
+class ExtrasEdit:
     """The next version's rest in the making."""
 
-    def __init__(self, base: Rest) -> None:
+    def __init__(self, base: Extras) -> None:
         self._skips = dict(base.skips)
         self._unknown = {_text(action): action for action in base.unknown}
         self._txn_extra = dict(base.txn_extra)
@@ -68,8 +68,8 @@ class RestEdit:
         self._unknown.pop(text, None)
         self._unknown[text] = action
 
-    def done(self) -> Rest:
-        return Rest(self._skips, tuple(self._unknown.values()), self._txn_extra)
+    def done(self) -> Extras:
+        return Extras(self._skips, tuple(self._unknown.values()), self._txn_extra)
 
 
 def _text(action: UnknownAction) -> bytes:

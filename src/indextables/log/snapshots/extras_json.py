@@ -14,7 +14,7 @@ from indextables.errors import CorruptTableError
 from indextables.log.actions.fields import FieldError, from_document, to_document
 from indextables.log.actions.model import SkipFile, UnknownAction
 from indextables.log.actions.paths import split_key
-from indextables.log.snapshots.extras import Rest
+from indextables.log.snapshots.extras import Extras
 from indextables.log.snapshots.snapshot import Snapshot
 
 _TXNS: Final = "txns"
@@ -28,20 +28,20 @@ _UNKNOWN: Final = "unknown"
 
 
 @dataclass(frozen=True)
-class Carried:
+class CheckpointExtras:
     """The same as values."""
 
     timestamp_ms: int
     txn_id: str | None
     txns: Mapping[str, int]
     exact_from: int
-    rest: Rest = field(default_factory=Rest)
+    extras: Extras = field(default_factory=Extras)
     checksum: str | None = None
 
 
-def to_carried(snapshot: Snapshot) -> dict[str, Any]:
+def encode_extras(snapshot: Snapshot) -> dict[str, Any]:
     """The object; what is empty is left out."""
-    rest = snapshot.rest
+    extras = snapshot.extras
     document: dict[str, Any] = {
         _TXNS: dict(snapshot.txns),
         _TIMESTAMP: snapshot.timestamp_ms,
@@ -50,21 +50,21 @@ def to_carried(snapshot: Snapshot) -> dict[str, Any]:
     }
     if snapshot.checksum is not None:
         document[_CHECKSUM] = snapshot.checksum
-    if rest.skips:
-        document[_SKIPS] = [to_document(skip)[_SKIPS] for skip in rest.skips.values()]
-    if rest.unknown:
-        document[_UNKNOWN] = [to_document(action) for action in rest.unknown]
-    if rest.txn_extra:
-        document[_TXN_EXTRA] = {app: dict(extra) for app, extra in rest.txn_extra.items()}
+    if extras.skips:
+        document[_SKIPS] = [to_document(skip)[_SKIPS] for skip in extras.skips.values()]
+    if extras.unknown:
+        document[_UNKNOWN] = [to_document(action) for action in extras.unknown]
+    if extras.txn_extra:
+        document[_TXN_EXTRA] = {app: dict(extra) for app, extra in extras.txn_extra.items()}
     return document
 
 
-def from_carried(
+def decode_extras(
     document: Mapping[str, Any], uri: str, name: str, *, version: int, created_ms: int
-) -> Carried:
+) -> CheckpointExtras:
     """The values; of a state that carries nothing, what is true of it all the same. CorruptTableError names it."""
     try:
-        edit = Rest(txn_extra=dict(document.get(_TXN_EXTRA, {}))).edit()
+        edit = Extras(txn_extra=dict(document.get(_TXN_EXTRA, {}))).edit()
         for body in document.get(_SKIPS, ()):
             (skip,) = from_document({_SKIPS: body})
             assert isinstance(skip, SkipFile)
@@ -73,12 +73,12 @@ def from_carried(
             for action in from_document(wrapped):
                 if isinstance(action, UnknownAction):
                     edit.keep(action)
-        return Carried(
+        return CheckpointExtras(
             timestamp_ms=int(document.get(_TIMESTAMP, created_ms)),
             txn_id=_text(document.get(_TXN_ID)),
             txns={app: int(version) for app, version in document.get(_TXNS, {}).items()},
             exact_from=int(document.get(_EXACT_FROM, version)),
-            rest=edit.done(),
+            extras=edit.done(),
             checksum=_text(document.get(_CHECKSUM)),
         )
     except (FieldError, ValueError, TypeError, AttributeError, OverflowError) as reason:

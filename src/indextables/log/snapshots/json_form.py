@@ -23,10 +23,10 @@ from indextables.log.actions.codec import encode_text, pack
 from indextables.log.actions.entries import Added
 from indextables.log.actions.model import Action, AddFile, Metadata, SkipFile
 from indextables.log.actions.paths import checkpoint_key, part_name, split_key
-from indextables.log.snapshots.extras_json import from_carried, to_carried
+from indextables.log.snapshots.extras_json import decode_extras, encode_extras
 from indextables.log.snapshots.json_checkpoint import read_checkpoint
 from indextables.log.snapshots.live_files import LiveFiles
-from indextables.log.snapshots.snapshot import CARRIED, Snapshot, VersionActions, replay
+from indextables.log.snapshots.snapshot import EXTRAS_PROPERTY, Snapshot, VersionActions, replay
 from indextables.state import LOG_DIRECTORY, LastCheckpoint, write_pointer
 from indextables.stats import total_bytes
 from indextables.storage import Store, create_once
@@ -42,10 +42,10 @@ def snapshot_of_checkpoint(store: Store, version: int, modified_ms: int = 0) -> 
 
     `modified_ms` is its time if it does not say itself.
     """
-    return checkpoint_snapshot(store.uri, version, read_checkpoint(store, version), modified_ms)
+    return snapshot_of_actions(store.uri, version, read_checkpoint(store, version), modified_ms)
 
 
-def checkpoint_snapshot(uri: str, version: int, actions: list[Action], modified_ms: int = 0) -> Snapshot:
+def snapshot_of_actions(uri: str, version: int, actions: list[Action], modified_ms: int = 0) -> Snapshot:
     """The same from its actions."""
     carried = next((_carried(action, version) for action in actions if isinstance(action, Metadata)), None)
     if carried is None:
@@ -63,7 +63,7 @@ def _restored(uri: str, version: int, actions: list[Action], text: str) -> Snaps
         extra = {str(path): dict(fields) for path, fields in document.get(_EXTRA, {}).items()}
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as reason:
         raise CorruptTableError(f"{name}: what it carries for the log cannot be read ({reason!r})") from None
-    carried = from_carried(document, uri, name, version=version, created_ms=0)
+    carried = decode_extras(document, uri, name, version=version, created_ms=0)
     adds = [action for action in actions if isinstance(action, AddFile)]
     if sum(count for count, _, _ in runs) != len(adds) or any(count < 1 for count, _, _ in runs):
         raise CorruptTableError(f"{name} has {len(adds)} files, and should have another number")
@@ -80,7 +80,7 @@ def _restored(uri: str, version: int, actions: list[Action], text: str) -> Snaps
         files=files.done(),
         txns=carried.txns,
         txn_id=carried.txn_id,
-        rest=carried.rest,
+        extras=carried.extras,
         checksum=carried.checksum,
     )
 
@@ -88,7 +88,7 @@ def _restored(uri: str, version: int, actions: list[Action], text: str) -> Snaps
 def _carried(metadata: Metadata, version: int) -> str | None:
     """Return what a checkpoint carries, unless another writer copied it from the checkpoint of another version."""
     seal = metadata.configuration.get(CHECKPOINT_SEAL, "").partition("-")[0]
-    return None if seal not in ("", str(version)) else metadata.configuration.get(CARRIED)
+    return None if seal not in ("", str(version)) else metadata.configuration.get(EXTRAS_PROPERTY)
 
 
 def write_snapshot_checkpoint(
@@ -100,7 +100,7 @@ def write_snapshot_checkpoint(
     CorruptTableError if what is in place cannot be read.
     """
     files = [added for _, added in snapshot.files.added()]
-    head: list[Action] = [snapshot.protocol, _with_carried(snapshot, files), *snapshot.rest.skips.values()]
+    head: list[Action] = [snapshot.protocol, _with_carried(snapshot, files), *snapshot.extras.skips.values()]
     adds = [dataclasses.replace(added.file, extra={}) for added in files]
     compress = settings.get(keys.COMPRESS_VERSION_FILES)
     size = settings.get(keys.STATE_ENTRIES_PER_MANIFEST)
@@ -133,7 +133,7 @@ def write_snapshot_checkpoint(
             }
         )
     if not create_once(store, checkpoint_key(snapshot.version), data):
-        checkpoint_snapshot(store.uri, snapshot.version, read_checkpoint(store, snapshot.version))
+        snapshot_of_actions(store.uri, snapshot.version, read_checkpoint(store, snapshot.version))
     # Without `format` and all that is younger: readers that know only JSON refuse a hint with a field they do not know.
     pointer = LastCheckpoint(
         snapshot.version,
@@ -149,7 +149,7 @@ def write_snapshot_checkpoint(
 
 
 def _with_carried(snapshot: Snapshot, files: Sequence[Added]) -> Metadata:
-    document = to_carried(snapshot)
+    document = encode_extras(snapshot)
     came = groupby(files, key=lambda added: (added.version, added.timestamp_ms))
     document[_ADDED] = [[sum(1 for _ in group), at, ms] for (at, ms), group in came]
     extra = {added.file.path: dict(added.file.extra) for added in files if added.file.extra}
@@ -157,7 +157,7 @@ def _with_carried(snapshot: Snapshot, files: Sequence[Added]) -> Metadata:
         document[_EXTRA] = extra
     text = orjson.dumps(document, default=dict).decode()
     seal = f"{snapshot.version}-{UNSEALED}"
-    configuration = {**snapshot.metadata.configuration, CARRIED: text, CHECKPOINT_SEAL: seal}
+    configuration = {**snapshot.metadata.configuration, EXTRAS_PROPERTY: text, CHECKPOINT_SEAL: seal}
     return dataclasses.replace(snapshot.metadata, configuration=configuration)
 
 

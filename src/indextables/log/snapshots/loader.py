@@ -12,15 +12,20 @@ from typing import Final
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, VersionNotFoundError
 from indextables.log.snapshots import cache
-from indextables.log.snapshots.rebuild import Rebuild, Wanted
+from indextables.log.snapshots.rebuild import NEWEST, SnapshotLoader, VersionSelector
 from indextables.log.snapshots.snapshot import Snapshot, VersionActions, replay
 from indextables.log.versions.listing import list_log
-from indextables.log.versions.reader import listed_after, read_next, read_txn_id, read_versions
-from indextables.log.versions.watermark import NONE, boundary
+from indextables.log.versions.reader import (
+    list_versions_after,
+    read_txn_id,
+    read_unlisted_version,
+    read_versions,
+)
+from indextables.log.versions.watermark import NO_WATERMARK, read_watermark
 from indextables.state import read_pointer
 from indextables.storage import Store
 
-__all__ = ["Wanted", "load_snapshot", "read_snapshot", "refresh"]
+__all__ = ["VersionSelector", "load_snapshot", "read_snapshot", "refresh"]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -46,7 +51,7 @@ def load_snapshot(
         if known is not None:
             _log.debug("%s: version %d is in the cache of snapshots", store.uri, known.version)
             return known
-    snapshot = read_snapshot(store, Wanted(version, as_of_ms), settings)
+    snapshot = read_snapshot(store, VersionSelector(version, as_of_ms), settings)
     _log.debug(
         "%s: read version %d with %d files; %d versions were replayed",
         store.uri,
@@ -59,15 +64,17 @@ def load_snapshot(
     return snapshot
 
 
-def read_snapshot(store: Store, wanted: Wanted = Wanted(), settings: Settings | None = None) -> Snapshot:  # noqa: B008
+def read_snapshot(
+    store: Store, wanted: VersionSelector = NEWEST, settings: Settings | None = None
+) -> Snapshot:
     """The same from the store alone, whatever this process remembers."""
-    passed = NONE
+    passed = NO_WATERMARK
     while True:
         try:
             return _read(store, wanted, settings or Settings())
         except (CorruptTableError, VersionNotFoundError) as reason:
             # What is missing may have been cleaned up since it was listed: then there is something newer to read.
-            end = boundary(store)
+            end = read_watermark(store)
             if end == passed:
                 if (
                     isinstance(reason, CorruptTableError)
@@ -82,10 +89,10 @@ def read_snapshot(store: Store, wanted: Wanted = Wanted(), settings: Settings | 
             passed = end
 
 
-def _read(store: Store, wanted: Wanted, settings: Settings) -> Snapshot:
+def _read(store: Store, wanted: VersionSelector, settings: Settings) -> Snapshot:
     pointer = read_pointer(store)  # first: what it names is then in any later listing
     hinted = pointer.version if pointer is not None and wanted.as_of_ms is None else 0
-    rebuild = Rebuild(store, wanted, settings, claimed=hinted)
+    rebuild = SnapshotLoader(store, wanted, settings, claimed=hinted)
     if hinted and (wanted.version is None or wanted.version >= hinted):
         found = rebuild.read(list_log(store, after=hinted - 1))
         if found is not None:
@@ -100,11 +107,11 @@ def refresh(store: Store, snapshot: Snapshot) -> Snapshot:
     if snapshot.gap is not None or snapshot.by_state:
         return load_snapshot(store)  # only a listing can tell of a mended hole, or of another state
     fresh: list[VersionActions] = []
-    while (found := read_next(store, snapshot.version + 1 + len(fresh))) is not None:
+    while (found := read_unlisted_version(store, snapshot.version + 1 + len(fresh))) is not None:
         fresh.append(found)
         if len(fresh) == _PROBES:
             try:
-                fresh += read_versions(store, listed_after(store, snapshot.version + len(fresh)))
+                fresh += read_versions(store, list_versions_after(store, snapshot.version + len(fresh)))
             except CorruptTableError:
                 return read_snapshot(
                     store

@@ -6,7 +6,7 @@ import dataclasses
 import warnings
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
@@ -22,7 +22,7 @@ from indextables.log.snapshots.snapshot import Gap, Snapshot, VersionActions, re
 from indextables.log.snapshots.state_form import snapshot_of_state
 from indextables.log.versions.listing import LogListing, VersionFile, list_log
 from indextables.log.versions.reader import read_versions
-from indextables.log.versions.superseded import check_none_is_stray, without_strays
+from indextables.log.versions.superseded import check_no_orphaned_commit, cut_at_orphaned_commit
 from indextables.state import state_was_seen
 from indextables.storage import Store
 
@@ -35,18 +35,27 @@ class StateWarning(UserWarning):
     """A state or checkpoint cannot be read; the table is read without it."""
 
 
-class Wanted(NamedTuple):
+class VersionSelector(NamedTuple):
     """Which version: a number, the newest that is not younger than a moment, or with neither the newest of all."""
 
     version: int | None = None
     as_of_ms: int | None = None
 
 
-class Rebuild:
+NEWEST: Final = VersionSelector()
+
+
+class SnapshotLoader:
     """One search for a snapshot. `claimed` is the version that `_last_checkpoint` names."""
 
     def __init__(
-        self, store: Store, wanted: Wanted, settings: Settings, *, claimed: int, below: int | None = None
+        self,
+        store: Store,
+        wanted: VersionSelector,
+        settings: Settings,
+        *,
+        claimed: int,
+        below: int | None = None,
     ) -> None:
         self._store = store
         self._wanted = wanted
@@ -65,7 +74,7 @@ class Rebuild:
             return None
         run = listing.run_after(-1 if base is None else base.version, store)
         if self._is_history(listing, base):
-            run = without_strays(store, run)
+            run = cut_at_orphaned_commit(store, run)
         if base is None and not run:
             raise self._no_start(listing)
         last = run[-1].version if run else base.version if base is not None else -1
@@ -88,7 +97,7 @@ class Rebuild:
             versions = _not_younger(versions, self._wanted.as_of_ms)
         snapshot = replay(store.uri, base, versions)
         if read:
-            check_none_is_stray(store, read, listing)
+            check_no_orphaned_commit(store, read, listing)
         if snapshot is None:
             first = next(read_versions(store, run[:1])).raw_timestamp_ms
             raise VersionNotFoundError(
@@ -134,7 +143,7 @@ class Rebuild:
             self._warn(f"state of version {version}", reason)
             return None
         state = snapshot.files.base
-        if state is not None and self._wanted == Wanted() and self._below is None:
+        if state is not None and self._wanted == VersionSelector() and self._below is None:
             dead = len(state.manifest.tombstones)
             state_was_seen(self._store.uri, tombstones=dead, files=state.manifest.num_files)
         return snapshot
@@ -149,7 +158,9 @@ class Rebuild:
 
     def _rescue(self, version: int, reason: CorruptTableError) -> pa.Table:
         """The entries of a state whose manifests are damaged, from what is older, or the first error again."""
-        older = Rebuild(self._store, Wanted(version), self._settings, claimed=0, below=version)
+        older = SnapshotLoader(
+            self._store, VersionSelector(version), self._settings, claimed=0, below=version
+        )
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", StateWarning)

@@ -36,7 +36,7 @@ def canonical_names(configuration: Mapping[str, str]) -> dict[str, str]:
     return renamed
 
 
-def renormalized(
+def renormalize_registry(
     metadata: Metadata, files: Iterable[AddFile], threshold: int
 ) -> tuple[Metadata, list[AddFile]] | None:
     """The metadata and the files to write so that each mapping goes by one name; None where that is not due.

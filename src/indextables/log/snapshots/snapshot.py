@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from indextables.errors import CorruptTableError
 from indextables.log.actions.adds import Adds, parts_of
-from indextables.log.actions.checksums import CHECKPOINT_SEAL, check_link
+from indextables.log.actions.checksums import CHECKPOINT_SEAL, check_predecessor
 from indextables.log.actions.model import (
     Action,
     AddFile,
@@ -26,13 +26,13 @@ from indextables.log.actions.model import (
 )
 from indextables.log.actions.paths import split_key, split_keys
 from indextables.log.actions.protocol import check_readable
-from indextables.log.snapshots.extras import Rest
+from indextables.log.snapshots.extras import Extras
 from indextables.log.snapshots.live_files import LiveFiles
 from indextables.predicates import Predicate
 from indextables.schema import REGISTRY_PREFIX, FieldMapping, TableSchema, own_refs, typemap_of
 from indextables.state import Filter
 
-CARRIED: Final = "indextables.checkpoint.carried"
+EXTRAS_PROPERTY: Final = "indextables.checkpoint.carried"
 """A JSON checkpoint's own entry in the configuration. Other writers may copy it to where it means nothing."""
 
 _LEGACY: Final = Protocol(1, 1)
@@ -67,7 +67,7 @@ class Snapshot:
     gap: Gap | None = None
     by_state: bool = field(default=False, compare=False)
     checksum: str | None = field(default=None, compare=False)
-    rest: Rest = field(default_factory=Rest)
+    extras: Extras = field(default_factory=Extras)
 
     def matching(self, predicate: Predicate) -> pa.Table:
         """The live files that may hold a row for which the predicate is TRUE, and perhaps some that do not.
@@ -136,11 +136,11 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
     protocol, metadata = (base.protocol, base.metadata) if base else (None, None)
     files = (base.files if base else LiveFiles()).edit()
     txns = dict(base.txns) if base else {}
-    rest = (base.rest if base else Rest()).edit()
+    extras = (base.extras if base else Extras()).edit()
     version, timestamp, txn_id = (base.version, base.timestamp_ms, base.txn_id) if base else (-1, 0, None)
     checksum = base.checksum if base else None
     for found in versions:
-        check_link(found.version, found.commit_info, checksum, uri)
+        check_predecessor(found.version, found.commit_info, checksum, uri)
         checksum = None if found.commit_info is None else found.commit_info.sha256
         version, timestamp = found.version, max(timestamp, found.raw_timestamp_ms)
         txn_id = found.commit_info.txn_id if found.commit_info is not None else None
@@ -155,10 +155,10 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
             elif isinstance(action, RemoveFile):
                 key = _key(action.path, uri, version)
                 files.remove(key, action.size)
-                rest.removed(key)
+                extras.removed(key)
             elif isinstance(action, Txn):
                 txns[action.app_id] = action.version
-                rest.batch(action)
+                extras.batch(action)
             elif isinstance(action, Metadata):
                 metadata = _without_carried(action)
             elif isinstance(action, Protocol):
@@ -166,9 +166,9 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
                 # At once: the actions after it may mean what only a newer release knows.
                 check_readable(protocol, f"{uri} at version {version}")
             elif isinstance(action, SkipFile):
-                rest.skip(_key(action.path, uri, version), action)
+                extras.skip(_key(action.path, uri, version), action)
             elif isinstance(action, UnknownAction):
-                rest.keep(action)
+                extras.keep(action)
     if version < 0:
         return None
     if base is not None and version == base.version:
@@ -186,13 +186,13 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
         files.done(),
         txns,
         txn_id,
-        rest=rest.done(),
+        extras=extras.done(),
         checksum=checksum,
     )
 
 
 def _without_carried(metadata: Metadata) -> Metadata:
-    own = (CARRIED, CHECKPOINT_SEAL)
+    own = (EXTRAS_PROPERTY, CHECKPOINT_SEAL)
     if not any(key in metadata.configuration for key in own):
         return metadata
     kept = {key: value for key, value in metadata.configuration.items() if key not in own}

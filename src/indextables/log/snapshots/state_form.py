@@ -19,7 +19,7 @@ from indextables.log.actions.fields import FieldError, from_document, to_documen
 from indextables.log.actions.model import Action, Metadata, Protocol
 from indextables.log.actions.paths import split_key
 from indextables.log.actions.protocol import check_readable
-from indextables.log.snapshots.extras_json import from_carried, to_carried
+from indextables.log.snapshots.extras_json import decode_extras, encode_extras
 from indextables.log.snapshots.live_files import LiveFiles
 from indextables.log.snapshots.snapshot import Snapshot
 from indextables.log.versions.listing import LogListing, list_log
@@ -53,7 +53,9 @@ def snapshot_of_state(
     """The snapshot that the state of a version describes; its files are not read yet."""
     manifest = read_state(store, version)
     name = f"{store.uri}, state of version {version}"
-    carried = from_carried(manifest.carried, store.uri, name, version=version, created_ms=manifest.created_at)
+    carried = decode_extras(
+        manifest.carried, store.uri, name, version=version, created_ms=manifest.created_at
+    )
     protocol = _single(manifest.carried.get(_PROTOCOL), Protocol, name)
     metadata = _single(_loads(manifest.metadata, name), Metadata, name)
     if metadata is None:
@@ -77,7 +79,7 @@ def snapshot_of_state(
         carried.txns,
         carried.txn_id,
         by_state=not manifest.carried and all(file.version != version for file in listing.versions),
-        rest=carried.rest,
+        extras=carried.extras,
         checksum=carried.checksum,
     )
 
@@ -98,7 +100,7 @@ def write_snapshot_state(
         orjson.dumps(to_document(snapshot.metadata)).decode(),
         registry,
         max(snapshot.protocol.min_reader_version, 4),
-        {**to_document(snapshot.protocol), **to_carried(snapshot)},
+        {**to_document(snapshot.protocol), **encode_extras(snapshot)},
         Measured(
             [column for column in snapshot.schema if column.name not in snapshot.partition_columns],
             own_refs(snapshot.metadata.configuration),

@@ -9,7 +9,7 @@ from indextables.errors import CorruptTableError
 from indextables.log.actions.model import Action, AddFile, CommitInfo, RemoveFile
 from indextables.log.versions.listing import list_log
 from indextables.log.versions.reader import read_versions
-from indextables.log.versions.watermark import boundary
+from indextables.log.versions.watermark import read_watermark
 from indextables.stats import total
 from indextables.storage import Store
 
@@ -33,15 +33,15 @@ class HistoryEntry(NamedTuple):
     summary: Summary
 
 
-def history(store: Store) -> list[HistoryEntry]:
+def read_history(store: Store) -> list[HistoryEntry]:
     """Every version that clean-up has not passed, newest first, up to the first hole after the newest state."""
-    passed = boundary(store)
+    passed = read_watermark(store)
     while True:
         try:
             return _after(store, passed)[::-1]
         except CorruptTableError:
             # A version may have been cleaned up since it was listed: then there is less to tell.
-            end = boundary(store)
+            end = read_watermark(store)
             if end == passed:
                 raise
             passed = end

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from indextables.errors import ObjectNotFoundError
 from indextables.log.actions.paths import checkpoint_of, version_key, version_of
-from indextables.log.versions.watermark import link_of
+from indextables.log.versions.watermark import record_of
 from indextables.state import LOG_DIRECTORY, state_of
 from indextables.storage import ObjectInfo, Store
 
@@ -87,10 +87,10 @@ def list_log(store: Store, after: int = -1) -> LogListing:
     """What there is after version `after`, and all states and links."""
     # States and links sort after version files, so that a listing that skips old versions still has them all.
     begin = None if after < 0 else version_key(after)
-    return listing_of(store.list_from(LOG_DIRECTORY, start_after=begin), after)
+    return parse_listing(store.list_from(LOG_DIRECTORY, start_after=begin), after)
 
 
-def listing_of(infos: Iterable[ObjectInfo], after: int = -1) -> LogListing:
+def parse_listing(infos: Iterable[ObjectInfo], after: int = -1) -> LogListing:
     """Return the same from the objects of the log directory after version `after`."""
     versions: list[VersionFile] = []
     checkpoints: list[VersionFile] = []
@@ -103,7 +103,7 @@ def listing_of(infos: Iterable[ObjectInfo], after: int = -1) -> LogListing:
             checkpoints.append(VersionFile(version, info.modified_ms))
         elif (version := state_of(info.key)) is not None:
             states.add(version)
-        elif (version := link_of(info.key)) is not None:
+        elif (version := record_of(info.key)) is not None:
             cleanups.append(version)
     return LogListing(
         tuple(sorted(versions)),

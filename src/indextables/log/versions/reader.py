@@ -37,7 +37,7 @@ def read_txn_id(store: Store, version: int) -> str | None:
     return action.txn_id if isinstance(action, CommitInfo) else None
 
 
-def listed_after(store: Store, version: int) -> list[VersionFile]:
+def list_versions_after(store: Store, version: int) -> list[VersionFile]:
     """The files of the versions that follow `version` without a gap."""
     found = list_log(store, after=version).versions
     return [file for i, file in enumerate(found) if file.version == version + 1 + i]
@@ -64,7 +64,7 @@ def _read_listed(store: Store, file: VersionFile) -> VersionActions:
     return VersionActions(file.version, actions, file.modified_ms)
 
 
-def read_next(store: Store, version: int) -> VersionActions | None:
+def read_unlisted_version(store: Store, version: int) -> VersionActions | None:
     """One version that was not listed, or None where there is none."""
     actions = read_version(store, version)
     if actions is None:

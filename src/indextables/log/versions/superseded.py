@@ -11,12 +11,12 @@ from indextables.errors import CorruptTableError, ObjectNotFoundError
 from indextables.log.snapshots.snapshot import Snapshot
 from indextables.log.versions.listing import LogListing, VersionFile
 from indextables.log.versions.reader import read_txn_id
-from indextables.log.versions.watermark import NONE, boundary, transaction_of
+from indextables.log.versions.watermark import NO_WATERMARK, read_watermark, recorded_transaction
 from indextables.state import state_key
 from indextables.storage import Store
 
 
-def overtaken(store: Store, current: Snapshot | None, version: int, txn_id: str) -> bool:
+def is_superseded(store: Store, current: Snapshot | None, version: int, txn_id: str) -> bool:
     """Whether the commit of `version`, made after `current` by `txn_id`, is lost and must be made anew.
 
     To be asked after the create: a boundary that does not cover the version now did not when it was created.
@@ -25,35 +25,35 @@ def overtaken(store: Store, current: Snapshot | None, version: int, txn_id: str)
         return True
     table_id = None if current is None else current.metadata.id
     # What this process remembers may be of a table that was there before; a doubt is worth a listing.
-    if boundary(store, table_id) < version or boundary(store) < version:
+    if read_watermark(store, table_id) < version or read_watermark(store) < version:
         return False
     # Covered. Either it was the version and clean-up came after it, with a state that has it, or it was free again.
-    return transaction_of(store, version) != txn_id
+    return recorded_transaction(store, version) != txn_id
 
 
-def without_strays(store: Store, run: list[VersionFile]) -> list[VersionFile]:
+def cut_at_orphaned_commit(store: Store, run: list[VersionFile]) -> list[VersionFile]:
     """The versions up to the first that is not the one which clean-up found there.
 
     Worth its requests only for versions that clean-up may have passed: those before the newest state.
     """
-    end = boundary(store) if run else NONE
+    end = read_watermark(store) if run else NO_WATERMARK
     for i, file in enumerate(run):
         if file.version > end:
             break
-        if read_txn_id(store, file.version) != transaction_of(store, file.version):
+        if read_txn_id(store, file.version) != recorded_transaction(store, file.version):
             return run[:i]
     return run
 
 
-def check_none_is_stray(store: Store, read: Mapping[int, str | None], listing: LogListing) -> None:
+def check_no_orphaned_commit(store: Store, read: Mapping[int, str | None], listing: LogListing) -> None:
     """CorruptTableError if a version that was read, made by that transaction, is another than clean-up found there.
 
     To be asked after they were read. The listing grows old: between it and the reading clean-up may have passed, and a
     writer that came too late may have put its own version in the place.
     """
-    end = boundary(store, listed=listing.cleanups)
+    end = read_watermark(store, listed=listing.cleanups)
     for version, txn_id in read.items():
-        if version <= end and transaction_of(store, version) != txn_id:
+        if version <= end and recorded_transaction(store, version) != txn_id:
             raise CorruptTableError(
                 f"{store.uri}: version {version} was cleaned up while it was being read; open it again"
             )

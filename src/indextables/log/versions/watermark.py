@@ -26,11 +26,11 @@ from indextables.forking import ForkSafeLock
 from indextables.state import LOG_DIRECTORY
 from indextables.storage import Store
 
-DIRECTORY: Final = f"{LOG_DIRECTORY}/_cleanup"
-NONE: Final = -1
+CLEANUP_DIRECTORY: Final = f"{LOG_DIRECTORY}/_cleanup"
+NO_WATERMARK: Final = -1
 """The boundary of a table whose history is whole."""
 
-_LINK: Final = re.compile(rf"{DIRECTORY}/([0-9]{{20}})\.json")
+_LINK: Final = re.compile(rf"{CLEANUP_DIRECTORY}/([0-9]{{20}})\.json")
 _MAX_KNOWN: Final = 1000
 _MAX_LINK: Final = 64 << 20
 _MAX_NAMES: Final = 16 << 20
@@ -41,7 +41,7 @@ _known: Final[dict[tuple[str, str], int]] = {}
 
 
 @dataclass(frozen=True)
-class Link:
+class CleanupRecord:
     """One clean-up: versions `first` to `last` may be gone. `transactions` made them, None where nobody knows."""
 
     first: int
@@ -49,24 +49,24 @@ class Link:
     transactions: tuple[str | None, ...]
 
 
-def link_key(first: int) -> str:
+def record_key(first: int) -> str:
     """Where the link is kept that begins with a version.
 
-    >>> link_key(8)
+    >>> record_key(8)
     '_transaction_log/_cleanup/00000000000000000008.json'
     """
-    return f"{DIRECTORY}/{first:020d}.json"
+    return f"{CLEANUP_DIRECTORY}/{first:020d}.json"
 
 
-def encode_link(link: Link) -> bytes:
+def encode_record(link: CleanupRecord) -> bytes:
     return orjson.dumps({"first": link.first, "last": link.last, "transactions": link.transactions})
 
 
-def decode_link(data: bytes, name: str) -> Link:
+def decode_record(data: bytes, name: str) -> CleanupRecord:
     """The link, or CorruptTableError: a boundary that cannot be read is not one that may be passed over."""
     try:
         document: Any = orjson.loads(data)
-        link = Link(document["first"], document["last"], tuple(document["transactions"]))
+        link = CleanupRecord(document["first"], document["last"], tuple(document["transactions"]))
         whole = all(isinstance(number, int) for number in (link.first, link.last))
         if not whole or len(link.transactions) != link.last - link.first + 1:
             raise ValueError("its versions do not add up")
@@ -75,7 +75,7 @@ def decode_link(data: bytes, name: str) -> Link:
     return link
 
 
-def boundary(store: Store, table_id: str | None = None, listed: Sequence[int] | None = None) -> int:
+def read_watermark(store: Store, table_id: str | None = None, listed: Sequence[int] | None = None) -> int:
     """The last version that may be gone, or NONE. With the table's id, what was read before is built upon.
 
     `listed` are the links that a listing has found, in order; it may be an old one.
@@ -83,38 +83,38 @@ def boundary(store: Store, table_id: str | None = None, listed: Sequence[int] | 
     end = None if table_id is None else _known.get((store.uri, table_id))
     if end is None:
         firsts = _listed(store) if listed is None else listed
-        end = NONE if not firsts else firsts[-1] - 1
-    while (link := read_link(store, end + 1)) is not None:
+        end = NO_WATERMARK if not firsts else firsts[-1] - 1
+    while (link := read_record(store, end + 1)) is not None:
         end = link.last
     if table_id is not None:
         _remember((store.uri, table_id), end)
     return end
 
 
-def transaction_of(store: Store, version: int) -> str | None:
+def recorded_transaction(store: Store, version: int) -> str | None:
     """The transaction that made a version at or below the boundary, if it is known."""
     first = max((first for first in _listed(store) if first <= version), default=None)
-    link = None if first is None else read_link(store, first)
+    link = None if first is None else read_record(store, first)
     if link is None or not link.first <= version <= link.last:
         raise CorruptTableError(f"{store.uri} has no record of the clean-up that passed version {version}")
     return link.transactions[version - link.first]
 
 
-def move_boundary(store: Store, last: int, transaction: Callable[[int], str | None]) -> int:
+def advance_watermark(store: Store, last: int, transaction: Callable[[int], str | None]) -> int:
     """Let the boundary cover versions up to `last`; where it is then, which is there or beyond.
 
     `transaction` says who made a version. It is asked while nothing above the old boundary has been deleted.
     """
-    while (end := boundary(store)) < last:
-        link = _next_link(end + 1, last, transaction)
+    while (end := read_watermark(store)) < last:
+        link = _next_record(end + 1, last, transaction)
         try:
-            store.create(link_key(link.first), encode_link(link))
+            store.create(record_key(link.first), encode_record(link))
         except ObjectExistsError:
             continue  # another clean-up made the next link: go on from its end
     return end
 
 
-def _next_link(first: int, last: int, transaction: Callable[[int], str | None]) -> Link:
+def _next_record(first: int, last: int, transaction: Callable[[int], str | None]) -> CleanupRecord:
     """Return a link from `first` on that readers take: up to `last`, or as far as its size permits."""
     names: list[str | None] = []
     size = 0
@@ -123,30 +123,30 @@ def _next_link(first: int, last: int, transaction: Callable[[int], str | None]) 
         size += len(orjson.dumps(names[-1])) + 1
         if size > _MAX_NAMES:
             break
-    return Link(first, first + len(names) - 1, tuple(names))
+    return CleanupRecord(first, first + len(names) - 1, tuple(names))
 
 
-def read_link(store: Store, first: int) -> Link | None:
+def read_record(store: Store, first: int) -> CleanupRecord | None:
     """The link that begins with a version, or None where there is none."""
-    key = link_key(first)
+    key = record_key(first)
     try:
         data = store.get(key, _MAX_LINK)
     except ObjectNotFoundError:
         return None
-    link = decode_link(data, f"{store.uri}/{key}")
+    link = decode_record(data, f"{store.uri}/{key}")
     if link.first != first:
         raise CorruptTableError(f"{store.uri}/{key} says that it begins with version {link.first}")
     return link
 
 
-def link_of(key: str) -> int | None:
+def record_of(key: str) -> int | None:
     """The version that the link of this key begins with, or None for another key."""
     match = _LINK.fullmatch(key)
     return int(match[1]) if match else None
 
 
 def _listed(store: Store) -> list[int]:
-    firsts = (link_of(info.key) for info in store.list_from(DIRECTORY))
+    firsts = (record_of(info.key) for info in store.list_from(CLEANUP_DIRECTORY))
     return sorted(first for first in firsts if first is not None)
 
 

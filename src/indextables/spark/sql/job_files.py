@@ -21,7 +21,7 @@ import orjson
 from indextables.errors import InputError, StorageError
 from indextables.log.cleanup.orphans import is_split_key
 from indextables.log.cleanup.state_retention import StateRetention
-from indextables.maintenance.purges import Prepared
+from indextables.maintenance.purges import PreparedPurge
 from indextables.storage import ObjectInfo
 from indextables.storage.disk import disk_errors
 from indextables.storage.store import check_key
@@ -40,7 +40,7 @@ class WaitingPurge:
 
     uri: str
     options: Mapping[str, str] = field(repr=False)  # credentials may be among them
-    prepared: Prepared
+    prepared: PreparedPurge
 
 
 def keep(waiting: WaitingPurge) -> str | None:
@@ -112,7 +112,7 @@ def _document(waiting: WaitingPurge) -> dict[str, Any]:
 
 def _waiting(document: Any) -> WaitingPurge:
     uri = _text(document["uri"])
-    prepared = Prepared(
+    prepared = PreparedPurge(
         started_ms=_whole(document["started_ms"]),
         hours=_whole(document["hours"]),
         dry_run=False,

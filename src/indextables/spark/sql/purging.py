@@ -19,10 +19,10 @@ from indextables.log.cleanup.orphans import (
     BATCH,
     Deleted,
     DeleteTask,
-    delete_here,
+    delete_in_process,
     delete_tasks,
     run_delete_task,
-    summed,
+    total_deleted,
 )
 from indextables.maintenance.purges import Purged, finish_purge, prepare_purge, retention_hours
 from indextables.spark.sql import job_files
@@ -76,7 +76,7 @@ def run_purge(
         file = job_files.keep(WaitingPurge(uri, options_for_tasks(uri, settings), prepared))
         if file is not None:
             return Job(file)
-    deleted = Deleted() if prepared.dry_run else delete_here(store, prepared.splits, settings)
+    deleted = Deleted() if prepared.dry_run else delete_in_process(store, prepared.splits, settings)
     return _row(finish_purge(store, prepared, deleted))
 
 
@@ -101,7 +101,7 @@ def finish_job(file: str, results: Sequence[str]) -> pa.Table:
     parts = [_deleted(result) for result in results]
     job_files.remove(file)
     store = open_store(waiting.uri, Settings(waiting.options))
-    return _row(finish_purge(store, waiting.prepared, summed(parts)))
+    return _row(finish_purge(store, waiting.prepared, total_deleted(parts)))
 
 
 def _checked(statement: Purge, settings: Settings, sql: str) -> int:
