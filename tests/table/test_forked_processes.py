@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from indextables.forking import ForkSafeLock, LibraryThreads
+from indextables.runtime import ForkSafeLock, LibraryThreads
 from support import forking_process
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

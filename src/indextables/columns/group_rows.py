@@ -16,7 +16,7 @@ from indextables.columns.formats import open_rows
 from indextables.columns.manifest import ColumnGroup, ColumnGroupFile
 from indextables.columns.stored_files import Files
 from indextables.errors import CorruptTableError
-from indextables.forking import ForkSafeLock
+from indextables.runtime import ForkSafeLock
 
 OPEN_FILES: Final = 32
 """How many files of a group are held open: more would be memory for their footers, which a scan does not need again."""

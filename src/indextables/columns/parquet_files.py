@@ -22,9 +22,9 @@ from indextables.columns.filerows import RowIds, WriteOptions
 from indextables.columns.parquet_footer import TRAILER, check_footer, footer_size
 from indextables.columns.seals import TAIL, Tail, seal
 from indextables.columns.stored_files import FILE_SIZE, FOOTER_SIZE, StoredFile
-from indextables.forking import ForkSafeLock
 from indextables.parquet_chunks import Chunk, chunk_checksums, chunks_of
 from indextables.predicates import Bounds
+from indextables.runtime import ForkSafeLock
 from indextables.storage.ranged import RangedFile
 
 ROW_GROUP_METADATA: Final = "row_group_metadata"

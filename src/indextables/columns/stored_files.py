@@ -18,7 +18,7 @@ from indextables.errors import (
     ObjectNotFoundError,
     StorageError,
 )
-from indextables.forking import ForkSafeLock
+from indextables.runtime import ForkSafeLock
 from indextables.storage import Store, open_store
 
 FILE_SIZE: Final = "file_size"

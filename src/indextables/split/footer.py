@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from indextables.forking import ForkSafeLock
+from indextables.runtime import ForkSafeLock
 from indextables.split.pages import PageDirectory
 from indextables.split.retained import Retained
 

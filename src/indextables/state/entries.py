@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import CorruptTableError
-from indextables.forking import PYRUHVRO
+from indextables.runtime import PYRUHVRO
 from indextables.state import fallback
 from indextables.state.container import Block, encode_long
 from indextables.state.entry_fields import AVRO_SCHEMA, ENTRY_SCHEMA, FIELDS

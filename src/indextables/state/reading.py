@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError
-from indextables.forking import ForkSafeLock
+from indextables.runtime import ForkSafeLock
 from indextables.state import metrics
 from indextables.state.gathering import without
 from indextables.state.layout import state_key

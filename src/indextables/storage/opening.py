@@ -11,7 +11,7 @@ from obstore.store import AzureStore, MemoryStore, S3Store
 
 from indextables.config import Settings
 from indextables.errors import ConfigError
-from indextables.forking import ForkSafeLock
+from indextables.runtime import ForkSafeLock
 from indextables.storage.access import Access, azure_access, s3_access
 from indextables.storage.local import LocalStore
 from indextables.storage.remote import Client, RemoteStore, clean_message

@@ -18,7 +18,7 @@ from indextables.errors import (
     StorageError,
     UnsafeStoreError,
 )
-from indextables.forking import ForkSafeLock
+from indextables.runtime import ForkSafeLock
 
 Create = Callable[[str, bytes], None]
 

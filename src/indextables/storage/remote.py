@@ -21,7 +21,7 @@ from indextables.errors import (
     StorageDeniedError,
     StorageError,
 )
-from indextables.forking import OBSTORE
+from indextables.runtime import OBSTORE
 from indextables.storage.probe import check_conditional_create
 from indextables.storage.store import ObjectInfo, check_key, check_size
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from indextables.forking import ForkSafeLock
+from indextables.runtime import ForkSafeLock
 from indextables.schema import FieldMapping
 from indextables.split import SplitReader
 from indextables.split.retained import Retained

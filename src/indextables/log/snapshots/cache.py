@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from indextables.config import Settings, keys
-from indextables.forking import ForkSafeLock
 from indextables.log.snapshots.snapshot import Snapshot
+from indextables.runtime import ForkSafeLock
 
 
 @dataclass(frozen=True)

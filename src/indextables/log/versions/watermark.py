@@ -22,7 +22,7 @@ from typing import Any, Final
 import orjson
 
 from indextables.errors import CorruptTableError, ObjectExistsError, ObjectNotFoundError
-from indextables.forking import ForkSafeLock
+from indextables.runtime import ForkSafeLock
 from indextables.state import LOG_DIRECTORY
 from indextables.storage import Store
 

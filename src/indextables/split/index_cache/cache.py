@@ -32,7 +32,7 @@ from typing import Final, TypeAlias, TypeVar
 import tantivy
 
 from indextables.config import Settings, keys
-from indextables.forking import ForkSafeLock
+from indextables.runtime import ForkSafeLock
 from indextables.split.container.bundle import Bundle
 from indextables.split.index.engine import engine_errors, is_engine_failure
 from indextables.split.index_cache.directory import ADVICE, cache_directory

@@ -3,6 +3,10 @@
 `os.fork` and multiprocessing's start method `fork` copy memory but only the calling thread. A thread pool that a
 library started before the fork is dead in the child, and a lock that another thread held at that moment is never
 released there. Waiting for either is a deadlock.
+
+The package's only at-fork hook is in this module, and it only counts: `generation` is another number in every child.
+Locks, caches and thread pools compare it with the number they were made under, and start over if it differs. So
+nothing is freed or called while a process forks.
 """
 
 from __future__ import annotations
@@ -11,17 +15,22 @@ import os
 import threading
 from typing import Final
 
-_forks = 0  # between the process that imported this module and this one
+_generation = 0
 _replacing = threading.Lock()
 
 
-def _count_fork() -> None:
-    global _forks, _replacing  # noqa: PLW0603 - facts about this process
-    _forks += 1
+def _enter_child() -> None:
+    global _generation, _replacing  # noqa: PLW0603 - facts about this process
+    _generation += 1
     _replacing = threading.Lock()
 
 
-os.register_at_fork(after_in_child=_count_fork)
+os.register_at_fork(after_in_child=_enter_child)
+
+
+def generation() -> int:
+    """Return how many forks are between the process that imported this package and this one."""
+    return _generation
 
 
 class ForkSafeLock:
@@ -36,14 +45,15 @@ class ForkSafeLock:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._forks = _forks
+        self._generation = _generation
 
     def __enter__(self) -> None:
-        if self._forks != _forks:
+        if self._generation != _generation:
             with _replacing:
-                if self._forks != _forks:
+                if self._generation != _generation:
                     self._lock = threading.Lock()
-                    self._forks = _forks  # last: a thread that sees it takes the new lock
+                    # Set last: a thread that reads the new generation without `_replacing` finds the new lock.
+                    self._generation = _generation
         self._lock.acquire()
 
     def __exit__(self, *_: object) -> None:
@@ -51,7 +61,7 @@ class ForkSafeLock:
 
 
 class LibraryThreads:
-    """The threads that a library starts when it is first used and never again.
+    """The threads that a library starts at its first use in a process, and never again.
 
     >>> LibraryThreads().usable()
     True
@@ -63,8 +73,8 @@ class LibraryThreads:
     def usable(self) -> bool:
         """Return False if the library started its threads before a fork. Call it before every use of the library."""
         if self._started is None:
-            self._started = _forks
-        return self._started == _forks
+            self._started = _generation
+        return self._started == _generation
 
 
 OBSTORE: Final = LibraryThreads()

@@ -1,0 +1,23 @@
+"""The state of a process: clock, ids, threads, caches, and what of it survives a fork."""
+
+from indextables.runtime.caches import Cache, CacheFigures, CacheSpec
+from indextables.runtime.forking import OBSTORE, PYRUHVRO, ForkSafeLock, LibraryThreads
+from indextables.runtime.runtime import Runtime, current, new_id, now_ms, sleep, use
+from indextables.runtime.threads import Threads
+
+__all__ = [
+    "OBSTORE",
+    "PYRUHVRO",
+    "Cache",
+    "CacheFigures",
+    "CacheSpec",
+    "ForkSafeLock",
+    "LibraryThreads",
+    "Runtime",
+    "Threads",
+    "current",
+    "new_id",
+    "now_ms",
+    "sleep",
+    "use",
+]
