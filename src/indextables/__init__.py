@@ -1,4 +1,4 @@
-"""IndexTables: search tables for Spark, and for plain Python.
+"""IndexTables: search tables for Spark and for plain Python.
 
 >>> import indextables as it
 >>> import pyarrow as pa
@@ -6,13 +6,131 @@
 0
 >>> it.open("memory://welcome").search("disk", columns=["message"]).column("message").to_pylist()
 ['disk full']
+
+Every error that the package raises and every type that a method of `Table` returns can be imported from here. Names
+are loaded at first use, so that a program that imports the package and reads no table does not load Arrow.
 """
 
-from indextables.errors import IndexTablesError
-from indextables.table import Table
-from indextables.table import open_table as open  # noqa: A004 - it.open(path) is the word for it
-from indextables.table import write_table as write
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from indextables.errors import (
+    CommandError,
+    CommitConflictError,
+    CommitError,
+    CommitUnknownError,
+    ConfigError,
+    CorruptTableError,
+    ForkedProcessError,
+    IndexTablesError,
+    InputError,
+    IrregularFileError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    PredicateError,
+    ProtocolError,
+    QueryError,
+    SchemaError,
+    StorageDeniedError,
+    StorageError,
+    StorageFullError,
+    TableError,
+    TableExistsError,
+    TableNotFoundError,
+    UnsafeStoreError,
+    VersionNotFoundError,
+)
+
+if TYPE_CHECKING:
+    from indextables.config import Settings
+    from indextables.log import AddFile, Metadata, Protocol, RemoveFile, Snapshot
+    from indextables.log.snapshots.cache import CacheFigures
+    from indextables.maintenance import CleanedVersions, Purged, StateDescription, Truncated
+    from indextables.table import ChangeSet, Table
+    from indextables.table import open_table as open  # noqa: A004 - users call it.open(path)
+    from indextables.table import write_table as write
 
 __version__ = "0.1.0"
 
-__all__ = ["IndexTablesError", "Table", "__version__", "open", "write"]
+__all__ = [
+    "AddFile",
+    "CacheFigures",
+    "ChangeSet",
+    "CleanedVersions",
+    "CommandError",
+    "CommitConflictError",
+    "CommitError",
+    "CommitUnknownError",
+    "ConfigError",
+    "CorruptTableError",
+    "ForkedProcessError",
+    "IndexTablesError",
+    "InputError",
+    "IrregularFileError",
+    "Metadata",
+    "ObjectExistsError",
+    "ObjectNotFoundError",
+    "PredicateError",
+    "Protocol",
+    "ProtocolError",
+    "Purged",
+    "QueryError",
+    "RemoveFile",
+    "SchemaError",
+    "Settings",
+    "Snapshot",
+    "StateDescription",
+    "StorageDeniedError",
+    "StorageError",
+    "StorageFullError",
+    "Table",
+    "TableError",
+    "TableExistsError",
+    "TableNotFoundError",
+    "Truncated",
+    "UnsafeStoreError",
+    "VersionNotFoundError",
+    "__version__",
+    "open",
+    "write",
+]
+
+_LAZY: Final = {
+    "AddFile": ("indextables.log", "AddFile"),
+    "CacheFigures": ("indextables.log.snapshots.cache", "CacheFigures"),
+    "ChangeSet": ("indextables.table", "ChangeSet"),
+    "CleanedVersions": ("indextables.maintenance", "CleanedVersions"),
+    "Metadata": ("indextables.log", "Metadata"),
+    "Protocol": ("indextables.log", "Protocol"),
+    "Purged": ("indextables.maintenance", "Purged"),
+    "RemoveFile": ("indextables.log", "RemoveFile"),
+    "Settings": ("indextables.config", "Settings"),
+    "Snapshot": ("indextables.log", "Snapshot"),
+    "StateDescription": ("indextables.maintenance", "StateDescription"),
+    "Table": ("indextables.table", "Table"),
+    "Truncated": ("indextables.maintenance", "Truncated"),
+    "open": ("indextables.table", "open_table"),
+    "write": ("indextables.table", "write_table"),
+}
+"""The package and the name there of each public name that needs Arrow."""
+
+_PACKAGES: Final = frozenset({"columns", "config", "demo", "log", "maintenance", "spark", "table"})
+"""Packages that are loaded when they are first used as an attribute, as in `indextables.columns.open`."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name at its first use (PEP 562)."""
+    if name in _LAZY:
+        package, attribute = _LAZY[name]
+        globals()[name] = value = getattr(import_module(package), attribute)
+        return value
+    if name in _PACKAGES:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the public names, those not loaded yet included."""
+    return sorted({*globals(), *__all__, *_PACKAGES})

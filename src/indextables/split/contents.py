@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import orjson
 import pyarrow as pa
 
-from indextables.columns import ColumnGroup, Manifest
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, ProtocolError, SchemaError
 from indextables.predicates import Predicate, may_match
@@ -33,6 +32,9 @@ from indextables.split.search.index_search import IndexSearch
 from indextables.split.search.missing_words import MissingWords
 from indextables.split.search.plan import Plan, plan
 from indextables.split.search.text_answers import TextAnswers
+
+if TYPE_CHECKING:
+    from indextables.columns import ColumnGroup
 
 
 class Rows(Protocol):
@@ -83,6 +85,8 @@ class SplitContents:
     """The inside of a split of ours."""
 
     def __init__(self, bundle: Bundle, settings: Settings) -> None:
+        from indextables.columns import Manifest  # noqa: PLC0415 - opening a table does not need it
+
         self._bundle = bundle
         self._settings = settings
         mapping, manifest = bundle.read(MAPPING), bundle.read(MANIFEST)

@@ -12,7 +12,6 @@ from typing import Final
 
 import pyarrow as pa
 
-from indextables.columns import ColumnGroup, ColumnGroupFile, Manifest
 from indextables.config import Settings, keys
 from indextables.errors import SchemaError
 from indextables.schema import FieldMapping, TableSchema, cast_exactly
@@ -100,6 +99,12 @@ class SplitWriter:
         return disk_errors("build a split in", str(self._target.parent), SCRATCH_ADVICE)
 
     def _finished(self) -> FinishedSplit:
+        from indextables.columns import (  # noqa: PLC0415 - opening a table does not need it
+            ColumnGroup,
+            ColumnGroupFile,
+            Manifest,
+        )
+
         self._flush()
         index_files = self._index.finish()
         documents: list[tuple[str, bytes]] = []

@@ -23,7 +23,7 @@ from indextables.state.paths import KEY, LIVE_SCHEMA, KeyOf
 from indextables.state.pruning import Filter
 from indextables.storage import Store
 
-_NOTHING: Final = LIVE_SCHEMA.empty_table()
+_NOTHING: Final = pa.Table.from_batches([], LIVE_SCHEMA)  # `empty_table` would load pandas
 
 
 def read_state(store: Store, version: int) -> StateManifest:

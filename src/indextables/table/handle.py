@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from operator import index
 from os import PathLike
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,21 +16,6 @@ from indextables.config import Settings, keys
 from indextables.errors import InputError, QueryError
 from indextables.log import Metadata, Protocol, Snapshot, load_snapshot, read_history
 from indextables.log.snapshots import cache
-from indextables.maintenance import (
-    CleanedVersions,
-    Purged,
-    StateDescription,
-    Truncated,
-    clean_versions,
-    describe_log,
-    describe_state,
-    drop_partitions,
-    purge,
-    restore,
-    truncate_time_travel,
-    upgrade_and_checkpoint,
-    upgrade_protocol,
-)
 from indextables.predicates import (
     ALL_FIELDS,
     TRUE,
@@ -56,6 +41,9 @@ from indextables.table.scan import (
     scan_schema,
 )
 from indextables.table.write import as_mode, commit_write, plan_write, run_write_task
+
+if TYPE_CHECKING:
+    from indextables.maintenance import CleanedVersions, Purged, StateDescription, Truncated
 
 _MOST_ROWS: Final = 1 << 62
 """More than any table has, and few enough for Arrow's arithmetic."""
@@ -204,6 +192,8 @@ class Table:
 
     def drop_partitions(self, where: str) -> int:
         """Removes every partition that satisfies `where`, a condition on partition columns; the new version."""
+        from indextables.maintenance import drop_partitions
+
         predicate = self._where(where)
         return drop_partitions(
             open_store(self._uri, self._settings), self._snapshot, predicate, self._settings
@@ -211,14 +201,20 @@ class Table:
 
     def restore(self, version: int) -> int:
         """Makes the table what it was at an older version, in a new version, which it returns."""
+        from indextables.maintenance import restore
+
         return restore(open_store(self._uri, self._settings), version, self._settings, self._snapshot)
 
     def describe_log(self, *, include_all: bool = False) -> pa.Table:
         """The actions of the newest state and of the versions after it, or of every version file; one row each."""
+        from indextables.maintenance import describe_log
+
         return describe_log(open_store(self._uri, self._settings), self._settings, include_all=include_all)
 
     def describe_state(self) -> StateDescription:
         """The figures of the state from which a reader of the newest version starts."""
+        from indextables.maintenance import describe_state
+
         return describe_state(open_store(self._uri, self._settings), self._settings)
 
     def invalidate_cache(self) -> cache.CacheFigures:
@@ -227,6 +223,8 @@ class Table:
 
     def clean_versions(self, retention_hours: int | None = None, *, dry_run: bool = False) -> CleanedVersions:
         """Deletes the version files that are older than the retention and that a state covers."""
+        from indextables.maintenance import clean_versions
+
         store = open_store(self._uri, self._settings)
         return clean_versions(store, self._settings, hours=retention_hours, dry_run=dry_run or None)
 
@@ -235,6 +233,8 @@ class Table:
 
         Nothing is deleted in a dry run, which the setting `cleanup.dryRun` can ask for too.
         """
+        from indextables.maintenance import truncate_time_travel
+
         store = open_store(self._uri, self._settings)
         return truncate_time_travel(store, self._settings, dry_run=dry_run or None)
 
@@ -255,6 +255,8 @@ class Table:
         >>> it.open("memory://doc-purge").purge(older_than="7 days", dry_run=True).message
         'would delete 0 splits, 0 version files, 0 states, 0 manifests'
         """
+        from indextables.maintenance import purge
+
         store = open_store(self._uri, self._settings)
         age, log_age = hours(older_than, "older_than"), hours(log_retention, "log_retention")
         return purge(store, self._settings, hours=age, log_hours=log_age, dry_run=dry_run or None)
@@ -267,6 +269,8 @@ class Table:
         >>> it.open("memory://doc-upgrade").upgrade_protocol(min_reader_version=2, min_writer_version=3)
         0
         """
+        from indextables.maintenance import upgrade_protocol
+
         return upgrade_protocol(
             open_store(self._uri, self._settings),
             self._settings,
@@ -277,6 +281,8 @@ class Table:
 
     def checkpoint(self) -> int:
         """Writes the state of the newest version, compacted, so that opening it is cheap; that version."""
+        from indextables.maintenance import upgrade_and_checkpoint
+
         return upgrade_and_checkpoint(open_store(self._uri, self._settings), self._settings).state_version
 
     def __repr__(self) -> str:

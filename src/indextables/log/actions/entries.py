@@ -43,7 +43,7 @@ REST_FIELDS: Final = {
     "hotcacheLength": "hotcache_length",
 }
 _COLUMNS: Final = {name: attrgetter(attribute) for name, attribute in (_ATTRIBUTES | _MAPS | _LISTS).items()}
-_NOTHING: Final = LIVE_SCHEMA.empty_table()
+_NOTHING: Final = pa.Table.from_batches([], LIVE_SCHEMA)  # `empty_table` would load pandas
 _ROWS: Final = 8192
 _AT_ONCE: Final = 1 << 17
 """So many files are put into one array: all their texts together have to stay below 2 GB."""

@@ -40,7 +40,7 @@ class AddedRows:
     """Files that were added in large numbers, as entries of a state, numbered in the order in which they came."""
 
     def __init__(self, entries: pa.Table | None = None) -> None:
-        self.entries = LIVE_SCHEMA.empty_table() if entries is None else entries
+        self.entries = pa.Table.from_batches([], LIVE_SCHEMA) if entries is None else entries
 
     def __len__(self) -> int:
         return int(self.entries.num_rows)
