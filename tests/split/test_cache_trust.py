@@ -16,7 +16,7 @@ from indextables.config import Settings, keys
 from indextables.errors import ConfigError
 from indextables.split.index_cache import cache, directory
 from indextables.split.index_cache.directory import cache_directory
-from indextables.table.shelf import SHELF
+from indextables.table.reader_cache import READER_CACHE
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -154,7 +154,7 @@ def search(table: it.Table) -> int:
     try:
         return table.count(query="m:word7")
     finally:
-        SHELF.clear()
+        READER_CACHE.clear()
         cache._open.clear()
 
 

@@ -17,9 +17,7 @@ from indextables.log.actions.fields import FieldError, from_document, to_documen
 from indextables.schema import FieldMapping, IndexKind, MappedField, TableSchema, decode_value, encode_value
 from indextables.spark.request import is_number, is_text, is_texts, refused
 from indextables.storage import options_for_tasks
-from indextables.table import ScanRequest, ScanTask, WriteMode, WritePlan
-from indextables.table.scan import SplitRef
-from indextables.table.write import planned
+from indextables.table import ScanRequest, ScanTask, SplitRef, WriteMode, WritePlan, build_write_plan
 
 MAX_CARRIED_BYTES: Final = 1 << 20
 """A plan up to this size travels in an option; Spark's schema JSON, which carries answers, takes a few times more."""
@@ -133,7 +131,9 @@ def carried_write(text: str, uri: str, mode: WriteMode, settings: Settings) -> W
         raise refused("the version in its plan is not a version")
     metadata = _metadata(fields["metadata"])
     replaces = None if fields["replaces"] is None else _metadata(fields["replaces"])
-    return planned(uri, settings, mode=mode, base_version=version, metadata=metadata, replaces=replaces)
+    return build_write_plan(
+        uri, settings, mode=mode, base_version=version, metadata=metadata, replaces=replaces
+    )
 
 
 def _carried(plan: dict[str, Any]) -> str | None:

@@ -22,7 +22,7 @@ from indextables.spark.columns_write import ColumnsWrite
 from indextables.spark.commands import command_of
 from indextables.spark.request import Request, refused
 from indextables.storage import options_for_tasks, table_uri
-from indextables.table import as_mode
+from indextables.table import parse_mode
 
 Answer = dict[str, Any]
 
@@ -66,7 +66,7 @@ def planned_write(request: Request) -> ColumnsWrite | None:
     wanted, options = request.arguments, _options(request)
     if wanted.get("partition_by"):
         raise ConfigError("column groups are not partitioned; leave partitionBy out")
-    mode = as_mode(wanted["mode"])
+    mode = parse_mode(wanted["mode"])
     there = _existing(request)
     if there is not None and mode == "ignore":
         return None
@@ -150,7 +150,7 @@ def _plan(request: Request) -> Answer:
 
 
 def _prepare_write(request: Request) -> Answer:
-    mode = as_mode(request.arguments["mode"])
+    mode = parse_mode(request.arguments["mode"])
     _options(request)
     there = _existing(request) if mode in ("error", "ignore") else None
     if there is not None and mode == "error":

@@ -13,7 +13,7 @@ from indextables.columns.committing import commit_groups, delete_files
 from indextables.columns.formats import PARQUET
 from indextables.columns.policies import plan_groups
 from indextables.config import Settings
-from indextables.table.write import WriteMode
+from indextables.table import WriteMode
 
 Written = tuple[ColumnGroup, ...]
 

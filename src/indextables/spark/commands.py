@@ -24,12 +24,12 @@ from indextables.table import (
     ScanTask,
     Table,
     WritePlan,
-    answer_nearby,
-    as_mode,
+    answer_on_driver,
     check_predicate,
     commit_write,
-    existing,
+    find_snapshot,
     open_table,
+    parse_mode,
     plan_scan,
     plan_write,
 )
@@ -80,7 +80,7 @@ def requested_tasks(request: Request) -> Sequence[ScanTask]:
 def requested_write(request: Request) -> WritePlan | None:
     """Return the plan of a write, from the request where it carries one. None: leave the table alone."""
     wanted = request.arguments
-    uri, mode, settings = table_uri(request.path), as_mode(wanted["mode"]), Settings(request.options)
+    uri, mode, settings = table_uri(request.path), parse_mode(wanted["mode"]), Settings(request.options)
     if wanted.get("skip"):
         return None
     if "plan" in wanted:
@@ -136,7 +136,7 @@ def _pushdown(request: Request) -> Answer:
 def _plan(request: Request) -> Answer:
     """The tasks of a scan, or its rows, where they are few and near enough to be had at once."""
     plan = requested_scan(request)
-    found = answer_nearby(plan)
+    found = answer_on_driver(plan)
     if found is not None:
         return {"rows": found.num_rows, "bytes": found.nbytes, "answer": _as_stream(found)}
     return {
@@ -150,10 +150,10 @@ def _plan(request: Request) -> Answer:
 
 def _prepare_write(request: Request) -> Answer:
     """Whether a write of this mode has anything to do; the commit decides it again, atomically."""
-    mode = as_mode(request.arguments["mode"])
+    mode = parse_mode(request.arguments["mode"])
     if mode not in ("error", "ignore"):
         return {"skip": False}
-    there = existing(open_store(table_uri(request.path), Settings(request.options))) is not None
+    there = find_snapshot(open_store(table_uri(request.path), Settings(request.options))) is not None
     if there and mode == "error":
         raise TableExistsError(
             f"there is a table at {request.path} already; choose mode append, overwrite or ignore"

@@ -1,13 +1,14 @@
 """Tables: opening, writing, reading and searching them, here or in tasks elsewhere."""
 
 from indextables.table.changes import ChangeSet
+from indextables.table.driver_answers import answer_on_driver
 from indextables.table.handle import Table, open_table, write_table
-from indextables.table.nearby import answer_nearby
 from indextables.table.scan import (
     COUNT_COLUMN,
     ScanPlan,
     ScanRequest,
     ScanTask,
+    SplitRef,
     check_predicate,
     plan_scan,
     run_scan_task,
@@ -18,9 +19,10 @@ from indextables.table.write import (
     WriteMode,
     WritePlan,
     abort_write,
-    as_mode,
+    build_write_plan,
     commit_write,
-    existing,
+    find_snapshot,
+    parse_mode,
     plan_write,
     run_write_task,
 )
@@ -31,17 +33,19 @@ __all__ = [
     "ScanPlan",
     "ScanRequest",
     "ScanTask",
+    "SplitRef",
     "Table",
     "TaskResult",
     "WriteMode",
     "WritePlan",
     "abort_write",
-    "answer_nearby",
-    "as_mode",
+    "answer_on_driver",
+    "build_write_plan",
     "check_predicate",
     "commit_write",
-    "existing",
+    "find_snapshot",
     "open_table",
+    "parse_mode",
     "plan_scan",
     "plan_write",
     "run_scan_task",

@@ -16,8 +16,8 @@ from indextables.log.diffs.changeset import FileChangeset
 from indextables.log.diffs.diff import BEGINNING, diff_versions, files_added_since, version_at
 from indextables.schema import decode_value
 from indextables.storage import Store, options_for_tasks
-from indextables.table.moments import millis
 from indextables.table.scan import ScanRequest, ScanTask, SplitRef, run_scan_task, scan_schema
+from indextables.table.timestamps import to_millis
 
 Since: TypeAlias = int | str | datetime
 """A version, or a moment as a datetime or its ISO text."""
@@ -63,7 +63,7 @@ def changes(
         version = since
         found = _found(store, version, snapshot, settings, adds_only=adds_only)
     else:
-        moment = millis(since, "since")
+        moment = to_millis(since, "since")
         try:
             version = min(version_at(store, moment, settings), snapshot.version)
         except VersionNotFoundError:

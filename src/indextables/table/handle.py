@@ -28,11 +28,10 @@ from indextables.predicates import (
 from indextables.schema import TableSchema
 from indextables.split import POSITION, SCORE, SNIPPET
 from indextables.storage import open_store, table_uri
-from indextables.table.ages import hours
 from indextables.table.changes import ChangeSet, Since, changes
+from indextables.table.durations import hours
 from indextables.table.listing import files_table, history_table
 from indextables.table.matching import matching_files
-from indextables.table.moments import millis
 from indextables.table.scan import (
     SPLIT_PATH,
     ScanRequest,
@@ -40,7 +39,8 @@ from indextables.table.scan import (
     run_scan_task,
     scan_schema,
 )
-from indextables.table.write import as_mode, commit_write, plan_write, run_write_task
+from indextables.table.timestamps import to_millis
+from indextables.table.write import commit_write, parse_mode, plan_write, run_write_task
 
 if TYPE_CHECKING:
     from indextables.maintenance import CleanedVersions, Purged, StateDescription, Truncated
@@ -187,7 +187,7 @@ class Table:
         if isinstance(until, int):
             snapshot = load_snapshot(store, until, settings=self._settings)
         elif until is not None:
-            snapshot = load_snapshot(store, as_of_ms=millis(until, "until"), settings=self._settings)
+            snapshot = load_snapshot(store, as_of_ms=to_millis(until, "until"), settings=self._settings)
         return changes(store, snapshot, since, self._settings, adds_only=adds_only)
 
     def drop_partitions(self, where: str) -> int:
@@ -350,7 +350,7 @@ def open_table(
     snapshot = load_snapshot(
         open_store(uri, chosen),
         version,
-        as_of_ms=None if as_of is None else millis(as_of, "as_of"),
+        as_of_ms=None if as_of is None else to_millis(as_of, "as_of"),
         settings=chosen,
     )
     return Table(uri, snapshot, chosen)
@@ -377,7 +377,7 @@ def write_table(
     uri = table_uri(path)
     schema, batches = _stream(data)
     partitions = None if partition_by is None else _names(partition_by, "partition_by")
-    plan = plan_write(uri, schema, mode=as_mode(mode), partition_by=partitions, settings=chosen, txn=txn)
+    plan = plan_write(uri, schema, mode=parse_mode(mode), partition_by=partitions, settings=chosen, txn=txn)
     if plan is None:
         return open_table(uri, settings=settings).version
     return commit_write(plan, [run_write_task(plan, batches)])

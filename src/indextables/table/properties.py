@@ -13,14 +13,14 @@ _COLUMNS: Final = (keys.STATS_COLUMNS, keys.BLOOM_COLUMNS)
 """The properties that name columns."""
 
 
-def chosen_properties(settings: Settings, schema: TableSchema) -> dict[str, str]:
+def properties_to_store(settings: Settings, schema: TableSchema) -> dict[str, str]:
     """The properties that a caller has set, as a table's configuration keeps them.
 
     SchemaError for a column that is not there, or that has no minimum.
 
     >>> from indextables.schema import Field
     >>> schema = TableSchema((Field("Host", "string"),))
-    >>> chosen_properties(Settings({"spark.indextables.stats.bloom.columns": "host"}), schema)
+    >>> properties_to_store(Settings({"spark.indextables.stats.bloom.columns": "host"}), schema)
     {'spark.indextables.stats.bloom.columns': 'Host'}
     """
     known = {setting.key for setting in keys.TABLE_PROPERTIES}

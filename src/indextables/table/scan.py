@@ -136,7 +136,7 @@ def run_scan_task(task: ScanTask) -> Iterator[pa.RecordBatch]:
         return
     left = task.request.limit
     for ref in task.splits:
-        with opened_split(task, ref) as split:
+        with open_task_split(task, ref) as split:
             for batch in split_rows(task, ref, split, left):
                 yield batch
                 if left is not None:
@@ -157,7 +157,7 @@ def scan_schema(schema: TableSchema, request: ScanRequest) -> pa.Schema:
     )
 
 
-def known_count(task: ScanTask, ref: SplitRef) -> int | None:
+def count_from_log(task: ScanTask, ref: SplitRef) -> int | None:
     """How many rows of a split match, where the log tells."""
     predicate = bind(task.request.predicate, ref.partition_values)
     if predicate == TRUE:
@@ -169,7 +169,7 @@ def count_batch(total: int) -> pa.RecordBatch:
     return pa.record_batch({COUNT_COLUMN: pa.array([total], pa.int64())})
 
 
-def opened_split(task: ScanTask, ref: SplitRef) -> SplitReader:
+def open_task_split(task: ScanTask, ref: SplitRef) -> SplitReader:
     settings = Settings(task.options)
     store = open_store(task.uri, settings)
     return open_split(store, ref.path, ref.size, settings=settings, mapping=task.mapping)
@@ -219,10 +219,10 @@ def _shared_out(refs: list[SplitRef], slots: int) -> list[tuple[SplitRef, ...]]:
 
 
 def _count(task: ScanTask, ref: SplitRef) -> int:
-    known = known_count(task, ref)
+    known = count_from_log(task, ref)
     if known is not None:
         return known
-    with opened_split(task, ref) as split:
+    with open_task_split(task, ref) as split:
         return split.count(bind(task.request.predicate, ref.partition_values))
 
 

@@ -31,7 +31,6 @@ from indextables.log import (
     Append,
     Metadata,
     Overwrite,
-    Protocol,
     Snapshot,
     Txn,
     commit,
@@ -54,11 +53,9 @@ from indextables.storage import Store, open_store, options_for_tasks
 from indextables.storage.scratch import ScratchDirectory
 from indextables.table.conform import check_appendable, conform
 from indextables.table.partitioning import PartitionKey, PartitionSpill
-from indextables.table.properties import chosen_properties, with_properties
+from indextables.table.properties import properties_to_store, with_properties
 
 WriteMode = Literal["append", "overwrite", "error", "ignore"]
-
-PROTOCOL_VERSION = 4
 
 
 @dataclass(frozen=True)
@@ -100,14 +97,14 @@ def plan_write(
     """The plan, or None when there is nothing to do: mode `ignore` on a table that exists, or a `txn` that it has."""
     if mode not in get_args(WriteMode):
         raise InputError(f"mode is {mode!r}; it takes {', '.join(get_args(WriteMode))}")
-    base = existing(open_store(uri, settings))
+    base = find_snapshot(open_store(uri, settings))
     sequence = _checked_txn(txn)
     if base is not None and (mode == "ignore" or is_batch_committed(sequence, base)):
         return None
     if base is not None and mode == "error":
         raise TableExistsError(f"there is a table at {uri} already; write with mode append or overwrite")
     typemap = settings.family(keys.TYPEMAP)
-    properties = chosen_properties(settings, schema if base is None or mode == "overwrite" else base.schema)
+    properties = properties_to_store(settings, schema if base is None or mode == "overwrite" else base.schema)
     if base is None or mode == "overwrite":
         metadata = _new_metadata(base, schema, partition_by, typemap, properties)
     else:
@@ -115,7 +112,7 @@ def plan_write(
         metadata = writer_metadata(base)
     version = base.version if base is not None else None
     replaces = base.metadata if base is not None else None
-    return planned(
+    return build_write_plan(
         uri,
         settings,
         mode=mode,
@@ -126,7 +123,7 @@ def plan_write(
     )
 
 
-def planned(
+def build_write_plan(
     uri: str,
     settings: Settings,
     *,
@@ -152,7 +149,7 @@ def planned(
     )
 
 
-def existing(store: Store) -> Snapshot | None:
+def find_snapshot(store: Store) -> Snapshot | None:
     """The newest snapshot of the table, or None where there is no table."""
     try:
         return load_snapshot(store)
@@ -198,15 +195,12 @@ def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
     settings = Settings(plan.options)
     store = open_store(plan.uri, settings)
     base = None if plan.base_version is None else _planned_on(store, plan.base_version)
-    protocol = Protocol(min_reader_version=PROTOCOL_VERSION, min_writer_version=PROTOCOL_VERSION)
     change: Append | Overwrite
     if plan.mode == "overwrite":
-        change = Overwrite(
-            adds=adds, metadata=plan.metadata, protocol=protocol, replaces=plan.replaces, txn=plan.txn
-        )
+        change = Overwrite(adds=adds, metadata=plan.metadata, replaces=plan.replaces, txn=plan.txn)
     else:
         create: Literal["allow", "only"] = "allow" if plan.mode == "append" else "only"
-        change = Append(adds=adds, metadata=plan.metadata, protocol=protocol, create=create, txn=plan.txn)
+        change = Append(adds=adds, metadata=plan.metadata, create=create, txn=plan.txn)
     try:
         done = commit(store, change, base=base, settings=settings)
     except CommitUnknownError:
@@ -347,7 +341,7 @@ def _delete(store: Store, adds: Iterable[AddFile]) -> None:
         store.delete(add.path)
 
 
-def as_mode(text: str) -> WriteMode:
+def parse_mode(text: str) -> WriteMode:
     """Spark's and our names for the modes."""
     folded = {"errorifexists": "error", "default": "error"}.get(text.lower(), text.lower())
     if folded not in get_args(WriteMode):

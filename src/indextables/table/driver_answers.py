@@ -21,17 +21,17 @@ from indextables.errors import IndexTablesError
 from indextables.predicates import bind
 from indextables.split import SplitReader, open_split
 from indextables.storage import is_on_this_machine, open_store
+from indextables.table.reader_cache import READER_CACHE
 from indextables.table.scan import (
     ScanPlan,
     ScanRequest,
     ScanTask,
     SplitRef,
     count_batch,
-    known_count,
+    count_from_log,
     scan_schema,
     split_rows,
 )
-from indextables.table.shelf import SHELF
 
 _log: Final = logging.getLogger(__name__)
 
@@ -101,11 +101,11 @@ def may_open(uri: str, splits: int) -> bool:
     return splits == 0 or (splits <= MAX_SPLITS and is_on_this_machine(uri))
 
 
-def answer_nearby(plan: ScanPlan) -> pa.Table | None:
+def answer_on_driver(plan: ScanPlan) -> pa.Table | None:
     """The answer to a planned scan, in the columns of `scan_schema`, or None if it is one for tasks."""
     first = plan.tasks[0]
     max_rows = Settings(first.options).get(keys.ANSWER_MAX_ROWS)
-    splits = [(task, ref, known_count(task, ref)) for task in plan.tasks for ref in task.splits]
+    splits = [(task, ref, count_from_log(task, ref)) for task in plan.tasks for ref in task.splits]
     if first.request.count_only:
         counted, rest = sum(n or 0 for *_, n in splits), [(task, ref) for task, ref, n in splits if n is None]
     else:
@@ -115,7 +115,7 @@ def answer_nearby(plan: ScanPlan) -> pa.Table | None:
     try:
         with ExitStack() as stack:
             looked_at: list[SplitReader] = []
-            found = _looked_at(rest, _from_shelf(first), stack, looked_at, max_rows)
+            found = _looked_at(rest, _lease_from_cache(first), stack, looked_at, max_rows)
             if first.request.count_only:
                 return _total(counted, found)
             taken = shares(found, first.request, max_rows)
@@ -146,7 +146,7 @@ def _looked_at(
         yield Hits(rows, ref.size, split.num_rows)
 
 
-def _from_shelf(task: ScanTask) -> Callable[[SplitRef], AbstractContextManager[SplitReader]]:
+def _lease_from_cache(task: ScanTask) -> Callable[[SplitRef], AbstractContextManager[SplitReader]]:
     """How a split of a scan comes to hand; where and with which settings is the same for all its tasks."""
     settings = Settings(task.options)
     store = open_store(task.uri, settings)
@@ -156,7 +156,7 @@ def _from_shelf(task: ScanTask) -> Callable[[SplitRef], AbstractContextManager[S
         def opened() -> SplitReader:
             return open_split(store, ref.path, ref.size, settings=settings, mapping=task.mapping)
 
-        return SHELF.borrowed(store, ref.path, options, task.mapping, opened)
+        return READER_CACHE.lease(store, ref.path, options, task.mapping, opened)
 
     return borrow
 

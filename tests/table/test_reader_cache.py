@@ -13,8 +13,8 @@ from indextables.predicates import parse_where
 from indextables.schema import FieldMapping
 from indextables.split import SplitReader, open_split
 from indextables.storage import Store, open_store
-from indextables.table import ScanRequest, answer_nearby, plan_scan
-from indextables.table.shelf import SHELF, Shelf
+from indextables.table import ScanRequest, answer_on_driver, plan_scan
+from indextables.table.reader_cache import READER_CACHE, ReaderCache
 
 
 class Place:
@@ -32,8 +32,8 @@ class Place:
         self.opened += 1
         return open_split(self.store, self.file.path, self.file.size)
 
-    def borrowed(self, shelf: Shelf, **options: str):
-        return shelf.borrowed(self.store, self.file.path, tuple(options.items()), self.mapping, self.open_it)
+    def lease(self, cache: ReaderCache, **options: str):
+        return cache.lease(self.store, self.file.path, tuple(options.items()), self.mapping, self.open_it)
 
 
 @pytest.fixture
@@ -42,58 +42,58 @@ def place(tmp_path: Path) -> Place:
 
 
 def test_a_split_is_opened_once(place: Place) -> None:
-    shelf = Shelf()
+    cache = ReaderCache()
     for _ in range(3):
-        with place.borrowed(shelf) as split:
+        with place.lease(cache) as split:
             assert split.count() == 3
-    assert (place.opened, len(shelf)) == (1, 1)
+    assert (place.opened, len(cache)) == (1, 1)
 
 
 def test_two_users_never_have_the_same_split_at_once(place: Place) -> None:
-    shelf = Shelf()
+    cache = ReaderCache()
     with ExitStack() as stack:
-        first, second = (stack.enter_context(place.borrowed(shelf)) for _ in range(2))
+        first, second = (stack.enter_context(place.lease(cache)) for _ in range(2))
         assert first is not second
-    assert (place.opened, len(shelf)) == (2, 1)
+    assert (place.opened, len(cache)) == (2, 1)
 
 
 def test_other_settings_have_a_split_of_their_own(place: Place) -> None:
-    shelf = Shelf()
+    cache = ReaderCache()
     for directory in "ab":
-        with place.borrowed(shelf, directory=directory):
+        with place.lease(cache, directory=directory):
             pass
-    assert (place.opened, len(shelf)) == (2, 2)
+    assert (place.opened, len(cache)) == (2, 2)
 
 
 def test_a_split_that_has_failed_does_not_come_back(place: Place) -> None:
-    shelf = Shelf()
-    with pytest.raises(ZeroDivisionError), place.borrowed(shelf):
+    cache = ReaderCache()
+    with pytest.raises(ZeroDivisionError), place.lease(cache):
         raise ZeroDivisionError
-    assert len(shelf) == 0
+    assert len(cache) == 0
 
 
 def test_a_file_that_is_another_now_is_opened_anew(place: Place) -> None:
-    shelf = Shelf()
-    with place.borrowed(shelf):
+    cache = ReaderCache()
+    with place.lease(cache):
         pass
     path = place.store.local_path(place.file.path)
     assert path is not None
     copy = path.with_suffix(".copy")
     copy.write_bytes(path.read_bytes())
     copy.rename(path)
-    with place.borrowed(shelf):
+    with place.lease(cache):
         pass
     assert place.opened == 2
 
 
-def test_a_scan_of_more_splits_than_the_shelf_holds_finds_most_of_them_there(tmp_path: Path) -> None:
-    shelf = Shelf(most=8)
+def test_a_scan_of_more_splits_than_the_cache_holds_finds_most_of_them_there(tmp_path: Path) -> None:
+    cache = ReaderCache(most=8)
     places = [Place(tmp_path, f"s{number}") for number in range(9)]
     for _ in range(20):
         for place in places:
-            with place.borrowed(shelf):
+            with place.lease(cache):
                 pass
-    assert len(shelf) == 8
+    assert len(cache) == 8
     assert (
         sum(place.opened for place in places) < 20 * 9 / 2
     )  # the least recently used would be no hit at all
@@ -101,10 +101,10 @@ def test_a_scan_of_more_splits_than_the_shelf_holds_finds_most_of_them_there(tmp
 
 def test_stores_that_are_far_are_not_kept(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(place.store), "local_path", lambda *_: None)
-    shelf = Shelf()
-    with place.borrowed(shelf):
+    cache = ReaderCache()
+    with place.lease(cache):
         pass
-    assert len(shelf) == 0
+    assert len(cache) == 0
 
 
 def test_a_damaged_split_is_found_though_it_was_open_before(tmp_path: Path) -> None:
@@ -116,12 +116,12 @@ def test_a_damaged_split_is_found_though_it_was_open_before(tmp_path: Path) -> N
     table = it.open(path)
     request = ScanRequest(("id",), parse_where("message TEXTSEARCH '7'", table.snapshot.schema))
     plan = plan_scan(table.uri, table.snapshot, request, table.settings)
-    SHELF.clear()
-    answer = answer_nearby(plan)
+    READER_CACHE.clear()
+    answer = answer_on_driver(plan)
     assert answer is not None
     assert answer.column("id").to_pylist() == [7]
     (split,) = path.glob("**/*.split")
     raw = bytearray(split.read_bytes())
     raw[len(raw) // 4 :] = bytes(len(raw) - len(raw) // 4)
     split.write_bytes(raw)
-    assert answer_nearby(plan) is None  # tasks say what is wrong
+    assert answer_on_driver(plan) is None  # tasks say what is wrong

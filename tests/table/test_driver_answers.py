@@ -18,13 +18,13 @@ from indextables.split.index_cache import cache
 from indextables.table import (
     ScanPlan,
     ScanRequest,
-    answer_nearby,
-    nearby,
+    answer_on_driver,
+    driver_answers,
     plan_scan,
     run_scan_task,
     scan_schema,
 )
-from indextables.table.nearby import MAX_SPLITS, MAX_STORED_BYTES, Hits, may_open, shares
+from indextables.table.driver_answers import MAX_SPLITS, MAX_STORED_BYTES, Hits, may_open, shares
 
 ROWS = pa.table(
     {
@@ -135,7 +135,7 @@ def test_the_answer_is_what_the_tasks_would_return(
     path: str, options: dict[str, str], where: str | None
 ) -> None:
     plan = planned(path, options, where)
-    answer = answer_nearby(plan)
+    answer = answer_on_driver(plan)
     assert answer is not None
     assert answer.schema == by_tasks(plan).schema
     assert in_order(answer) == in_order(by_tasks(plan))
@@ -145,7 +145,7 @@ def test_the_answer_is_what_the_tasks_would_return(
     "where", ["message LIKE '%is%'", "id > 3", "message TEXTSEARCH 'disk' AND message LIKE '%is%'"]
 )
 def test_what_rows_must_be_read_for_is_left_to_tasks(path: str, options: dict[str, str], where: str) -> None:
-    assert answer_nearby(planned(path, options, where)) is None
+    assert answer_on_driver(planned(path, options, where)) is None
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_what_rows_must_be_read_for_is_left_to_tasks(path: str, options: dict[st
     [(None, 40), ("message TEXTSEARCH 'disk'", 10), ("id > 30", 9), ("host = 'host-0'", 20)],
 )
 def test_counts_are_one_row(path: str, options: dict[str, str], where: str | None, number: int) -> None:
-    answer = answer_nearby(planned(path, options, where, columns=(), count_only=True))
+    answer = answer_on_driver(planned(path, options, where, columns=(), count_only=True))
     assert answer is not None
     assert answer.to_pylist() == [{"count": number}]
 
@@ -162,20 +162,20 @@ def test_a_count_that_the_log_knows_opens_no_split(path: str, options: dict[str,
     plan = planned(path, options, "host = 'host-1'", columns=(), count_only=True)
     for split in Path(path).rglob("*.split"):
         split.unlink()
-    answer = answer_nearby(plan)
+    answer = answer_on_driver(plan)
     assert answer is not None
     assert answer.to_pylist() == [{"count": 20}]
 
 
 def test_limits_and_the_best_of_a_search(path: str, options: dict[str, str]) -> None:
-    limited = answer_nearby(planned(path, options, limit=27))
+    limited = answer_on_driver(planned(path, options, limit=27))
     assert limited is not None
     assert limited.num_rows == 27
-    found = answer_nearby(planned(path, options, "message TEXTSEARCH 'disk'", limit=3))
+    found = answer_on_driver(planned(path, options, "message TEXTSEARCH 'disk'", limit=3))
     assert found is not None
     assert found.column("message").to_pylist() == ["disk full"] * 3
     plan = planned(path, options, "message TEXTSEARCH 'disk'", columns=("id", "_score", "_snippet"), top=2)
-    best = answer_nearby(plan)
+    best = answer_on_driver(plan)
     assert best is not None
     assert in_order(best) == in_order(by_tasks(plan))
 
@@ -183,38 +183,38 @@ def test_limits_and_the_best_of_a_search(path: str, options: dict[str, str]) -> 
 def test_the_setting_bounds_the_rows_and_switches_it_off(path: str, options: dict[str, str]) -> None:
     def answered(most: str) -> bool:
         settings = options | {"spark.indextables.read.answerOnDriver.maxRows": most}
-        return answer_nearby(planned(path, settings, "message TEXTSEARCH 'disk'")) is not None
+        return answer_on_driver(planned(path, settings, "message TEXTSEARCH 'disk'")) is not None
 
     assert [answered(most) for most in ("10", "9", "0")] == [True, False, False]
     off = options | {"spark.indextables.read.answerOnDriver.maxRows": "0"}
-    assert answer_nearby(planned(path, off, columns=(), count_only=True)) is None
+    assert answer_on_driver(planned(path, off, columns=(), count_only=True)) is None
 
 
 def test_an_answer_that_turns_out_large_is_left_to_tasks(
     path: str, options: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nearby, "MAX_ANSWER_BYTES", 100)
-    assert answer_nearby(planned(path, options, "message TEXTSEARCH 'disk'")) is None
+    monkeypatch.setattr(driver_answers, "MAX_ANSWER_BYTES", 100)
+    assert answer_on_driver(planned(path, options, "message TEXTSEARCH 'disk'")) is None
 
 
 def test_large_splits_are_searched_only_if_their_indexes_are_in_the_cache(
     path: str, options: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(nearby, "MAX_UNPACKED_BYTES", 0)
+    monkeypatch.setattr(driver_answers, "MAX_UNPACKED_BYTES", 0)
     plan = planned(path, options, "message TEXTSEARCH 'disk'")
-    assert answer_nearby(plan) is None
+    assert answer_on_driver(plan) is None
     assert not list((tmp_path / "cache").glob("*"))
     rows = by_tasks(plan)  # which unpacks the indexes
     cache._open.clear()
-    assert in_order(answer_nearby(plan)) == in_order(rows)  # type: ignore[arg-type]
+    assert in_order(answer_on_driver(plan)) == in_order(rows)  # type: ignore[arg-type]
     shutil.rmtree(tmp_path / "cache")
     cache._open.clear()
-    assert answer_nearby(plan) is None
-    assert answer_nearby(planned(path, options, limit=5)) is not None  # which asks no index
+    assert answer_on_driver(plan) is None
+    assert answer_on_driver(planned(path, options, limit=5)) is not None  # which asks no index
 
 
 def test_an_error_of_reading_is_left_to_tasks(path: str, options: dict[str, str]) -> None:
     plan = planned(path, options, "message TEXTSEARCH 'disk'")
     for split in Path(path).rglob("*.split"):
         split.write_bytes(b"no split")
-    assert answer_nearby(plan) is None
+    assert answer_on_driver(plan) is None

@@ -1,6 +1,6 @@
 """Splits that stay open from one answer to the next: opening one costs more than a search of it.
 
-Only those whose file lies on this machine, where it is seen whether it is still the same file. A split is on the shelf
+Only those whose file lies on this machine, where it is seen whether it is still the same file. A split is on the cache
 or in one user's hands, never both.
 """
 
@@ -19,7 +19,7 @@ from indextables.split.retained import Retained
 from indextables.storage import Store
 
 MOST: Final = 64
-"""A shelf keeps the end of each split in memory and its file mapped: some hundred kB each."""
+"""A cache keeps the end of each split in memory and its file mapped: some hundred kB each."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class FileState:
 Options: TypeAlias = tuple[tuple[str, str], ...]
 
 
-class Shelf:
+class ReaderCache:
     """Splits that were read lately."""
 
     def __init__(self, most: int = MOST) -> None:
@@ -57,7 +57,7 @@ class Shelf:
         return len(self._splits)
 
     @contextmanager
-    def borrowed(
+    def lease(
         self,
         store: Store,
         key: str,
@@ -65,7 +65,7 @@ class Shelf:
         mapping: FieldMapping,
         open_it: Callable[[], SplitReader],
     ) -> Iterator[SplitReader]:
-        """A split from the shelf, or opened, for this use alone. One that has failed does not come back."""
+        """A split from the cache, or opened, for this use alone. One that has failed does not come back."""
         state = FileState.of(store, key)
         split = None if state is None else self._taken(state, options, mapping)
         if split is None:
@@ -89,5 +89,7 @@ class Shelf:
             _ = self._splits.put((state, options), (mapping, split))
 
 
-SHELF: Final = Shelf()
-os.register_at_fork(after_in_child=SHELF.clear)  # files that are open share their position with the parent's
+READER_CACHE: Final = ReaderCache()
+os.register_at_fork(
+    after_in_child=READER_CACHE.clear
+)  # files that are open share their position with the parent's

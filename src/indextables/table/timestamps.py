@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from indextables.errors import InputError
 
 
-def millis(moment: str | datetime, argument: str) -> int:
+def to_millis(moment: str | datetime, argument: str) -> int:
     """Milliseconds since 1970, of a datetime or its ISO text; UTC unless it says.
 
-    >>> millis("1970-01-01T00:00:01", "as_of"), millis("1970-01-01T01:00:01+01:00", "as_of")
+    >>> to_millis("1970-01-01T00:00:01", "as_of"), to_millis("1970-01-01T01:00:01+01:00", "as_of")
     (1000, 1000)
     """
     if isinstance(moment, str):
