@@ -34,7 +34,7 @@ from indextables.split.index.words import bytes_as_written, cut_words, unindexed
 from indextables.split.index_cache.entry_record import checksum, record_files
 from indextables.split.query.bound import Regexes
 from indextables.split.query.tree import Wildcard
-from indextables.split.query.word_tests import Alike, Fits, word_tests
+from indextables.split.query.word_tests import Alike, Fits, positioned_tests
 from indextables.storage import open_store
 from support.foreign import write_foreign
 
@@ -524,6 +524,6 @@ def test_fuzzy_words_and_patterns_agree_with_the_engine(tmp_path: Path) -> None:
         leaf = reader._contents.search.bound(TextQuery("TEXTSEARCH", "t", pattern + "a")).part
         assert isinstance(leaf, Regexes) or "*" not in pattern
         if isinstance(leaf, Regexes):
-            accepts = word_tests(leaf)[0][1].accepts
+            accepts = positioned_tests(leaf)[0][1].accepts
             found = _ids(reader, TextQuery("TEXTSEARCH", "t", pattern + "a"))
             assert found == [i for i, other in enumerate(words) if accepts(other)]

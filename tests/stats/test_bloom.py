@@ -32,8 +32,7 @@ from indextables.predicates import (
 )
 from indextables.schema import ARROW_TYPES, Field, TableSchema
 from indextables.split import contents
-from indextables.split.container.bundle import open_bundle
-from indextables.split.container.members import BLOOM_COLUMNS
+from indextables.split.container.bundle import BLOOM_COLUMNS, open_bundle
 from indextables.stats import BloomCollector, BloomFilter, ColumnFilter, inline_filters, inline_stats
 from indextables.stats.hashing import hash_of, hashes_of
 from indextables.storage import open_store

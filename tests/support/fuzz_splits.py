@@ -16,8 +16,7 @@ from indextables.config import Settings, keys
 from indextables.predicates import TextQuery, parse_where
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import RowRequest, SplitWriter, check_text_query, open_split
-from indextables.split.container.bundle import open_bundle, write_bundle
-from indextables.split.container.members import CHECKSUMS
+from indextables.split.container.bundle import CHECKSUMS, open_bundle, write_bundle
 from indextables.split.index_cache import cache
 from indextables.split.index_cache.cache import entry_name, open_index
 from support.faults import MemoryStore

@@ -26,8 +26,7 @@ from indextables.schema import (
     mapping_hash,
     unescape,
 )
-from indextables.split import open_split
-from indextables.split.container.bundle import open_bundle
+from indextables.split import open_bundle, open_split
 from indextables.storage import ObjectInfo, Store
 
 _SPLITS_AT_A_TIME: Final = 8

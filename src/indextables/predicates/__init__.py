@@ -4,7 +4,7 @@ from indextables.predicates.evaluate import evaluate, holds
 from indextables.predicates.fold import bind, normalize
 from indextables.predicates.limits import DEFAULT_LIMITS, QueryLimits
 from indextables.predicates.prune import Bounds, may_match
-from indextables.predicates.spark import ALL_COLUMN, from_spark
+from indextables.predicates.spark import from_spark
 from indextables.predicates.text import to_sql
 from indextables.predicates.tree import (
     ALL_FIELDS,
@@ -25,7 +25,7 @@ from indextables.predicates.tree import (
     text_queries,
 )
 from indextables.predicates.where import parse_where
-from indextables.schema import Value
+from indextables.schema import ALL_COLUMN, Value
 
 __all__ = [
     "ALL_COLUMN",

@@ -25,10 +25,7 @@ from indextables.predicates.tree import (
     TextOp,
     TextQuery,
 )
-from indextables.schema import Field, TableSchema, Value
-
-ALL_COLUMN: Final = "_indexall"
-"""The metadata column that stands for `*` in `* TEXTSEARCH 'q'`."""
+from indextables.schema import ALL_COLUMN, Field, TableSchema, Value
 
 MAX_DEPTH: Final = 200
 """A filter nested more deeply is left to Spark: predicates travel to tasks, and Python pickles to a depth of 250."""

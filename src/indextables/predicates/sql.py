@@ -33,7 +33,7 @@ from indextables.predicates.tree import (
     TextOp,
     TextQuery,
 )
-from indextables.schema import Field, TableSchema, Value, shortened
+from indextables.schema import ALL_COLUMN, Field, TableSchema, Value, shortened
 
 _COMPARISONS: Final[dict[type[exp.Expression], CompareOp]] = {
     exp.EQ: "=",
@@ -55,7 +55,6 @@ _OPERATORS: Final[dict[str, TextOp]] = {
     "FIELDMATCH": "FIELDMATCH",
     "INDEXQUERY": "INDEXQUERY",
 }
-_ALL: Final = "_indexall"
 _STRINGS: Final = frozenset({TokenType.STRING, TokenType.RAW_STRING})
 _VALUES: Final = _STRINGS | {TokenType.NUMBER, TokenType.NULL, TokenType.TRUE, TokenType.FALSE}
 _DROPPED_BACKSLASH: Final = re.compile(r"\\(?:([^\W_bnrt])|.)", re.DOTALL)
@@ -143,7 +142,7 @@ def _with_functions(text: str) -> str:
         if tokens[i + 1].token_type == TokenType.STRING:
             query = _DROPPED_BACKSLASH.sub(_kept, query)
         out.append(text[copied : tokens[first].start])
-        out.append(f"{token.text}({_ALL if operand == '*' else operand}, {query})")
+        out.append(f"{token.text}({ALL_COLUMN if operand == '*' else operand}, {query})")
         copied = tokens[i + 1].end + 1
     return "".join(out) + text[copied:]
 
@@ -262,7 +261,7 @@ class _Reader:
         is_text = isinstance(query, exp.RawString) or (isinstance(query, exp.Literal) and query.is_string)
         if not is_text:
             raise self._unsupported(node)
-        name = ALL_FIELDS if target.name == _ALL else self._column(target).name
+        name = ALL_FIELDS if target.name == ALL_COLUMN else self._column(target).name
         return TextQuery(_OPERATORS[node.name.upper()], name, query.this, self._zone)
 
     def _column(self, node: exp.Expression) -> Field:

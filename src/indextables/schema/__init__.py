@@ -1,6 +1,6 @@
 """What a table's columns are: their types, how each is indexed, and how partition values are written."""
 
-from indextables.schema.casting import cast_exactly
+from indextables.schema.casting import cast_exactly, conform
 from indextables.schema.mapping import (
     CUTTING_TOKENIZER,
     REGISTRY_PREFIX,
@@ -26,16 +26,20 @@ from indextables.schema.partitions import (
 from indextables.schema.registry import own_refs, typemap_of
 from indextables.schema.times import TimeError, parse_time, shortened
 from indextables.schema.types import (
+    ALL_COLUMN,
     ARROW_TYPES,
     FLOAT_TYPES,
     INTEGER_TYPES,
     RESERVED_COLUMNS,
+    SCORE,
+    SNIPPET,
     Field,
     TableSchema,
     Value,
 )
 
 __all__ = [
+    "ALL_COLUMN",
     "ARROW_TYPES",
     "CUTTING_TOKENIZER",
     "FLOAT_TYPES",
@@ -43,6 +47,8 @@ __all__ = [
     "NULL_DIRECTORY",
     "REGISTRY_PREFIX",
     "RESERVED_COLUMNS",
+    "SCORE",
+    "SNIPPET",
     "TOKENIZER",
     "TYPEMAP_PREFIX",
     "Field",
@@ -54,6 +60,7 @@ __all__ = [
     "Value",
     "cast_exactly",
     "check_partition_columns",
+    "conform",
     "decode_value",
     "encode_value",
     "escape",

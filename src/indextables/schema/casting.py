@@ -1,4 +1,4 @@
-"""Values in the type of their column, every one of them exactly, or an error."""
+"""Rows in the columns and types of a table: every value exactly, or an error."""
 
 from __future__ import annotations
 
@@ -6,6 +6,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import SchemaError
+from indextables.schema.types import TableSchema
+
+
+def conform(batch: pa.RecordBatch, schema: TableSchema) -> pa.RecordBatch:
+    """Return the batch with the columns of the schema, in its order and types.
+
+    A column is found by its exact name, else by its name in another case. Columns that the schema does not have are
+    left out. SchemaError if a column is missing, or if a cast would change a value.
+
+    >>> schema = TableSchema.from_arrow(pa.schema({"id": pa.int64(), "name": pa.string()}))
+    >>> conform(pa.record_batch({"Name": ["a"], "id": pa.array([1], pa.int8())}), schema).to_pylist()
+    [{'id': 1, 'name': 'a'}]
+    """
+    if batch.schema.equals(schema.arrow):
+        return batch
+    names = batch.schema.names
+    by_name = {name.lower(): i for i, name in enumerate(names)} | {name: i for i, name in enumerate(names)}
+    arrays = []
+    for column in schema:
+        place = by_name.get(column.name, by_name.get(column.name.lower()))
+        if place is None:
+            raise SchemaError(
+                f"a batch has no column {column.name!r}: all batches of a write need the same columns"
+            )
+        arrays.append(cast_exactly(batch.column(place), column.name, column.arrow_type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema.arrow)
 
 
 def cast_exactly(values: pa.Array, name: str, kind: pa.DataType) -> pa.Array:

@@ -41,8 +41,13 @@ FLOAT_TYPES: Final = frozenset({"float", "double"})
 _DEFAULT_COLLATION: Final = "string collate UTF8_BINARY"
 """What Spark calls a plain string whose collation was written out, as SHOW CREATE TABLE does."""
 
-RESERVED_COLUMNS: Final = frozenset({"_score", "_snippet", "_indexall"})
-"""Names that queries use for what the index computes; no column may bear one."""
+SCORE: Final = "_score"
+SNIPPET: Final = "_snippet"
+ALL_COLUMN: Final = "_indexall"
+"""The metadata column that stands for `*` in `* TEXTSEARCH 'q'`."""
+
+RESERVED_COLUMNS: Final = frozenset({SCORE, SNIPPET, ALL_COLUMN})
+"""Names that queries use for what the index computes; no column of a table may have one of them."""
 
 
 @dataclass(frozen=True)

@@ -20,18 +20,13 @@ from indextables.schema import (
     TableSchema,
     tokenizers,
 )
-from indextables.split.container.blooms import SplitBlooms
-from indextables.split.container.bundle import Bundle
-from indextables.split.container.members import MANIFEST, MAPPING
+from indextables.split.container import MANIFEST, MAPPING, Bundle, SplitBlooms
 from indextables.split.footer import RowIds
-from indextables.split.index.builder import META
-from indextables.split.index_cache.cache import entry_name, is_cached, open_index
+from indextables.split.index import META
+from indextables.split.index_cache import entry_name, is_cached, open_index
 from indextables.split.part import ParquetPart
 from indextables.split.rows import RowStore, Window
-from indextables.split.search.index_search import IndexSearch
-from indextables.split.search.missing_words import MissingWords
-from indextables.split.search.plan import Plan, plan
-from indextables.split.search.text_answers import TextAnswers
+from indextables.split.search import IndexSearch, MissingWords, Plan, TextAnswers, plan_predicate
 
 if TYPE_CHECKING:
     from indextables.columns import ColumnGroup
@@ -138,7 +133,7 @@ class SplitContents:
         return not self._blooms or may_match(predicate, self._blooms.bounds)
 
     def plan(self, predicate: Predicate, *, counting: bool = False) -> Plan:
-        return plan(predicate, self.mapping, self.answers.index_decides, counting=counting)
+        return plan_predicate(predicate, self.mapping, self.answers.index_decides, counting=counting)
 
     def is_at_hand(self, *, searching: bool, may_unpack: bool) -> bool:
         return not searching or may_unpack or is_cached(entry_name(self._bundle), self._settings)

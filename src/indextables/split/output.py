@@ -10,16 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from indextables.predicates import TRUE, Predicate, TextQuery, columns_of, evaluate
-from indextables.schema import TableSchema
+from indextables.schema import SCORE, SNIPPET, TableSchema
 from indextables.split.contents import Contents
 from indextables.split.footer import RowIds
 from indextables.split.rows import Window, empty_batch
-from indextables.split.search.index_search import Hits, Positions, Scores
-from indextables.split.search.plan import Plan
-from indextables.split.search.snippets import Highlighter
+from indextables.split.search import Highlighter, Hits, Plan, Positions, Scores
 
-SCORE: Final = "_score"
-SNIPPET: Final = "_snippet"
 POSITION: Final = "__split_position"
 """Orders the rows of a split that have the same score; the same for every query of the same searches."""
 

@@ -13,11 +13,10 @@ import pyarrow.parquet as pq
 from indextables.parquet_chunks import chunks_of
 from indextables.predicates import Bounds
 from indextables.schema import TableSchema
-from indextables.split.container.bundle import Bundle
-from indextables.split.container.members import CHUNK_CHECKSUMS, PAGE_DIRECTORY
+from indextables.split.container import CHUNK_CHECKSUMS, PAGE_DIRECTORY, Bundle
 from indextables.split.excerpt import ColumnPages, GroupPages, parquet_of
 from indextables.split.footer import FOOTERS, Footer, RowIds
-from indextables.split.index_cache.cache import entry_name
+from indextables.split.index_cache import entry_name
 from indextables.split.pages import PageDirectory
 from indextables.split.ranges import MemberSource, open_member
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from indextables.errors import SchemaError
 from indextables.parquet_chunks import chunk_checksums
 from indextables.schema import TableSchema
-from indextables.split.container.members import CHUNK_CHECKSUMS, PAGE_DIRECTORY
+from indextables.split.container import CHUNK_CHECKSUMS, PAGE_DIRECTORY
 from indextables.split.pages import page_directory
 
 _PAGE_BYTES: Final = 64 << 10

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from indextables.parquet_chunks import Chunk
-from indextables.split.container.bundle import Bundle, Member
+from indextables.split.container import Bundle, Member
 from indextables.storage.ranged import RangedFile
 
 

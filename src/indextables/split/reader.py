@@ -12,14 +12,13 @@ import pyarrow as pa
 from indextables.config import Settings
 from indextables.errors import CorruptTableError
 from indextables.predicates import TRUE, Constant, Predicate, TextQuery
-from indextables.schema import FieldMapping, TableSchema
-from indextables.split.container.bundle import open_bundle
-from indextables.split.container.members import MANIFEST, MAPPING
+from indextables.schema import SCORE, FieldMapping, TableSchema
+from indextables.split.container import MANIFEST, MAPPING, open_bundle
 from indextables.split.contents import Contents, SplitContents
 from indextables.split.footer import RowIds
-from indextables.split.foreign.foreign_contents import ForeignContents, is_foreign
-from indextables.split.output import POSITION, SCORE, Output, RowRequest
-from indextables.split.search.plan import Plan, positive_text_queries
+from indextables.split.foreign import ForeignContents, is_foreign
+from indextables.split.output import POSITION, Output, RowRequest
+from indextables.split.search import Plan, positive_text_queries
 from indextables.storage import Store
 
 

@@ -13,13 +13,16 @@ from typing import Final
 import pyarrow as pa
 
 from indextables.config import Settings, keys
-from indextables.errors import SchemaError
-from indextables.schema import FieldMapping, TableSchema, cast_exactly
-from indextables.split.container.blooms import bloom_members
-from indextables.split.container.bundle import write_bundle
-from indextables.split.container.members import BLOOM_COLUMNS, MANIFEST, MAPPING, rows_member
-from indextables.split.index.builder import IndexBuilder
-from indextables.split.index.fields import IndexFields
+from indextables.schema import FieldMapping, TableSchema, conform
+from indextables.split.container import (
+    BLOOM_COLUMNS,
+    MANIFEST,
+    MAPPING,
+    bloom_members,
+    rows_member,
+    write_bundle,
+)
+from indextables.split.index import IndexBuilder, IndexFields
 from indextables.split.part_writer import PartWriter, column_groups
 from indextables.stats import BloomCollector, MinMaxCollector, inline_stats
 from indextables.storage.disk import disk_errors
@@ -80,7 +83,7 @@ class SplitWriter:
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take in rows. Columns may come in any order and in any Arrow type that casts to the table's."""
-        batch = _conformed(batch, self._schema)
+        batch = conform(batch, self._schema)
         with self._disk_errors():
             for start in range(0, batch.num_rows, self._row_group_rows):
                 piece = batch.slice(start, self._row_group_rows)
@@ -184,13 +187,3 @@ def _statistics(
     text = {field.name for field in mapping.of_kind("text")}
     leading = schema.names if count < 0 else schema.names[:count]
     return [name for name in leading if name not in text], length
-
-
-def _conformed(batch: pa.RecordBatch, schema: TableSchema) -> pa.RecordBatch:
-    if batch.schema.equals(schema.arrow):
-        return batch
-    missing = [name for name in schema.names if name not in batch.schema.names]
-    if missing:
-        raise SchemaError(f"the rows have no column {', '.join(map(repr, missing))}")
-    columns = [cast_exactly(batch.column(column.name), column.name, column.arrow_type) for column in schema]
-    return pa.RecordBatch.from_arrays(columns, schema=schema.arrow)

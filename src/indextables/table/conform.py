@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-import pyarrow as pa
-
 from indextables.errors import ConfigError, SchemaError
 from indextables.log import Snapshot
-from indextables.schema import TableSchema, cast_exactly, resolve_typemap
+from indextables.schema import TableSchema, resolve_typemap
 
 _WIDENS_TO: Final[dict[str, frozenset[str]]] = {
     "byte": frozenset({"short", "integer", "long"}),
@@ -59,23 +57,6 @@ def check_columns(table: TableSchema, rows: TableSchema) -> None:
             raise SchemaError(
                 f"column {column.name!r} is {column.type} in the table and {given} in the rows; cast it first"
             )
-
-
-def conform(batch: pa.RecordBatch, schema: TableSchema) -> pa.RecordBatch:
-    """The batch with the table's columns, in its order and types."""
-    if batch.schema.equals(schema.arrow):
-        return batch
-    by_name = {name.lower(): i for i, name in enumerate(batch.schema.names)}
-    arrays = []
-    for column in schema:
-        if column.name.lower() not in by_name:
-            raise SchemaError(
-                f"a batch lacks column {column.name!r}; all batches of a write have the same columns"
-            )
-        arrays.append(
-            cast_exactly(batch.column(by_name[column.name.lower()]), column.name, column.arrow_type)
-        )
-    return pa.RecordBatch.from_arrays(arrays, schema=schema.arrow)
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -25,8 +25,8 @@ from indextables.predicates import (
     conjunction,
     parse_where,
 )
-from indextables.schema import TableSchema
-from indextables.split import POSITION, SCORE, SNIPPET
+from indextables.schema import SCORE, SNIPPET, TableSchema
+from indextables.split import POSITION
 from indextables.storage import open_store, table_uri
 from indextables.table.changes import ChangeSet, Since, changes
 from indextables.table.durations import hours

@@ -44,6 +44,7 @@ from indextables.schema import (
     FieldMapping,
     TableSchema,
     check_partition_columns,
+    conform,
     mapping_hash,
     partition_path,
     resolve_typemap,
@@ -51,7 +52,7 @@ from indextables.schema import (
 from indextables.split import FinishedSplit, SplitWriter
 from indextables.storage import Store, open_store, options_for_tasks
 from indextables.storage.scratch import ScratchDirectory
-from indextables.table.conform import check_appendable, conform
+from indextables.table.conform import check_appendable
 from indextables.table.partitioning import PartitionKey, PartitionSpill
 from indextables.table.properties import properties_to_store, with_properties
 

@@ -1,1 +1,30 @@
 """The container of a split: its layout, the names of its members, their checksums and Bloom filters."""
+
+from indextables.split.container.blooms import SplitBlooms, bloom_members
+from indextables.split.container.bundle import (
+    BLOOM_COLUMNS,
+    CHUNK_CHECKSUMS,
+    MANIFEST,
+    MAPPING,
+    PAGE_DIRECTORY,
+    Bundle,
+    Member,
+    open_bundle,
+    rows_member,
+    write_bundle,
+)
+
+__all__ = [
+    "BLOOM_COLUMNS",
+    "CHUNK_CHECKSUMS",
+    "MANIFEST",
+    "MAPPING",
+    "PAGE_DIRECTORY",
+    "Bundle",
+    "Member",
+    "SplitBlooms",
+    "bloom_members",
+    "open_bundle",
+    "rows_member",
+    "write_bundle",
+]

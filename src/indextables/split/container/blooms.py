@@ -13,8 +13,7 @@ import orjson
 
 from indextables.predicates import Bounds, Value
 from indextables.schema import Field, TableSchema
-from indextables.split.container.bundle import Bundle
-from indextables.split.container.members import BLOOM_COLUMNS
+from indextables.split.container.bundle import BLOOM_COLUMNS, Bundle
 from indextables.stats import BloomFilter, ColumnFilter
 
 

@@ -20,8 +20,18 @@ from typing import Any, BinaryIO, Final
 import orjson
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageError
-from indextables.split.container.members import CHECKSUMS
 from indextables.storage import Store
+
+MANIFEST: Final = "columns.manifest"
+MAPPING: Final = "field_mapping.json"
+CHECKSUMS: Final = "checksums.json"
+BLOOM_COLUMNS: Final = "bloom.json"
+
+CHUNK_CHECKSUMS: Final = ".crc32"
+"""Suffix to the name of a Parquet member: the member that holds the checksums of its column chunks."""
+
+PAGE_DIRECTORY: Final = ".pages"
+"""Suffix to the name of a Parquet member: the member that holds the positions of its pages."""
 
 _MAGIC: Final = 403881646
 _VERSION: Final = 1
@@ -31,6 +41,11 @@ _COPY_BYTES: Final = 1 << 20
 _TAIL_BYTES: Final = 1 << 17
 _MAX_WHOLE_BYTES: Final = 256 << 20
 """Footers and the members that are read as a whole are far smaller, even those of splits of many gigabytes."""
+
+
+def rows_member(group: int) -> str:
+    """Return the name of the Parquet member with the rows of a column group."""
+    return f"rows-{group}.parquet"
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,8 @@
 """Splits of other writers, whose rows are stored documents."""
+
+from indextables.split.foreign.foreign_contents import ForeignContents, is_foreign
+
+__all__ = [
+    "ForeignContents",
+    "is_foreign",
+]

@@ -15,11 +15,11 @@ import tantivy
 from tantivy import Query
 
 from indextables.predicates import Predicate
-from indextables.split.container.bundle import Bundle
+from indextables.split.container import Bundle
 from indextables.split.footer import RowIds
 from indextables.split.foreign.document_fields import DocumentFields
-from indextables.split.index.engine import engine_errors
-from indextables.split.index_cache.cache import OpenIndex
+from indextables.split.index import engine_errors
+from indextables.split.index_cache import OpenIndex
 from indextables.split.rows import Window, empty_batch
 
 Document: TypeAlias = dict[str, list[Any]]

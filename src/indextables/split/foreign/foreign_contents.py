@@ -18,17 +18,12 @@ from indextables.config import Settings, keys
 from indextables.errors import SchemaError
 from indextables.predicates import TRUE, Predicate, conjunction, conjuncts, normalize, text_queries
 from indextables.schema import Field, FieldMapping, TableSchema
-from indextables.split.container.bundle import Bundle
+from indextables.split.container import Bundle
 from indextables.split.foreign.document_fields import DocumentFields, Meta, stored_fields
 from indextables.split.foreign.document_rows import DocumentRows
-from indextables.split.index.builder import META, IndexBuilder
-from indextables.split.index.fields import IndexFields
-from indextables.split.index_cache.cache import entry_name, is_cached, open_cached, open_index
-from indextables.split.index_cache.entry_record import checksum
-from indextables.split.search.index_search import IndexSearch
-from indextables.split.search.missing_words import MissingWords
-from indextables.split.search.plan import Plan, plan
-from indextables.split.search.text_answers import TextAnswers
+from indextables.split.index import META, IndexBuilder, IndexFields
+from indextables.split.index_cache import checksum, entry_name, is_cached, open_cached, open_index
+from indextables.split.search import IndexSearch, MissingWords, Plan, TextAnswers, plan_predicate
 
 _INDEX_VERSION = 2
 """Raised whenever the index that is made of the rows changes, so that no older one is found in a cache."""
@@ -95,7 +90,7 @@ class ForeignContents:
     def plan(self, predicate: Predicate, *, counting: bool = False) -> Plan:
         """Without a text query there is nothing that would pay for indexing all rows first."""
         if text_queries(predicate):
-            return plan(predicate, self.mapping, self.answers.index_decides, counting=counting)
+            return plan_predicate(predicate, self.mapping, self.answers.index_decides, counting=counting)
         return Plan((), conjunction(conjuncts(normalize(predicate))))
 
     def is_at_hand(self, *, searching: bool, may_unpack: bool) -> bool:

@@ -1,1 +1,37 @@
 """The Tantivy index of a split: its fields, its words, building it, and the errors of the engine."""
+
+from indextables.split.index.builder import META, IndexBuilder
+from indextables.split.index.engine import engine_call, engine_errors, is_engine_failure
+from indextables.split.index.fields import (
+    MAX_CUT_BYTES,
+    MAX_TERM_BYTES,
+    NULLS,
+    ROW,
+    UNINDEXED,
+    IndexFields,
+    analyzer,
+    register_tokenizers,
+    sortable_float,
+)
+from indextables.split.index.words import bytes_as_written, cut_words, strings, tokens
+
+__all__ = [
+    "MAX_CUT_BYTES",
+    "MAX_TERM_BYTES",
+    "META",
+    "NULLS",
+    "ROW",
+    "UNINDEXED",
+    "IndexBuilder",
+    "IndexFields",
+    "analyzer",
+    "bytes_as_written",
+    "cut_words",
+    "engine_call",
+    "engine_errors",
+    "is_engine_failure",
+    "register_tokenizers",
+    "sortable_float",
+    "strings",
+    "tokens",
+]

@@ -6,14 +6,14 @@ A failed check inside the engine is a panic, which Python sees as a BaseExceptio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from indextables.config import keys
 from indextables.errors import IndexTablesError, QueryError, StorageError
-from indextables.split.container.bundle import Bundle
+from indextables.split.container import Bundle
 from indextables.storage.disk import disk_error, system_error
 
 P = ParamSpec("P")
@@ -34,26 +34,24 @@ def is_engine_failure(error: BaseException) -> bool:
     return isinstance(error, _FAILURES) or _is_panic(error)
 
 
-@contextmanager
-def engine_errors(bundle: Bundle, what: str = "its index cannot be searched") -> Iterator[None]:
-    """Raise every failure of the engine as an error of this package: CorruptTableError, unless the system failed."""
-    try:
-        yield
-    except IndexTablesError:
-        raise
-    except BaseException as reason:
-        if not is_engine_failure(reason):
-            raise
-        if "max expansions" in str(reason):
-            raise QueryError(
-                "a pattern in the query fits too many different words: make it longer"
-            ) from reason
-        if "Invalid regex" in str(reason):
-            raise QueryError(f"a pattern in the query is too complex: {reason}") from reason
-        failed = system_error(reason)
-        if failed is not None:
-            raise disk_error("search", bundle.name, failed) from reason
-        raise bundle.damaged(f"{what}: {reason}") from reason
+def engine_errors(bundle: Bundle, what: str = "its index cannot be searched") -> AbstractContextManager[None]:
+    """Raise a failure of the engine as an error of this package.
+
+    QueryError if a pattern of the query is too broad or too complex for the engine, StorageError if the operating
+    system failed, else CorruptTableError.
+    """
+
+    def translate(failure: BaseException) -> IndexTablesError:
+        if "max expansions" in str(failure):
+            return QueryError("a pattern in the query fits too many different words: make it longer")
+        if "Invalid regex" in str(failure):
+            return QueryError(f"a pattern in the query is too complex: {failure}")
+        cause = system_error(failure)
+        if cause is not None:
+            return disk_error("search", bundle.name, cause)
+        return bundle.damaged(f"{what}: {failure}")
+
+    return _translated(translate)
 
 
 def engine_call(
@@ -69,21 +67,30 @@ def engine_call(
     return guarded
 
 
+def building_errors(directory: Path) -> AbstractContextManager[None]:
+    """Raise a failure to build an index in a directory as a StorageError."""
+
+    def translate(failure: BaseException) -> IndexTablesError:
+        cause = system_error(failure)
+        if cause is not None:
+            advice = f"or set {keys.TEMP_DIRECTORY.key} to another disk"
+            return disk_error("build an index in", str(directory), cause, advice)
+        return StorageError(f"cannot build an index in {directory}: {failure}")
+
+    return _translated(translate)
+
+
 @contextmanager
-def building_errors(directory: Path) -> Iterator[None]:
-    """Raise every failure to build an index in a directory as a StorageError."""
-    advice = f"or set {keys.TEMP_DIRECTORY.key} to another disk"
+def _translated(translate: Callable[[BaseException], IndexTablesError]) -> Iterator[None]:
+    """Raise what `translate` makes of a failure of the engine; let all other exceptions pass."""
     try:
         yield
     except IndexTablesError:
         raise
-    except BaseException as reason:
-        if not is_engine_failure(reason):
+    except BaseException as failure:
+        if not is_engine_failure(failure):
             raise
-        failed = system_error(reason)
-        if failed is not None:
-            raise disk_error("build an index in", str(directory), failed, advice) from reason
-        raise StorageError(f"cannot build an index in {directory}: {reason}") from reason
+        raise translate(failure) from failure
 
 
 def _is_panic(error: Any) -> bool:

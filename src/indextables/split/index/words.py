@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache, lru_cache
-from itertools import groupby
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -15,11 +14,6 @@ import tantivy
 
 from indextables.schema import MappedField
 from indextables.split.index.fields import MAX_CUT_BYTES, MAX_TERM_BYTES, analyzer
-from indextables.split.query.tree import Pieces, Wildcard
-
-_ANY = r"[\s\S]*"
-_ONE = r"[\s\S]"
-_SPECIAL = frozenset(r"\.+*?()|[]{}^$#&-~")
 
 _RUN: Final = re.compile(r"[0-9A-Za-z\x80-\U0010ffff]{10,}")
 """Holds every word of 40 bytes and more: no word has ASCII characters but these, and 10 characters are the fewest."""
@@ -96,45 +90,6 @@ def bytes_as_written(word: str) -> int:
     # The Kelvin sign, three bytes, becomes `k`.
     shrunk = 2 * word.count("k") + sum(character in _SHRINKING for character in word)
     return len(word.encode("utf-8", "surrogatepass")) + shrunk
-
-
-def pattern_words(pieces: Pieces) -> tuple[Pieces, ...]:
-    """Return the pattern of each word that a pattern over a text column spans.
-
-    >>> pattern_words(("Web-conn", Wildcard.ANY))
-    (('web',), ('conn', <Wildcard.ANY: '*'>))
-    """
-    words: list[list[str | Wildcard]] = [[]]
-    for piece in pieces:
-        if isinstance(piece, Wildcard):
-            words[-1].append(piece)
-            continue
-        for is_word, run in groupby(map(_token_character, piece), bool):
-            if is_word:
-                words[-1].append("".join(run))
-            elif words[-1]:
-                words.append([])
-    return tuple(tuple(word) for word in words if word)
-
-
-def regex(pieces: Pieces) -> str:
-    wild = {Wildcard.ANY: _ANY, Wildcard.ONE: _ONE}
-    return "".join(escape(piece) if isinstance(piece, str) else wild[piece] for piece in pieces)
-
-
-def prefix_regex(text: str) -> str:
-    return escape(text) + _ANY
-
-
-def escape(text: str) -> str:
-    return "".join(f"\\{character}" if character in _SPECIAL else character for character in text)
-
-
-@lru_cache(maxsize=4096)
-def _token_character(character: str) -> str:
-    """The character as it stands in a word, lower case; empty if words end at it."""
-    found = analyzer().analyze(character)
-    return found[0] if found else ""
 
 
 @cache

@@ -1,1 +1,21 @@
 """Indexes on local disk: extracted from splits, checked, and kept within a bounded size."""
+
+from indextables.split.index_cache.cache import (
+    OpenIndex,
+    entry_name,
+    is_cached,
+    open_cached,
+    open_index,
+    read_cached,
+)
+from indextables.split.index_cache.entry_record import checksum
+
+__all__ = [
+    "OpenIndex",
+    "checksum",
+    "entry_name",
+    "is_cached",
+    "open_cached",
+    "open_index",
+    "read_cached",
+]

@@ -33,8 +33,8 @@ import tantivy
 
 from indextables.config import Settings, keys
 from indextables.runtime import ForkSafeLock
-from indextables.split.container.bundle import Bundle
-from indextables.split.index.engine import engine_errors, is_engine_failure
+from indextables.split.container import Bundle
+from indextables.split.index import engine_errors, is_engine_failure
 from indextables.split.index_cache.directory import ADVICE, cache_directory
 from indextables.split.index_cache.entry_record import RECORD, is_unchanged, record_files, recorded_size
 from indextables.split.index_cache.extraction import extract_members

@@ -17,7 +17,7 @@ from typing import Final
 
 import orjson
 
-from indextables.split.container.bundle import Bundle, Member
+from indextables.split.container import Bundle, Member
 from indextables.split.index_cache import document_store_check, fast_field_check
 
 _INDEX_MEMBER: Final = re.compile(r"meta\.json|\.managed\.json|[0-9a-f]{32}\.[a-z0-9.]+")

@@ -1,1 +1,28 @@
 """The query language: from text to a tree, to columns and words, to a Tantivy query."""
+
+from indextables.split.query.binding import bind_query, check_text_query
+from indextables.split.query.bound import BoundQuery, Part, Parts, Scaled, Terms, WordLeaf, clauses, leaves
+from indextables.split.query.compiler import Compiler, boolean, unscored
+from indextables.split.query.numbers import index_number
+from indextables.split.query.tree import Occur
+from indextables.split.query.word_tests import WordTest, positioned_tests
+
+__all__ = [
+    "BoundQuery",
+    "Compiler",
+    "Occur",
+    "Part",
+    "Parts",
+    "Scaled",
+    "Terms",
+    "WordLeaf",
+    "WordTest",
+    "bind_query",
+    "boolean",
+    "check_text_query",
+    "clauses",
+    "index_number",
+    "leaves",
+    "positioned_tests",
+    "unscored",
+]

@@ -12,7 +12,7 @@ from typing import Final
 from indextables.errors import QueryError
 from indextables.predicates import ALL_FIELDS, QueryLimits, TextQuery
 from indextables.schema import FieldMapping, IndexKind, MappedField
-from indextables.split.index.words import pattern_words, tokens
+from indextables.split.index import tokens
 from indextables.split.query import tree as ast
 from indextables.split.query.bound import (
     NOTHING,
@@ -31,6 +31,7 @@ from indextables.split.query.bound import (
 )
 from indextables.split.query.numbers import LiteralError, number
 from indextables.split.query.parser import parse
+from indextables.split.query.patterns import pattern_words
 from indextables.split.query.scanner import QuerySyntaxError
 from indextables.split.query.tree import Occur
 

@@ -9,9 +9,9 @@ from tantivy import FieldType, Query
 
 from indextables.errors import QueryError
 from indextables.schema import MappedField
-from indextables.split.index.fields import NULLS, ROW, UNINDEXED, IndexFields, register_tokenizers
-from indextables.split.index.words import escape, prefix_regex, regex
+from indextables.split.index import NULLS, ROW, UNINDEXED, IndexFields, register_tokenizers
 from indextables.split.query import bound as kinds
+from indextables.split.query.patterns import escape, prefix_regex, regex
 from indextables.split.query.tree import Limit, Occur, Pieces, Wildcard
 from indextables.split.query.word_tests import Fits
 

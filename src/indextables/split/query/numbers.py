@@ -9,7 +9,7 @@ import numpy as np
 
 from indextables.predicates import Value
 from indextables.schema import TimeError, micros, parse_time, shortened
-from indextables.split.index.fields import sortable_float
+from indextables.split.index import sortable_float
 
 _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 _I64_MIN, _I64_MAX = -(1 << 63), (1 << 63) - 1

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Protocol, TypeAlias
 
-from indextables.split.index.words import bytes_as_written
+from indextables.split.index import bytes_as_written
 from indextables.split.query.bound import Near, Regexes, TermRange, Terms, TermSet, WordLeaf
 from indextables.split.query.tree import Limit, Pieces, Wildcard
 
@@ -122,7 +122,7 @@ class Alike:
         return bytes_as_written(self.word) + self.distance * _CHARACTER_BYTES
 
 
-def word_tests(leaf: WordLeaf) -> list[tuple[int, WordTest]]:
+def positioned_tests(leaf: WordLeaf) -> list[tuple[int, WordTest]]:
     """Return what the words of a match have to be, each with its position."""
     match leaf:
         case Terms(_, words, _, prefix):

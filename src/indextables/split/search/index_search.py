@@ -13,16 +13,20 @@ from tantivy import Query
 
 from indextables.predicates import And, Compare, Constant, In, IsNull, Not, Or, Predicate, TextQuery, Value
 from indextables.schema import FieldMapping, MappedField
-from indextables.split.container.bundle import Bundle
+from indextables.split.container import Bundle
 from indextables.split.footer import RowIds
-from indextables.split.index.engine import engine_call, engine_errors
-from indextables.split.index.fields import ROW, IndexFields
-from indextables.split.index_cache.cache import OpenIndex
-from indextables.split.query.binding import bind_query
-from indextables.split.query.bound import BoundQuery, Part
-from indextables.split.query.compiler import Compiler, boolean, unscored
-from indextables.split.query.numbers import index_number
-from indextables.split.query.tree import Occur
+from indextables.split.index import ROW, IndexFields, engine_call, engine_errors
+from indextables.split.index_cache import OpenIndex
+from indextables.split.query import (
+    BoundQuery,
+    Compiler,
+    Occur,
+    Part,
+    bind_query,
+    boolean,
+    index_number,
+    unscored,
+)
 
 Bitmap: TypeAlias = npt.NDArray[np.bool_]
 Scores: TypeAlias = npt.NDArray[np.float64]

@@ -21,13 +21,11 @@ import pyarrow.compute as pc
 from indextables.config import Settings
 from indextables.predicates import TRUE, Predicate
 from indextables.schema import MappedField
-from indextables.split.container.bundle import Bundle
+from indextables.split.container import Bundle
 from indextables.split.footer import RowIds
-from indextables.split.index.fields import MAX_CUT_BYTES, MAX_TERM_BYTES
-from indextables.split.index.words import cut_words
-from indextables.split.index_cache.cache import entry_name, is_cached, read_cached
-from indextables.split.index_cache.entry_record import checksum
-from indextables.split.query.word_tests import WordTest
+from indextables.split.index import MAX_CUT_BYTES, MAX_TERM_BYTES, cut_words
+from indextables.split.index_cache import checksum, entry_name, is_cached, read_cached
+from indextables.split.query import WordTest
 from indextables.split.rows import Window
 from indextables.split.search.index_search import IndexSearch
 

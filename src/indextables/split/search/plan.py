@@ -25,7 +25,7 @@ from indextables.predicates import (
     normalize,
 )
 from indextables.schema import FieldMapping, MappedField
-from indextables.split.index.fields import MAX_TERM_BYTES
+from indextables.split.index import MAX_TERM_BYTES
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 """Stands in the index for bytes that are not UTF-8, so a term with it says nothing certain."""
@@ -39,7 +39,7 @@ class Plan:
     residual: Predicate
 
 
-def plan(
+def plan_predicate(
     predicate: Predicate,
     mapping: FieldMapping,
     decides_text: Callable[[TextQuery], bool] = lambda _: True,

@@ -8,8 +8,7 @@ import pyarrow as pa
 import tantivy
 
 from indextables.predicates import TextQuery
-from indextables.split.index.engine import engine_call, engine_errors
-from indextables.split.index.fields import IndexFields
+from indextables.split.index import IndexFields, engine_call, engine_errors
 from indextables.split.search.index_search import IndexSearch
 
 

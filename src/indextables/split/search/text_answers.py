@@ -19,12 +19,19 @@ from tantivy import Query
 from indextables.predicates import TRUE, Predicate, TextQuery, text_queries
 from indextables.schema import FieldMapping, MappedField
 from indextables.split.footer import RowIds
-from indextables.split.index.engine import engine_errors
-from indextables.split.index.fields import register_tokenizers
-from indextables.split.index.words import strings, tokens
-from indextables.split.query.bound import Part, Parts, Scaled, Terms, WordLeaf, clauses, leaves
-from indextables.split.query.tree import Occur
-from indextables.split.query.word_tests import WordTest, word_tests
+from indextables.split.index import engine_errors, register_tokenizers, strings, tokens
+from indextables.split.query import (
+    Occur,
+    Part,
+    Parts,
+    Scaled,
+    Terms,
+    WordLeaf,
+    WordTest,
+    clauses,
+    leaves,
+    positioned_tests,
+)
 from indextables.split.search.index_search import Bitmap, IndexSearch, bound_query
 from indextables.split.search.missing_words import MissingWords, Texts
 
@@ -88,7 +95,9 @@ class TextAnswers:
         unsure: dict[MappedField, list[WordTest]] = {}
         for leaf in leaves(part):
             if isinstance(leaf, WordLeaf):
-                tests = [test for _, test in word_tests(leaf) if self._missing.may_lack(leaf.column, test)]
+                tests = [
+                    test for _, test in positioned_tests(leaf) if self._missing.may_lack(leaf.column, test)
+                ]
                 if tests:
                     unsure.setdefault(leaf.column, []).extend(tests)
         return unsure
@@ -146,7 +155,7 @@ def _words(column: MappedField, values: pa.Array) -> list[Tokens]:
 
 
 def _matches(leaf: WordLeaf, rows: list[Tokens]) -> Bitmap:
-    tests = word_tests(leaf)
+    tests = positioned_tests(leaf)
     if isinstance(leaf, Terms) and leaf.slop and len(tests) > 1:
         return _sloppy_matches(leaf, rows)
     if len(tests) == 1:
