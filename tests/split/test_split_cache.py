@@ -1,5 +1,6 @@
 """The cache of extracted indexes: bounded, shared between processes, never half an entry, never a stale one."""
 
+import errno
 import multiprocessing
 import os
 import shutil
@@ -240,6 +241,24 @@ def test_a_scan_of_more_splits_than_stay_open_does_not_open_all_of_them_again(
         for bundle in bundles:
             open_index(bundle, settings)
     assert len(opened) < 10 * 17 / 2
+
+
+def test_an_own_copy_answers_though_it_cannot_be_deleted_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine's watcher thread may create a file in the directory while this process deletes it."""
+    split = write(tmp_path, ["alpha"])
+    real = os.rmdir
+
+    def rmdir(path: str | Path, **named: int) -> None:
+        if "own-" in str(path):
+            raise OSError(errno.ENOTEMPTY, "Directory not empty")
+        real(path, **named)
+
+    monkeypatch.setattr(cache, "_OPEN_TRIES", 0)
+    monkeypatch.setattr(os, "rmdir", rmdir)
+    assert count(split, options(tmp_path / "cache")) == 1
+    assert len(list((tmp_path / "cache" / ".work").glob("own-*"))) == 1
 
 
 def _race(directory: Path, splits: list[FinishedSplit], size: str) -> None:

@@ -110,10 +110,10 @@ def read_cached(name: str, fill: Fill, read: Callable[[Path], Read], settings: S
             cache.drop(name)  # evicted between the two lines above, or not what it was
     with (
         disk_errors("keep an index in", str(cache.root), ADVICE),
-        tempfile.TemporaryDirectory(prefix="own-", dir=cache.work()) as own,
+        _own_directory(cache) as own,
     ):
-        fill(Path(own))
-        return read(Path(own))
+        fill(own)
+        return read(own)
 
 
 def is_cached(name: str, settings: Settings) -> bool:
@@ -265,11 +265,22 @@ def _open_from(cache: IndexCache, name: str, bundle: Bundle, fill: Fill) -> Open
     # Others evict faster than this process opens: a copy of its own, which needs no name once it is open.
     with (
         disk_errors("keep an index in", str(cache.root), ADVICE),
-        tempfile.TemporaryDirectory(prefix="own-", dir=cache.work()) as own,
+        _own_directory(cache) as own,
     ):
-        fill(Path(own))
+        fill(own)
         with engine_errors(bundle, "its index does not open"):
-            return _opened(Path(own))
+            return _opened(own)
+
+
+@contextlib.contextmanager
+def _own_directory(cache: IndexCache) -> Iterator[Path]:
+    """Make a directory that no other process evicts, and delete it at the end: open files outlive their names.
+
+    The deletion may fail, and a later `work` completes it: the engine's thread that watches `meta.json` sees it go,
+    reloads the index, and may create its lock file in the directory after this process has emptied it.
+    """
+    with tempfile.TemporaryDirectory(prefix="own-", dir=cache.work(), ignore_cleanup_errors=True) as own:
+        yield Path(own)
 
 
 def _opened(path: Path) -> OpenIndex:
