@@ -1,7 +1,7 @@
-"""A query tree meets the columns: fields are found, words tokenised, literals typed, misfits refused.
+"""Binding a query tree to the columns of a table: resolve names, tokenise words, convert values.
 
-What comes out needs no more decisions: `compile` turns each part into one Tantivy query. All that can be
-wrong with a query is found here, without opening a split, so that it is an error of planning.
+Every error in a query is found here, without opening a split, so that it is raised when the query is planned. The bound
+query needs no further decisions: `compiler` turns each part into one Tantivy query.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 from indextables.errors import QueryError
 from indextables.predicates import ALL_FIELDS, QueryLimits, TextQuery
-from indextables.schema import FieldMapping, IndexKind, MappedField
+from indextables.schema import FieldMapping, IndexKind, MappedField, shortened
 from indextables.split.index import tokens
 from indextables.split.query import tree as ast
 from indextables.split.query.bound import (
@@ -41,9 +41,9 @@ _KINDS: Final[dict[str, tuple[IndexKind, ...]]] = {
     "INDEXQUERY": ("text", "string", "i64", "f64", "bool"),
 }
 MAX_FUZZY_LETTERS: Final = 1000
-"""Tantivy takes some 20 kB and 50 µs for each letter of a fuzzy word."""
+"""Tantivy needs about 20 kB and 50 µs for each letter of a fuzzy word."""
 _SHOWN: Final = 1000
-"""Characters of a query that an error repeats."""
+"""How many characters of a query an error message shows."""
 
 _EVERY: Final[dict[str, tuple[IndexKind, ...]]] = _KINDS | {"INDEXQUERY": ("text", "string")}
 
@@ -56,7 +56,10 @@ def check_text_query(
     max_all_fields: int = 10,
     limits: QueryLimits | None = None,
 ) -> None:
-    """Raise QueryError, naming column and position, for a query that no split could answer or that is too large."""
+    """Check a query against the columns of a table.
+
+    QueryError, with the column and the position, if no split could answer the query or it exceeds the limits.
+    """
     bind_query(
         query, mapping, partition_columns=partition_columns, max_all_fields=max_all_fields, limits=limits
     )
@@ -70,7 +73,10 @@ def bind_query(
     max_all_fields: int = 0,
     limits: QueryLimits | None = None,
 ) -> BoundQuery:
-    """Resolve the columns of a query and the words of each; tasks, whose query was planned, set no limits."""
+    """Resolve the columns of a query and tokenise its words.
+
+    Tasks pass no limits: the limits were checked when the query was planned. QueryError as in `check_text_query`.
+    """
     binder = _Binder(query, mapping, tuple(partition_columns))
     defaults = binder.defaults(max_all_fields)
     try:
@@ -79,12 +85,14 @@ def bind_query(
     except QuerySyntaxError as reason:
         raise binder.error(f"cannot parse the query: {reason.reason}", reason.position) from None
     except RecursionError:
-        raise binder.error("the query is nested too deep") from None
+        raise binder.error("the query is nested too deep; remove parentheses or NOTs") from None
     columns = tuple(dict.fromkeys([*defaults, *binder.named]))
     return BoundQuery(part, columns[0] if len(columns) == 1 and query.column != ALL_FIELDS else None, columns)
 
 
 class _Binder:
+    """Binds one query; `named` collects the columns that it names itself."""
+
     def __init__(self, query: TextQuery, mapping: FieldMapping, partition_columns: tuple[str, ...]) -> None:
         self._query = query
         self._mapping = mapping
@@ -92,6 +100,7 @@ class _Binder:
         self.named: list[MappedField] = []
 
     def error(self, reason: str, position: int | None = None) -> QueryError:
+        """Return the error for a reason, with the place in the query if a position is given."""
         op, column, text = self._query.op, self._query.column, self._query.query
         subject = f"{op} on all columns" if column == ALL_FIELDS else f"{op} on column {column!r}"
         if position is None:
@@ -104,36 +113,40 @@ class _Binder:
         )
 
     def defaults(self, max_all_fields: int) -> list[MappedField]:
+        """Return the columns that are searched for words that name none; 0 allows any number of them."""
         op, name = self._query.op, self._query.column
         if name != ALL_FIELDS:
             return [self._column(name, None)]
-        found = self._mapping.of_kind(*_EVERY[op])
-        if not found:
+        columns = self._mapping.of_kind(*_EVERY[op])
+        if not columns:
             raise self.error(f"the table has no {' or '.join(_EVERY[op])} column; {_hint(op, '<column>')}")
-        if max_all_fields and len(found) > max_all_fields:
+        if max_all_fields and len(columns) > max_all_fields:
             raise self.error(
-                f"the table has {len(found)} such columns, more than {max_all_fields}; name the columns, or raise "
-                "spark.indextables.indexquery.indexall.maxUnqualifiedFields"
+                f"the table has {len(columns)} columns to search, more than {max_all_fields}; name the columns, or "
+                "raise spark.indextables.indexquery.indexall.maxUnqualifiedFields"
             )
-        return found
+        return columns
 
     def _column(self, name: str, position: int | None) -> MappedField:
         if name.lower() in (partition.lower() for partition in self._partition_columns):
             raise self.error(
-                f"{name!r} is a partition column and not in the index: compare it in WHERE instead", position
+                f"{name!r} is a partition column, which is not indexed: compare it in WHERE instead", position
             )
         column = self._mapping.get(name)
         if column is None:
-            known = ", ".join(field.name for field in self._mapping.of_kind(*_KINDS[self._query.op]))
-            hint = "" if position is None else "; to search for a ':', quote or escape it"
+            names = ", ".join(field.name for field in self._mapping.of_kind(*_KINDS[self._query.op]))
+            hint = "" if position is None else "; quote or escape the ':' to search for the text"
             if name.lower() == "_exists_":
-                hint = "; rows that have a value are found by col:*"
-            raise self.error(f"unknown column {name!r}: searchable are {known or 'none'}{hint}", position)
+                hint = "; write col:* to find rows that have a value"
+            raise self.error(
+                f"unknown column {name!r}: {self._query.op} can search {names or 'no column'}{hint}", position
+            )
         if column.kind not in _KINDS[self._query.op]:
             raise self.error(f"column {column.name!r} {_misfit(self._query.op, column)}", position)
         return column
 
     def node(self, node: ast.Node, defaults: list[MappedField]) -> Part:
+        """Bind a node and everything below it."""
         match node:
             case ast.Clause(children):
                 return Parts(tuple((o or Occur.SHOULD, self.node(child, defaults)) for o, child in children))
@@ -165,22 +178,23 @@ class _Binder:
         defaults: list[MappedField],
         bind: Callable[[MappedField], Part],
     ) -> Part:
-        """One part for each column that the leaf asks; in any of them a hit is a hit."""
+        """Bind a leaf to each column that it searches; a row matches if one of the columns does."""
         columns = defaults if node.field is None else [self._named(node.field, node.position)]
         parts = [part for part in map(bind, columns) if part != NOTHING]
         if not parts:
             raise self.error(
-                "nothing to search for: text is indexed by its letters and digits; leave this out, or quote it "
-                "together with a word",
+                "nothing to search for: text is indexed by its letters and digits; remove this, or quote it together "
+                "with a word",
                 node.position,
             )
         return parts[0] if len(parts) == 1 else Parts(tuple((Occur.SHOULD, part) for part in parts))
 
     def _sole(self, node: ast.Range | ast.OneOf, defaults: list[MappedField]) -> list[MappedField]:
+        """Return the one column of a range or set that names none."""
         if node.field is None and (self._query.op == "TEXTSEARCH" or len(defaults) != 1):
             example = defaults[0].name if defaults else "column"
             raise self.error(
-                f"a range or set needs a column: write {example}:... before it, or quote it to search for the words",
+                f"a range or set needs a column: write {example}: before it, or quote it to search for its words",
                 node.position,
             )
         return defaults
@@ -189,7 +203,8 @@ class _Binder:
         if column.kind not in ("text", "string"):
             if node.slop or node.prefix:
                 raise self.error(
-                    f"column {column.name!r} is {column.spark_type}: it has no phrases", node.position
+                    f"column {column.name!r} is {column.spark_type}: '~' and '*' after quotes need a column of words",
+                    node.position,
                 )
             value = self._number(node.text, column, node.position)
             return Numbers(column, value, value)
@@ -199,7 +214,7 @@ class _Binder:
     def _single_word(self, text: str, column: MappedField, position: int, what: str) -> str:
         words = _words(text, column)
         if len(words) != 1:
-            raise self.error(f"{what} takes one word, and {text!r} is {len(words)}", position)
+            raise self.error(f"{what} takes one word, and {shortened(text)!r} has {len(words)}", position)
         return words[0][1]
 
     def _pattern(self, node: ast.Pattern, column: MappedField) -> Part:
@@ -208,7 +223,9 @@ class _Binder:
             return Regexes(column, (node.pieces,))
         letters = "".join(piece for piece in node.pieces if isinstance(piece, str))
         if letters and not pattern_words((letters,)):
-            return NOTHING  # punctuation and wildcards: without the punctuation it would fit every word
+            return (
+                NOTHING  # only punctuation and wildcards: without the punctuation it would match every word
+            )
         words = pattern_words(node.pieces)
         return Regexes(column, words) if words else NOTHING
 
@@ -223,7 +240,10 @@ class _Binder:
 
     def _must_be_string(self, column: MappedField, what: str, position: int) -> None:
         if column.kind not in ("text", "string"):
-            raise self.error(f"column {column.name!r} is {column.spark_type}: it has no {what}", position)
+            raise self.error(
+                f"column {column.name!r} is {column.spark_type}: {what} need a column of words or strings",
+                position,
+            )
 
     def _range(self, node: ast.Range, column: MappedField) -> Part:
         lower, upper = node.lower, node.upper
@@ -244,7 +264,9 @@ class _Binder:
             return None
         word = self._single_word(limit.text, column, node.position, "the end of a range")
         if word in ("", "*"):
-            raise self.error(f"a range over terms cannot end at {word!r}", node.position)
+            raise self.error(
+                f"a range of words cannot end at {word!r}: write * without quotes for no limit", node.position
+            )
         return ast.Limit(word, limit.inclusive)
 
     def _one_of(self, node: ast.OneOf, column: MappedField) -> Part:
@@ -266,15 +288,16 @@ def _words(text: str, column: MappedField) -> tuple[tuple[int, str], ...]:
 
 
 def _excerpt(text: str, position: int) -> tuple[str, int]:
-    """The part of a query around a position, in one printable line, and where in it the position is."""
+    """Return one printable line of the query around a position, and the offset of the position in it."""
     start = 0 if len(text) <= _SHOWN else max(0, position - _SHOWN // 2)
     shown = text[start : start + _SHOWN]
     return "".join(c if c.isprintable() else " " for c in shown), position - start
 
 
 def _misfit(op: str, column: MappedField) -> str:
+    """Explain why an operator cannot search a column, and what can."""
     if column.kind == "none":
-        return f"is {column.spark_type} and not in the index"
+        return f"is {column.spark_type}, which is not indexed"
     if op == "TEXTSEARCH" and column.kind == "string":
         return f"is not tokenised: {_hint(op, column.name)}"
     if op == "FIELDMATCH" and column.kind == "text":
@@ -287,4 +310,4 @@ def _hint(op: str, name: str) -> str:
         return (
             f"use FIELDMATCH or =, or write the table with spark.indextables.indexing.typemap.{name} = text"
         )
-    return "only string columns have terms"
+    return "FIELDMATCH searches string columns that are not text"

@@ -1,10 +1,14 @@
-"""Query text to tree. Written by hand: Tantivy's own parser gives no positions and knows no `conn*`.
+"""The parser of the query language: from text to the tree of `tree`.
 
-What Tantivy's grammar accepts means the same here, down to its mixtures of AND, OR and bare words, but for:
-wildcards and `~1` in words, which it takes as letters; a NOT in front of a part (`a AND NOT b`), which it
-parses and never matches; quotes inside words, paths and closed-up parentheses, which it refuses; a backslash
-before a letter inside quotes, which it drops; and the spellings of other languages (`!a`, `a && b`, `/a.*/`,
-`"a*"`, `a~`), which it takes for letters and which are refused here.
+It is written by hand because Tantivy's own parser reports no positions and does not support wildcards (`conn*`). What
+Tantivy's grammar accepts means the same here, including mixtures of AND, OR and words without an operator, except for:
+
+- wildcards and `~1` in words, which Tantivy treats as letters;
+- NOT in front of an operand (`a AND NOT b`), which Tantivy parses and never matches;
+- quotes inside words, paths and adjacent parentheses, which Tantivy rejects;
+- a backslash before a letter inside quotes, which Tantivy drops;
+- the syntax of other languages (`!a`, `a && b`, `/a.*/`, `"a*"`, `a~`), which Tantivy treats as letters and this
+  parser rejects.
 """
 
 from __future__ import annotations
@@ -54,25 +58,25 @@ _IN: Final = re.compile(r"IN\s+\[\s*")
 
 
 def parse(text: str, limits: QueryLimits | None = None) -> Node:
-    """The tree of a query; QuerySyntaxError when it has none, or when it is larger than the limits.
+    """Parse a query. QuerySyntaxError if its syntax is wrong or it exceeds the limits.
 
     >>> parse("title:b*").field
     'title'
     >>> parse('a AND "b')
     Traceback (most recent call last):
         ...
-    indextables.split.query.scanner.QuerySyntaxError: unclosed quote
+    indextables.split.query.scanner.QuerySyntaxError: unclosed quote: add the closing "
     """
     if limits is not None and len(text) > limits.length:
         raise QuerySyntaxError(limits.too_long(len(text)), 0)
     try:
         text.encode()
     except UnicodeEncodeError as reason:
-        raise QuerySyntaxError("half of a surrogate pair is no character", reason.start) from None
+        raise QuerySyntaxError("a lone surrogate is not a character: remove it", reason.start) from None
     try:
         return without_repeats(_Parser(text, limits).whole())
     except RecursionError:
-        raise QuerySyntaxError("the query is nested too deep", 0) from None
+        raise QuerySyntaxError("the query is nested too deep: remove parentheses or NOTs", 0) from None
 
 
 class _Parser(Scanner):
@@ -86,35 +90,43 @@ class _Parser(Scanner):
     def whole(self) -> Node:
         node = self._clause()
         if self.at < len(self.text):
-            self.fail("')' closes nothing; escape it as \\) if it is meant")
+            self.fail("')' has no matching '(': remove it, or write \\) for the character itself")
         if node == Clause(()):
-            self.fail("the query is empty; write * for every row", 0)
+            self.fail("the query is empty: write * to match every row", 0)
         return node
 
     def _clause(self) -> Node:
-        """Everything up to the end or a closing parenthesis."""
+        """Parse up to the end of the query or to a closing parenthesis."""
         items: list[Item] = []
         while True:
             self.skip_space()
             if self.peek() in ("", ")"):
-                return _joined(items)
+                return _combine(items)
             items.append(self._item(first=not items))
 
     def _item(self, *, first: bool) -> Item:
         start, operator = self.at, self._operator()
         if operator is not None:
             if first:
-                self.fail(f"{operator} needs something in front of it", start)
+                self.fail(
+                    f'{operator} needs an operand before it: write "{operator}" in quotes to search for the word',
+                    start,
+                )
             self.skip_space()
             if self.peek() in ("", ")"):
-                self.fail(f"{operator} needs something after it", start)
+                self.fail(
+                    f'{operator} needs an operand after it: write "{operator}" in quotes to search for the word',
+                    start,
+                )
         occur = {"+": Occur.MUST, "-": Occur.MUST_NOT}.get(self.peek())
         if occur is not None:
-            if found := _SIGNED_COMPARISON.match(self.text, self.at):
-                self.fail(f"nothing to search for in '{found[0]}': quote it together with a word")
+            if sign := _SIGNED_COMPARISON.match(self.text, self.at):
+                self.fail(f"nothing to search for in '{sign[0]}': quote it together with a word")
             self.at += 1
             if self.peek() in ("", ")") or self.peek().isspace():
-                self.fail(f"{occur.value!r} needs a word, phrase or group right after it", self.at - 1)
+                self.fail(
+                    f"{occur.value!r} must be directly followed by a word, phrase or group", self.at - 1
+                )
         node = self._leaf()
         if self.peek() == "^":
             node = self._boosted(node)
@@ -127,14 +139,14 @@ class _Parser(Scanner):
         return None
 
     def _boosted(self, node: Node) -> Node:
-        found = _FACTOR.match(self.text, self.at + 1)
-        if not found:
-            self.fail("'^' needs a number after it, such as ^2 or ^0.5")
-        self.at = found.end()
-        self.must_end(f"'^{found[0]}' must end here: '^' takes a number such as ^2 or ^0.5")
-        factor = float(found[0])
+        number = _FACTOR.match(self.text, self.at + 1)
+        if not number:
+            self.fail("'^' must be followed by a number, such as ^2 or ^0.5")
+        self.at = number.end()
+        self.must_end(f"unexpected {self.peek()!r} after the boost: '^' takes a number such as ^2 or ^0.5")
+        factor = float(number[0])
         if factor > MAX_BOOST:
-            self.fail(f"a boost is at most {MAX_BOOST}", found.start() - 1)
+            self.fail(f"the boost is too large: it can be at most {MAX_BOOST}", number.start() - 1)
         return node if abs(factor - 1.0) <= 2.0**-52 else Boost(node, factor)
 
     def _leaf(self) -> Node:
@@ -144,13 +156,16 @@ class _Parser(Scanner):
         if self.standalone_star():
             if self.peek() == ":":
                 self.fail(
-                    "'*:' names no column: write * for every row, or col:* for rows that have a value", start
+                    "'*:' does not name a column: write * for every row, or col:* for rows that have a value",
+                    start,
                 )
             return Everything()
         if self.keyword("NOT"):
             self.skip_space()
             if self.peek() in ("", ")"):
-                self.fail("NOT needs something after it", start)
+                self.fail(
+                    'NOT needs an operand after it: write "NOT" in quotes to search for the word', start
+                )
             self._descend(start)
             negated = self._leaf()
             self._depth -= 1
@@ -170,9 +185,11 @@ class _Parser(Scanner):
         self._descend(start)
         node = self._clause()
         if self.peek() != ")":
-            self.fail("unclosed parenthesis", start)
+            self.fail(
+                "unclosed parenthesis: add the closing ')', or write \\( for the character itself", start
+            )
         if node == Clause(()):
-            self.fail("nothing between the parentheses", start)
+            self.fail("empty parentheses: write a query between them, or remove them", start)
         self.at += 1
         self._depth -= 1
         return node
@@ -194,38 +211,42 @@ class _Parser(Scanner):
 
     def _term(self, name: str | None, start: int) -> Node:
         self._count_term(start)
-        if found := _IN.match(self.text, self.at):
-            self.at = found.end()
+        if opening := _IN.match(self.text, self.at):
+            self.at = opening.end()
             return OneOf(self._set_values(start), name, start)
-        if found := _COMPARISON.match(self.text, self.at):
-            self.at = found.end()
-            limit = Limit(self._limit(stop_at_boost=True), found[1].endswith("="))
-            return Range(limit, None, name, start) if found[1][0] == ">" else Range(None, limit, name, start)
+        if comparison := _COMPARISON.match(self.text, self.at):
+            self.at = comparison.end()
+            limit = Limit(self._limit(stop_at_boost=True), comparison[1].endswith("="))
+            if comparison[1].startswith(">"):
+                return Range(limit, None, name, start)
+            return Range(None, limit, name, start)
         if self.peek() in ("[", "{"):
             return self._range(name, start)
         if self.peek() in ('"', "'"):
             return self._phrase(name, start)
-        if found := _NUMBER.match(self.text, self.at):
-            self.at = found.end()
-            return Literal(found[0], name, position=start)
+        if number := _NUMBER.match(self.text, self.at):
+            self.at = number.end()
+            return Literal(number[0], name, position=start)
         return self._word(name, start)
 
     def _phrase(self, name: str | None, start: int) -> Node:
         quote, text = self.peek(), self.quoted()
         if self.peek() == "*":
             self.at += 1
-            self.must_end("a space must follow '*' after a phrase")
+            self.must_end(f"unexpected {self.peek()!r} after the '*' of a phrase: write a space after it")
             self._count_pattern(start)
             return Literal(text, name, quote, prefix=True, position=start)
         if self.peek() == "~":
-            found = _SLOP.match(self.text, self.at)
-            if not found:
-                self.fail("'~' after a phrase needs a number of words, such as ~2")
-            if len(found[1]) > len(str(MAX_SLOP)) or int(found[1]) > MAX_SLOP:
-                self.fail(f"the words of a phrase may be at most ~{MAX_SLOP} apart")
-            self.at = found.end()
-            self.must_end(f"'{found[0]}' must end here: '~' after a phrase takes a whole number of words")
-            return Literal(text, name, quote, slop=int(found[1]), position=start)
+            slop = _SLOP.match(self.text, self.at)
+            if not slop:
+                self.fail("'~' after a phrase must be followed by a number of words, such as ~2")
+            if len(slop[1]) > len(str(MAX_SLOP)) or int(slop[1]) > MAX_SLOP:
+                self.fail(f"the words of a phrase can be at most ~{MAX_SLOP} apart")
+            self.at = slop.end()
+            self.must_end(
+                f"unexpected {self.peek()!r} after '{slop[0]}': '~' after a phrase takes a whole number of words"
+            )
+            return Literal(text, name, quote, slop=int(slop[1]), position=start)
         return Literal(text, name, quote, position=start)
 
     def _range(self, name: str | None, start: int) -> Node:
@@ -236,7 +257,7 @@ class _Parser(Scanner):
         lower = self._limit()
         to = _TO.match(self.text, self.at)
         if not to:
-            self.fail("a range is written [low TO high]: TO is missing", opening)
+            self.fail("a range is written as [low TO high]: TO is missing", opening)
         self.at = to.end()
         upper = self._limit()
         self.skip_space()
@@ -254,13 +275,13 @@ class _Parser(Scanner):
     def _limit(self, *, stop_at_boost: bool = False) -> str:
         if self.peek() in ('"', "'"):
             return self.quoted()
-        found = _RANGE_WORD.match(self.text, self.at)
-        if not found:
-            self.fail("a range needs a value here")
-        text = found[0].split("^")[0] if stop_at_boost else found[0]
+        word = _RANGE_WORD.match(self.text, self.at)
+        if not word:
+            self.fail("a range needs a value here, or * for no limit")
+        text = word[0].split("^")[0] if stop_at_boost else word[0]
         if text != "*" and any(character in text for character in "*?\\"):
             self.fail(
-                "the end of a range is a whole value, or * alone: quote it if it has a wildcard or backslash"
+                "the end of a range is a whole value, or * alone: quote a value with a wildcard or a backslash"
             )
         self.at += len(text)
         return text
@@ -272,24 +293,24 @@ class _Parser(Scanner):
                 self.fail("unclosed set: ] is missing", start)
             if self.peek() in ('"', "'"):
                 values.append(self.quoted())
-            elif found := _NUMBER.match(self.text, self.at):
-                self.at = found.end()
-                values.append(found[0])
+            elif number := _NUMBER.match(self.text, self.at):
+                self.at = number.end()
+                values.append(number[0])
             else:
                 values.append(self._set_word())
             self._count_term(start)
             self.skip_space()
         self.at += 1
         if not values:
-            self.fail("nothing between the brackets", start)
+            self.fail("empty set: write values between the brackets, as in IN [a b]", start)
         return tuple(values)
 
     def _set_word(self) -> str:
         begin, pieces = self.at, self.pieces()
         if any(isinstance(piece, Wildcard) for piece in pieces):
-            self.fail("a set takes whole values: join words with wildcards by OR", begin)
+            self.fail("a set takes whole values: join words with wildcards by OR, as in err* OR warn*", begin)
         if self.peek() not in ("", "]") and not self.peek().isspace():
-            self.fail(f"unexpected {self.peek()!r} in a set; quote the value")
+            self.fail(f"unexpected {self.peek()!r} in a set: quote the value")
         return "".join(map(str, pieces))
 
     def _word(self, name: str | None, start: int) -> Node:
@@ -297,11 +318,14 @@ class _Parser(Scanner):
         pieces = self.pieces()
         if self.text[begin : self.at] in _KEYWORDS:
             keyword = self.text[begin : self.at]
-            self.fail(f"{keyword} stands where a word should; write it in quotes to search for it", begin)
-        if found := DISTANCE.match(self.text, self.at):
-            self.at = found.end()
+            self.fail(
+                f'{keyword} is an operator, and a word is expected: write "{keyword}" in quotes to search for it',
+                begin,
+            )
+        if distance := DISTANCE.match(self.text, self.at):
+            self.at = distance.end()
             self._count_pattern(start)
-            return self._fuzzy(pieces, int(found[1]), name, start)
+            return self._fuzzy(pieces, int(distance[1]), name, start)
         if any(isinstance(piece, Wildcard) for piece in pieces):
             self._count_pattern(start)
             return Pattern(pieces, name, start)
@@ -311,12 +335,12 @@ class _Parser(Scanner):
         if distance > MAX_FUZZY:
             self.fail(f"a fuzzy word takes ~1 or ~2, not ~{distance}", start)
         if any(isinstance(piece, Wildcard) for piece in pieces):
-            self.fail("a word is fuzzy or has wildcards, not both", start)
+            self.fail("a word cannot be fuzzy and have wildcards: remove the '~' or the wildcards", start)
         return Fuzzy("".join(map(str, pieces)), distance, name, start)
 
 
-def _joined(items: list[Item]) -> Node:
-    """AND binds tighter than OR and than nothing; each run of ANDs is one clause, an alternative to the rest."""
+def _combine(items: list[Item]) -> Node:
+    """Combine operands. AND binds tighter than OR and than no operator: each run of ANDs is one alternative."""
     clauses: list[list[tuple[Occur | None, Node]]] = []
     for index, (operator, occur, node) in enumerate(items):
         following = items[index + 1][0] if index + 1 < len(items) else None

@@ -1,4 +1,4 @@
-"""The characters of a query: words with their escapes and wildcards, quotes, names of fields."""
+"""Scanning the characters of a query: words with escapes and wildcards, quoted text, names of columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WILDCARDS: Final = {"*": Wildcard.ANY, "?": Wildcard.ONE}
 
 
 class QuerySyntaxError(ValueError):
-    """What is wrong, and the 0-based character of the query where it is."""
+    """A query that cannot be parsed: the reason, and the 0-based position of the character it is about."""
 
     def __init__(self, reason: str, position: int) -> None:
         super().__init__(reason)
@@ -31,16 +31,17 @@ class QuerySyntaxError(ValueError):
 
 
 class Scanner:
-    """A place in a query, which moves forward. What does not fit there is a QuerySyntaxError.
+    """A position in a query that moves forward. What cannot stand there raises QuerySyntaxError.
 
-    Spellings of other query languages that have no meaning here are refused with the spelling that has one.
+    Syntax of other query languages that would mean something else here is rejected with the syntax to use instead.
     """
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        # A regular expression may hold spaces: a word that begins with a slash is one if any later slash ends a word.
-        self._last_closing_slash = max((found.start() for found in _CLOSING_SLASH.finditer(text)), default=-1)
+        # A regular expression may contain spaces: a word that begins with a slash is taken for one if a later slash
+        # ends a word.
+        self._last_closing_slash = max((match.start() for match in _CLOSING_SLASH.finditer(text)), default=-1)
 
     def peek(self) -> str:
         return self.text[self.at : self.at + 1]
@@ -49,6 +50,7 @@ class Scanner:
         self.at = _SPACE.match(self.text, self.at).end()  # type: ignore[union-attr]
 
     def keyword(self, word: str) -> bool:
+        """Consume a keyword if it stands here as a whole word."""
         end = self.at + len(word)
         after = self.text[end : end + 1]
         if self.text.startswith(word, self.at) and (after in ("", "(", ")", '"') or after.isspace()):
@@ -57,6 +59,7 @@ class Scanner:
         return False
 
     def standalone_star(self) -> bool:
+        """Consume a `*` that is not part of a word."""
         after = self.text[self.at + 1 : self.at + 2]
         if self.peek() == "*" and (after == "" or after.isspace() or after in _STANDALONE_STOPS):
             self.at += 1
@@ -64,7 +67,7 @@ class Scanner:
         return False
 
     def quoted(self) -> str:
-        """The text between quotes. A backslash before a letter or digit stays, as in a Windows path."""
+        """Return the text between quotes. A backslash before a letter or digit is kept, as in a Windows path."""
         start, quote, text = self.at, self.peek(), []
         self.at += 1
         while (character := self.peek()) != quote:
@@ -72,18 +75,18 @@ class Scanner:
                 self._fail_unclosed(start, quote)
             if character == "\\":
                 if self.at + 1 >= len(self.text):
-                    self.fail("unclosed quote", start)
+                    self._fail_unclosed(start, quote)
                 text.append(self._escaped())
                 continue
             if character in _WILDCARDS:
                 self.fail(
-                    f"{character!r} inside quotes is no wildcard: write \\{character} for the character itself, "
-                    'a word without quotes for a wildcard (conn*), "web conn"* for a phrase whose last word goes on'
+                    f"{character!r} inside quotes is not a wildcard: write \\{character} for the character itself, "
+                    'conn* without quotes for a wildcard, or "web conn"* for a phrase whose last word is a prefix'
                 )
             if _is_control(character):
                 self.fail(
-                    f"the character {character!r} inside quotes: write a space for it, or, if it comes from a "
-                    'backslash in a string literal, double the backslash ("C:\\\\temp")'
+                    f"control character {character!r} inside quotes: write a space instead, or, if a backslash in a "
+                    'string literal produced it, double the backslash ("C:\\\\temp")'
                 )
             text.append(character)
             self.at += 1
@@ -93,13 +96,13 @@ class Scanner:
     def _fail_unclosed(self, start: int, quote: str) -> NoReturn:
         if self.text.endswith(f"\\{quote}"):
             self.fail(
-                f"unclosed quote: \\{quote} is a quote inside it; write \\\\ for a backslash at its end",
+                f"unclosed quote: \\{quote} is an escaped quote; write \\\\ for a backslash before the closing {quote}",
                 start,
             )
-        self.fail("unclosed quote", start)
+        self.fail(f"unclosed quote: add the closing {quote}", start)
 
     def pieces(self) -> Pieces:
-        """The characters of a word, escapes taken out, wildcards told from letters."""
+        """Return the pieces of a word: text without escapes, and wildcards."""
         pieces: list[str | Wildcard] = []
         stops = _WORD_START_STOPS
         self._refuse_word_start()
@@ -119,10 +122,12 @@ class Scanner:
 
     def _refuse_word_start(self) -> None:
         if self.peek() == "!":
-            self.fail("'!' does not negate: write NOT or '-' before a word, or quote it if it is meant")
+            self.fail(
+                "'!' does not negate: write NOT or '-' before a word, or quote the text that contains it"
+            )
         if self.peek() == "/" and self.at < self._last_closing_slash:
             self.fail(
-                "a regular expression between slashes is not supported: write wildcards (conn*, t?meout), "
+                "regular expressions between slashes are not supported: write wildcards (conn*, t?meout), "
                 'or quote a path ("/var/log/")'
             )
 
@@ -130,22 +135,26 @@ class Scanner:
         operator = self.text[self.at : self.at + 2]
         if operator in _REFUSED_IN_WORDS:
             self.fail(
-                f"'{operator}' is no operator: write {_REFUSED_IN_WORDS[operator]} between spaces, "
-                "or quote it if it is meant"
+                f"'{operator}' is not an operator: write {_REFUSED_IN_WORDS[operator]} between spaces, "
+                "or quote the text that contains it"
             )
         if character == "~":
             self.fail(
-                "'~' makes a word fuzzy and needs a distance: write ~1 or ~2, or quote it if it is meant"
+                "'~' makes a word fuzzy and needs a distance: write ~1 or ~2, or quote the text that contains it"
             )
         if _is_control(character):
-            self.fail(f"the control character {character!r}; quote and escape it if it is meant")
+            self.fail(
+                f"control character {character!r}: remove it, or quote the word and escape it with a backslash"
+            )
 
     def _escaped(self) -> str:
         following = self.text[self.at + 1 : self.at + 2]
         if not following:
-            self.fail("a backslash needs a character after it; write \\\\ for the backslash itself")
-        if found := _UNICODE_ESCAPE.match(self.text, self.at):
-            self.fail(f"{found[0]} is no escape: write the character itself, or \\\\ for the backslash")
+            self.fail("a backslash must be followed by a character: write \\\\ for the backslash itself")
+        if escape := _UNICODE_ESCAPE.match(self.text, self.at):
+            self.fail(
+                f"{escape[0]} is not an escape sequence: write the character itself, or \\\\ for the backslash"
+            )
         self.at += 2
         return f"\\{following}" if following.isalnum() else following
 
@@ -158,10 +167,11 @@ class Scanner:
     def _no_word(self) -> str:
         character = self.peek()
         if character == "":
-            return "the query ends where a word should stand"
-        return f"unexpected {character!r}; quote or escape it if it is meant"
+            return "the query ends where a word is expected"
+        return f"unexpected {character!r}: quote it, or escape it with a backslash, to search for it"
 
     def field_name(self) -> str | None:
+        """Consume `name:` and return the name, or return None if no column is named here."""
         name: list[str] = []
         at = self.at
         while at < len(self.text):
@@ -182,7 +192,7 @@ class Scanner:
         start, self.at = self.at, colon + 1
         self.skip_space()
         if self.peek() in ("", ")"):
-            self.fail(f"nothing follows '{''.join(name)}:'", start)
+            self.fail(f"a value is missing after '{''.join(name)}:'", start)
         return "".join(name)
 
     def fail(self, reason: str, position: int | None = None) -> NoReturn:
@@ -194,7 +204,7 @@ def _is_control(character: str) -> bool:
 
 
 def _merged(pieces: list[str | Wildcard]) -> list[str | Wildcard]:
-    """Join neighbouring letters, and `*` that follow each other."""
+    """Join adjacent characters to texts, and adjacent `*` to one."""
     merged: list[str | Wildcard] = []
     for is_text, run in groupby(pieces, lambda piece: isinstance(piece, str)):
         if is_text:
