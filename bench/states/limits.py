@@ -14,9 +14,8 @@ import pyarrow.parquet as pq
 from bench.states import drawn_files as drawn
 from bench.states.drawn_files import CHOSEN_DAY, NEW_FILES, Files
 from bench.states.ours import build as build_ours
-from indextables.codecs import compress
+from indextables.avro import compressor, read_blocks, read_header
 from indextables.state import manifest_key, read_state
-from indextables.state.container import read_blocks, read_header
 from indextables.storage import open_store
 
 FILE: Final = "entries.parquet"
@@ -98,7 +97,7 @@ def _inflate_all(home: Path, _: int) -> Callable[[], int]:
 
 
 def _recompress(home: Path, _: int) -> Callable[[], int]:
-    return lambda: sum(len(compress(data, "zstandard", 3)) for _, data in _payloads(home))
+    return lambda: sum(len(compressor("zstandard", 3)(data)) for _, data in _payloads(home))
 
 
 def _payloads(home: Path) -> Iterator[tuple[int, bytes]]:

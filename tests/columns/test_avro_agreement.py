@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import indextables as it
+from indextables.avro import read_blocks, read_header
 from indextables.log.snapshots import cache
 from indextables.state import (
     LOG_DIRECTORY,
@@ -21,7 +22,6 @@ from indextables.state import (
     decode_state,
     read_state,
 )
-from indextables.state.container import read_blocks, read_header
 from indextables.storage import open_store
 from support.foreign import FIXTURES
 

@@ -24,8 +24,7 @@ from indextables.columns import (
     Manifest,
     Statistics,
 )
-from indextables.columns.codec import Format, decode, encode, encode_stream, format_of
-from indextables.columns.ocf import write_container
+from indextables.columns.codec import Format, decode, encode, encode_record, encode_stream, format_of
 from indextables.columns.schemas import CONTAINER_VERSIONS, STREAM_VERSIONS, schema, schema_text
 from indextables.errors import InputError
 from support.columns_values import FULL, blocky, manifests, number, readable, record, with_fastavro
@@ -219,7 +218,7 @@ def test_what_another_library_writes_is_read(version: int, compression: str, dat
 def test_lists_and_maps_may_be_cut_into_blocks(version: int, data: st.DataObject):
     manifest = data.draw(manifests(version, readable))
     rng = random.Random(data.draw(st.integers(0, 1000)))
-    raw = write_container(schema_text(version), blocky(rng, schema(version), record(manifest)), SYNC)
+    raw = encode_record(schema_text(version), blocky(rng, schema(version), record(manifest)), SYNC)
     next(fastavro.reader(io.BytesIO(raw)))
     assert decode(raw) == manifest
 
@@ -242,7 +241,7 @@ def test_files_are_read_alike_in_one_go_and_one_by_one(manifest: Manifest, seed:
         {"name": "new", "type": "null"}
     )
     body = blocky(random.Random(seed), schema(6), record(manifest))
-    raws = [write_container(text, body, SYNC) for text in (schema_text(6), json.dumps(changed))]
+    raws = [encode_record(text, body, SYNC) for text in (schema_text(6), json.dumps(changed))]
     assert decode(raws[0]) == decode(raws[1]) == manifest
 
 

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from indextables.columns import DeltaLog, DeltaLogType, Index, Manifest
-from indextables.columns.codec import decode, encode, format_of
-from indextables.columns.ocf import write_container
+from indextables.columns.codec import decode, encode, encode_record, format_of
 from indextables.columns.schemas import schema
 from indextables.errors import CorruptTableError
 from support.columns_values import FULL, number, record, with_fastavro
@@ -111,7 +110,7 @@ def test_numbers_and_text_may_be_of_the_neighbouring_type_and_one_of_several():
 
 
 def container(written: Any, body: bytes = b"\0" * 64) -> bytes:
-    return write_container(json.dumps(written), body, None)
+    return encode_record(json.dumps(written), body, None)
 
 
 def with_field(kind: Any) -> Any:
@@ -137,7 +136,7 @@ EMPTY_RECORD = {"type": "record", "name": "Nothing", "fields": []}
 )
 def test_lists_of_what_takes_no_bytes_are_refused(items: Any):
     many = number(60) * 60
-    with pytest.raises(CorruptTableError, match="list of what takes no bytes"):
+    with pytest.raises(CorruptTableError, match="array of items that take no bytes"):
         decode(container(with_field({"type": "array", "items": items}), many))
 
 
@@ -175,8 +174,8 @@ def test_deep_schemas_are_refused(depth: int):
     text = json.dumps(with_field("DEEP"))
     for opening, closing in (('{"type":"array","items":', "}"), ('{"type":"map","values":', "}"), ("[", "]")):
         deep = text.replace('"DEEP"', opening * depth + '"long"' + closing * depth)
-        with pytest.raises(CorruptTableError, match="schema of the manifest (nests|is not JSON)"):
-            decode(write_container(deep, b"\0" * 64, None))
+        with pytest.raises(CorruptTableError, match="the schema (nests|is not JSON)"):
+            decode(encode_record(deep, b"\0" * 64, None))
 
 
 def test_deep_schemas_by_name_are_refused_too():
@@ -235,5 +234,5 @@ def test_a_value_that_chooses_another_type_is_refused():
 
 
 def test_a_schema_that_is_larger_than_any_manifest_needs_is_refused():
-    with pytest.raises(CorruptTableError, match="schema of the manifest has 2,0[0-9,]+ characters"):
-        decode(write_container(json.dumps(schema(6)) + " " * 2_000_000, b"\0" * 5, None))
+    with pytest.raises(CorruptTableError, match="the schema has 2,0[0-9,]+ characters"):
+        decode(encode_record(json.dumps(schema(6)) + " " * 2_000_000, b"\0" * 5, None))

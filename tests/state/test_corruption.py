@@ -14,12 +14,12 @@ from typing import NamedTuple
 import pytest
 
 import indextables as it
+from indextables.avro import SYNC_SIZE, read_long
 from indextables.config import Settings
 from indextables.errors import CorruptTableError
 from indextables.log import Append, StateWarning, checkpoint, commit, load_snapshot, version_key
 from indextables.log.snapshots import cache
 from indextables.state import entries, read_state, state_key
-from indextables.state.container import SYNC_SIZE, decode_long
 from indextables.storage import Store, open_store
 from support.logs import add, metadata
 
@@ -47,22 +47,22 @@ def regions(data: bytes) -> list[Region]:
         found.append(Region(name, at, end))
         at = end
 
-    count, end = decode_long(data, at, "f")
+    count, end = read_long(data, at)
     took("metadata count", end)
     for _ in range(count):
-        size, end = decode_long(data, at, "f")
+        size, end = read_long(data, at)
         key = data[end : end + size].decode()
         took(f"{key}: key", end + size)
-        size, end = decode_long(data, at, "f")
+        size, end = read_long(data, at)
         took(f"{key}: size of the value", end)
         took(f"{key}: value", at + size)
     took("end of the metadata", at + 1)
     took("sync marker", at + SYNC_SIZE)
     block = 0
     while at < len(data):
-        _, end = decode_long(data, at, "f")
+        _, end = read_long(data, at)
         took(f"block {block}: count", end)
-        size, end = decode_long(data, at, "f")
+        size, end = read_long(data, at)
         took(f"block {block}: size", end)
         took(f"block {block}: body", at + size)
         took(f"block {block}: sync marker", at + SYNC_SIZE)

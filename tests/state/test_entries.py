@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from indextables.avro import Block, read_blocks, read_header, records, write_container
 from indextables.errors import CorruptTableError
 from indextables.log.actions import entries as log_entries
 from indextables.log.actions.entries import Added, from_entries, to_entries
 from indextables.log.actions.model import AddFile
-from indextables.state import AVRO_SCHEMA, ENTRY_SCHEMA, decode_entries, encode_entries
-from indextables.state import entries as module
-from indextables.state.container import Block, read_blocks, read_header, write_container
+from indextables.state import AVRO_SCHEMA, ENTRY_SCHEMA, decode_entries, encode_entries, entries
 from support.logs import add
 from support.states import added_files
 
@@ -79,11 +78,11 @@ def test_the_fallback_gives_the_same(files: list[Added]):
     table = table_of(files)
     fast = list(encode_entries(table))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "pyruhvro", None)
-        module._plan.cache_clear()
+        patch.setattr(records, "pyruhvro", None)
+        entries._plan.cache_clear()
         assert list(encode_entries(table)) == fast
         assert decode_entries(AVRO_SCHEMA, fast, "m").equals(table)
-    module._plan.cache_clear()
+    entries._plan.cache_clear()
 
 
 def test_field_ids_and_namespace_are_those_of_tables_in_the_wild():

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from indextables.avro import read_blocks, read_header, records, write_container
 from indextables.errors import CorruptTableError
 from indextables.log import load_snapshot
 from indextables.log.actions.entries import Added, to_entries
@@ -29,10 +30,9 @@ from indextables.state import (
     decode_state,
     encode_entries,
     encode_state,
+    entries,
     state_key,
 )
-from indextables.state import entries as module
-from indextables.state.container import read_blocks, read_header, write_container
 from indextables.state.entry_fields import FIELDS
 from indextables.state.manifest import STATE_SCHEMA, ManifestInfo, StateManifest
 from support.faults import MemoryStore
@@ -145,11 +145,11 @@ def random_schema(rng: random.Random) -> tuple[list[dict], dict[str, str], dict[
 
 @pytest.fixture(params=["pyruhvro", "fastavro"])
 def decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    module._plan.cache_clear()
+    entries._plan.cache_clear()
     if request.param == "fastavro":
-        monkeypatch.setattr(module, "pyruhvro", None)
+        monkeypatch.setattr(records, "pyruhvro", None)
     yield
-    module._plan.cache_clear()
+    entries._plan.cache_clear()
 
 
 @pytest.mark.spec("testAddNewField", "testReadOldSchemaWithNewReader", "testRenameField")

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from indextables.avro import read_blocks, read_header
 from indextables.log.actions.entries import Added, from_entries, to_entries
 from indextables.log.actions.model import AddFile
 from indextables.predicates import (
@@ -46,7 +47,6 @@ from indextables.state import (
 )
 from indextables.state import entries as entry_codec
 from indextables.state.blocks import IndexedBlock, decode_index
-from indextables.state.container import read_blocks, read_header
 from indextables.stats import MinMaxCollector, bounds_of
 from support.faults import FaultyStore, MemoryStore
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from indextables.avro import find_blocks, read_blocks, read_header, write_container
 from indextables.errors import CorruptTableError
 from indextables.predicates import parse_where
 from indextables.schema import Field, TableSchema
@@ -40,7 +41,6 @@ from indextables.state import (
     write_state,
 )
 from indextables.state import entries as codec
-from indextables.state.container import find_blocks, read_blocks, read_header, write_container
 from support.faults import FaultyStore, MemoryStore
 from support.logs import add
 from support.states import grown
@@ -178,13 +178,13 @@ def test_manifests_are_read_as_many_at_once_as_the_setting_says(parallelism: int
 @pytest.mark.spec("testWriteStreamingAppend")
 def test_entries_are_encoded_as_their_blocks_are_taken(monkeypatch: pytest.MonkeyPatch):
     encoded: list[int] = []
-    inner = codec._encode
+    inner = codec.encode_records
 
-    def counted(batch: pa.RecordBatch) -> pa.BinaryArray:
+    def counted(batch: pa.RecordBatch, schema: str) -> pa.BinaryArray:
         encoded.append(batch.num_rows)
-        return inner(batch)
+        return inner(batch, schema)
 
-    monkeypatch.setattr(codec, "_encode", counted)
+    monkeypatch.setattr(codec, "encode_records", counted)
     blocks = encode_entries(many(50_000).select(ENTRY_SCHEMA.names))
     next(blocks)
     assert sum(encoded) < 10_000

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from indextables.avro import read_header
 from indextables.log.actions.entries import Added, to_entries
 from indextables.log.actions.model import AddFile
 from indextables.predicates import Compare, parse_where
@@ -31,7 +32,6 @@ from indextables.state import (
     write_state,
 )
 from indextables.state.blocks import INDEX_KEY
-from indextables.state.container import read_header
 from indextables.state.manifest import StatBounds
 from indextables.state.statistics import MAX_COLUMNS, bounds_by_column, over_all
 from support.faults import FaultyStore, MemoryStore

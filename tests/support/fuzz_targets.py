@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 
 import orjson
 
+from indextables.avro import Block, read_blocks, read_header, write_container
 from indextables.columns import Manifest, codec
 from indextables.columns.layout import relative, resolved
-from indextables.columns.ocf import write_container as write_columns_container
 from indextables.columns.schemas import schema_text
 from indextables.errors import IndexTablesError
 from indextables.log import (
@@ -35,7 +35,6 @@ from indextables.log.snapshots.snapshot import EXTRAS_PROPERTY
 from indextables.log.versions.watermark import CleanupRecord, decode_record, encode_record
 from indextables.state import LOG_DIRECTORY, LastCheckpoint, StateManifest
 from indextables.state.blocks import decode_index
-from indextables.state.container import Block, read_blocks, read_header, write_container
 from indextables.state.entries import AVRO_SCHEMA, decode_entries, encode_entries
 from indextables.state.manifest import STATE_SCHEMA, ManifestInfo, decode_state, encode_state
 from indextables.state.pointer import decode_pointer, encode_pointer
@@ -158,11 +157,11 @@ def columns_manifest(data: bytes) -> None:
 
 
 def columns_body(data: bytes) -> None:
-    columns_manifest(write_columns_container(schema_text(6), data, None))
+    columns_manifest(codec.encode_record(schema_text(6), data))
 
 
 def columns_schema(data: bytes) -> None:
-    codec.decode(write_columns_container(data.decode(errors="replace"), _COLUMNS_BODY, None))
+    codec.decode(codec.encode_record(data.decode(errors="replace"), _COLUMNS_BODY))
 
 
 Target = Callable[[bytes], None]

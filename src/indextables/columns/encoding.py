@@ -1,26 +1,29 @@
-"""The values of a manifest as bytes, in each version of the format; what a version has no room for is refused.
+"""The values of a manifest as bytes, in the order of each version's schema; a version refuses what it cannot hold.
 
-Versions up to 3 keep `metadata` of a file, later ones `properties`, of which one may be called "metadata". The two
-are the same thing: bytes here, and there the text with those bytes, which need not be UTF-8. They are read as they
-stand, and written as the version at hand wants them.
+Versions up to 3 keep `metadata` of a file, later ones `properties`, of which one may be called "metadata". The two are
+the same thing: bytes in the former, and in the latter the text with those bytes, which need not be UTF-8. Each is read
+as it is stored, and written as the target version stores it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Final, TypeVar
+from functools import cache
+from operator import attrgetter
+from typing import Any, Final, TypeVar
 
-from indextables.columns.binary import Write, write_array, write_bytes, write_long, write_map, write_string
-from indextables.columns.manifest import (
-    ColumnGroup,
-    ColumnGroupFile,
-    DeltaLog,
-    Index,
-    LobFile,
-    Manifest,
-    Statistics,
+from indextables.avro import (
+    Schema,
+    Write,
+    write_array,
+    write_bytes,
+    write_long,
+    write_map,
+    write_string,
 )
+from indextables.columns.manifest import ColumnGroupFile, Index, Manifest
+from indextables.columns.schemas import schema
 from indextables.errors import InputError
 
 T = TypeVar("T")
@@ -33,18 +36,55 @@ _INT_LIMIT: Final = 1 << 31
 
 
 def write_manifest(out: bytearray, manifest: Manifest, version: int) -> None:
-    """Append the sections of a manifest as the version orders them."""
+    """Append the values of a manifest, in the order of the schema of the version."""
     _check_room(manifest, version)
     try:
-        write_array(out, manifest.column_groups, _group_writer(version))
-        write_array(out, manifest.delta_logs, _write_delta_log)
-        write_map(out, _sorted(manifest.stats), _write_paths if version < 3 else _write_statistics)
-        if version >= 2:
-            write_array(out, manifest.indexes, _write_old_index if version < 6 else _write_index)
-        if version >= 5:
-            write_array(out, manifest.lob_files, _write_lob_file)
+        _manifest_writer(version)(out, manifest)
     except UnicodeEncodeError as reason:
         raise InputError(f"a manifest cannot hold the text {reason.object!r:.100}: {reason.reason}") from None
+
+
+@cache
+def _manifest_writer(version: int) -> Write[Manifest]:
+    return _writer(schema(version), version)
+
+
+def _writer(node: str | Schema, version: int) -> Write[Any]:
+    """Return a function that writes values of a type of the schema."""
+    if isinstance(node, str):
+        return _PRIMITIVES[node]
+    if node["type"] == "array":
+        write_item = _writer(node["items"], version)
+        return lambda out, items: write_array(out, items, write_item)
+    if node["type"] == "map":
+        write_value = _writer(node["values"], version)
+        return lambda out, entries: write_map(out, _sorted(entries), write_value)
+    if node["name"] == "ColumnGroupFile":
+        return _old_file_writer(version) if version < 4 else _write_file
+    getters = [
+        _bare_stats if f["name"] == "stats" and version < 3 else attrgetter(f["name"]) for f in node["fields"]
+    ]
+    writers = [_writer(f["type"], version) for f in node["fields"]]
+    steps = list(zip(getters, writers, strict=True))
+
+    def write_record(out: bytearray, record: Any) -> None:
+        for get, write in steps:
+            write(out, get(record))
+
+    return write_record
+
+
+def _bare_stats(manifest: Manifest) -> dict[str, tuple[str, ...]]:
+    return {key: statistics.paths for key, statistics in manifest.stats.items()}
+
+
+def _write_int(out: bytearray, value: int) -> None:
+    if not -_INT_LIMIT <= value < _INT_LIMIT:
+        raise InputError(f"the number {value} does not fit into the 32 bits that a manifest has for it")
+    write_long(out, value)
+
+
+_PRIMITIVES: Final[dict[str, Write[Any]]] = {"string": write_string, "long": write_long, "int": _write_int}
 
 
 def _check_room(manifest: Manifest, version: int) -> None:
@@ -65,17 +105,6 @@ def _check_room(manifest: Manifest, version: int) -> None:
 
 def _no_room(what: str, version: int, since: int) -> InputError:
     return InputError(f"manifest version {version} cannot hold {what}; version {since} and later can")
-
-
-def _group_writer(version: int) -> Write[ColumnGroup]:
-    write_file = _old_file_writer(version) if version < 4 else _write_file
-
-    def write_group(out: bytearray, group: ColumnGroup) -> None:
-        write_array(out, group.columns, write_string)
-        write_array(out, group.files, write_file)
-        write_string(out, group.format)
-
-    return write_group
 
 
 def _old_file_writer(version: int) -> Write[ColumnGroupFile]:
@@ -114,58 +143,6 @@ def _with_metadata(file: ColumnGroupFile) -> Mapping[str, str]:
     return {**file.properties, METADATA: text}
 
 
-def _write_delta_log(out: bytearray, log: DeltaLog) -> None:
-    write_string(out, log.path)
-    write_long(out, log.type)
-    write_long(out, log.num_entries)
-
-
-def _write_paths(out: bytearray, statistics: Statistics) -> None:
-    write_array(out, statistics.paths, write_string)
-
-
-def _write_statistics(out: bytearray, statistics: Statistics) -> None:
-    write_array(out, statistics.paths, write_string)
-    write_map(out, _sorted(statistics.metadata), write_string)
-
-
-def _write_old_index(out: bytearray, index: Index) -> None:
-    for text in (index.column_name, index.index_type, index.path):
-        write_string(out, text)
-    write_map(out, _sorted(index.properties), write_string)
-
-
-def _write_index(out: bytearray, index: Index) -> None:
-    for text in (index.column_name, index.index_name, index.index_type, index.path):
-        write_string(out, text)
-    for number in (
-        index.field_id,
-        index.index_id,
-        index.build_id,
-        index.index_version,
-        index.num_rows,
-        index.serialized_size,
-        index.mem_size,
-    ):
-        write_long(out, number)
-    for number in (
-        index.current_index_version,
-        index.current_scalar_index_version,
-        index.index_store_path_version,
-    ):
-        if not -_INT_LIMIT <= number < _INT_LIMIT:
-            raise InputError(f"a manifest cannot hold {number} here: versions of an index have 32 bits")
-        write_long(out, number)
-    write_array(out, index.index_file_keys, write_string)
-    write_map(out, _sorted(index.properties), write_string)
-
-
-def _write_lob_file(out: bytearray, lob: LobFile) -> None:
-    write_string(out, lob.path)
-    for number in (lob.field_id, lob.total_rows, lob.valid_rows, lob.file_size_bytes):
-        write_long(out, number)
-
-
 def _sorted(entries: Mapping[str, T]) -> list[tuple[str, T]]:
-    """By the bytes of the keys, as the original's sorted maps have them."""
+    """Sort the entries by the bytes of their keys, as the original's maps do."""
     return sorted(entries.items(), key=lambda entry: entry[0].encode("utf-8", "surrogateescape"))

@@ -1,19 +1,19 @@
 """The Avro schemas of manifests: which records each version of the format has, and their fields in order.
 
-Versions 1 to 3 were written as bare streams, 3 to 6 as Avro containers; 3 exists as both. A container does not
-say its version: it is told from the schema inside. The text of that schema is part of the bytes of a file, so it
-is made exactly as milvus-storage makes it.
+Versions 1 to 3 were written as bare streams, 3 to 6 as Avro containers; 3 exists as both. A container does not name its
+version: `inferred_version` infers it from the schema inside. The text of that schema is part of the bytes of a file, so
+it is exactly the text that milvus-storage writes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import orjson
 
-Schema: TypeAlias = dict[str, Any]
+from indextables.avro import Schema
 
 STREAM_VERSIONS: Final = (1, 2, 3)
 CONTAINER_VERSIONS: Final = (3, 4, 5, 6)
@@ -29,7 +29,7 @@ _INDEX_INTS: Final = ("current_index_version", "current_scalar_index_version", "
 
 @cache
 def schema_text(version: int) -> str:
-    """The schema in the header of a container of this version.
+    """Return the schema in the header of a container of this version.
 
     >>> len(schema_text(6)), schema_text(6)[:61]
     (2433, '{"type":"record","namespace":"milvus_storage","name":"Manifes')
@@ -39,7 +39,7 @@ def schema_text(version: int) -> str:
 
 @cache
 def schema(version: int) -> Schema:
-    """What a manifest of this version is made of, as an Avro schema."""
+    """Return the Avro schema of a manifest of this version."""
     file = _record(
         "ColumnGroupFile",
         _field("path", "string"),
@@ -68,7 +68,7 @@ def schema(version: int) -> Schema:
 
 
 def inferred_version(fields: Mapping[str, frozenset[str]]) -> int:
-    """The version of the container whose records have these fields.
+    """Return the version of the container whose records have these fields.
 
     >>> inferred_version({"Manifest": frozenset({"lob_files"}), "Index": frozenset()})
     5
@@ -82,9 +82,9 @@ def inferred_version(fields: Mapping[str, frozenset[str]]) -> int:
 
 def _index(version: int) -> Schema:
     if version < 6:
-        known = [_field("column_name", "string"), _field("index_type", "string"), _field("path", "string")]
+        fields = [_field("column_name", "string"), _field("index_type", "string"), _field("path", "string")]
     else:
-        known = [
+        fields = [
             _field("column_name", "string"),
             _field("index_name", "string", ""),
             _field("index_type", "string"),
@@ -93,7 +93,7 @@ def _index(version: int) -> Schema:
             *(_field(name, "int", 0) for name in _INDEX_INTS),
             _field("index_file_keys", _STRINGS, []),
         ]
-    return _record("Index", *known, _field("properties", _STRING_MAP, {}))
+    return _record("Index", *fields, _field("properties", _STRING_MAP, {}))
 
 
 def _lob_file() -> Schema:

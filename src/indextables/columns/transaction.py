@@ -17,10 +17,10 @@ from typing import Final, Literal, Self
 
 from pyarrow.fs import FileSystem
 
+from indextables.avro import TAG_SIZE
 from indextables.columns.arguments import expect
 from indextables.columns.layout import manifest_path, resolved
 from indextables.columns.manifest import Manifest
-from indextables.columns.ocf import TAG_SIZE
 from indextables.columns.recording import Recording
 from indextables.columns.resolvers import RESOLVERS, Resolver, fail, overwrite
 from indextables.columns.stored_files import as_settings

@@ -2,7 +2,8 @@
 
 from indextables.state.columns import map_column
 from indextables.state.compaction import CompactionRules, compaction_reason
-from indextables.state.entries import AVRO_SCHEMA, ENTRY_SCHEMA, decode_entries, encode_entries
+from indextables.state.entries import decode_entries, encode_entries
+from indextables.state.entry_fields import AVRO_SCHEMA, ENTRY_SCHEMA
 from indextables.state.gathering import Gatherer, without
 from indextables.state.layout import (
     LAST_CHECKPOINT,

@@ -15,8 +15,8 @@ from typing import Final
 
 import orjson
 
+from indextables.avro import BlockPlace, Header
 from indextables.errors import CorruptTableError
-from indextables.state.container import BlockPlace, Header
 from indextables.state.manifest import PartitionBounds, StatBounds
 
 INDEX_KEY: Final = "indextables.blocks"

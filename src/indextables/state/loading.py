@@ -10,18 +10,10 @@ from typing import Final
 
 import pyarrow as pa
 
+from indextables.avro import Block, Header, PackedBlock, find_blocks, read_block, read_header, unpack
 from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageError
 from indextables.predicates import columns_of
 from indextables.state.blocks import IndexedBlock, decode_index
-from indextables.state.container import (
-    Block,
-    Header,
-    PackedBlock,
-    find_blocks,
-    read_block,
-    read_header,
-    unpacked,
-)
 from indextables.state.entries import decode_entries
 from indextables.state.layout import is_content_named, manifest_key, manifest_path
 from indextables.state.manifest import MAX_MANIFEST, ManifestInfo, ManifestPlace
@@ -82,7 +74,7 @@ class _ManifestFile:
         header = read_header(data, name)
 
         def decoded(piece: list[PackedBlock]) -> pa.Table:
-            return self._decoded(header, (unpacked(data, block, header, name) for block in piece))
+            return self._decoded(header, (unpack(data, block, header, name) for block in piece))
 
         pieces = list(_pieces(find_blocks(data, header, name)))
         tables = list(shared_out(self.decoders, decoded, pieces))

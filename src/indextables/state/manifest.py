@@ -15,18 +15,18 @@ from typing import Any, Final, NamedTuple
 import fastavro
 import orjson
 
-from indextables.codecs import MAX_BLOCK
-from indextables.errors import CorruptTableError, InputError, ProtocolError
-from indextables.predicates import Bounds
-from indextables.schema import Field
-from indextables.state.container import (
+from indextables.avro import (
+    MAX_BLOCK,
     Block,
-    check_sync,
+    check_hash,
+    parse_record_schema,
     read_blocks,
     read_header,
     write_container,
 )
-from indextables.state.record_schema import parse_schema
+from indextables.errors import CorruptTableError, InputError, ProtocolError
+from indextables.predicates import Bounds
+from indextables.schema import Field
 from indextables.stats import bounds_of
 
 FORMAT_VERSION: Final = 1
@@ -195,8 +195,8 @@ def decode_state(data: bytes, name: str) -> StateManifest:
         if data[:1] == b"{":
             return _state(orjson.loads(data), {}, {}, name)
         header = read_header(data, name)
-        check_sync(data, header, name)
-        parsed = fastavro.parse_schema(parse_schema(header.schema))
+        check_hash(data, header, name)
+        parsed = fastavro.parse_schema(parse_record_schema(header.schema))
         blocks = list(read_blocks(data, header, name))
         if sum(block.count for block in blocks) != 1:
             raise ValueError("it holds not one record")

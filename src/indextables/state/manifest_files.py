@@ -13,14 +13,15 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.avro import Block, BlockPlace, compress_blocks, join_hashed, read_header
 from indextables.config import Settings, keys
 from indextables.errors import InputError, StorageError
 from indextables.schema import Field
 from indextables.state.blocks import encode_index
 from indextables.state.columns import Ranked, locality_order, ranked
 from indextables.state.compaction import CompactionRules
-from indextables.state.container import BlockPlace, DeflatedBlock, deflated, join_container, read_header
-from indextables.state.entries import AVRO_SCHEMA, BATCH_ROWS, ENTRY_SCHEMA, encode_entries
+from indextables.state.entries import BATCH_ROWS, encode_entries
+from indextables.state.entry_fields import AVRO_SCHEMA, ENTRY_SCHEMA
 from indextables.state.gathering import Gatherer
 from indextables.state.layout import LOG_DIRECTORY, manifest_path
 from indextables.state.manifest import MAX_MANIFEST, ManifestInfo, ManifestPlace, StatBounds
@@ -119,9 +120,9 @@ def _encoded(
     statistics: dict[str, list[StatBounds]] = {}
     batches = entries.to_batches(max_chunksize=BATCH_ROWS)
 
-    def packed(batch: pa.RecordBatch) -> list[DeflatedBlock]:
+    def packed(batch: pa.RecordBatch) -> list[Block]:
         blocks = encode_entries(pa.Table.from_batches([batch]))
-        return list(deflated(blocks, options.codec, options.level))
+        return list(compress_blocks(blocks, options.codec, options.level))
 
     def index(places: list[BlockPlace]) -> dict[str, str]:
         counts = [place.count for place in places]
@@ -131,7 +132,7 @@ def _encoded(
         return encode_index(places, list(_block_bounds(places, orders)), statistics)
 
     blocks = itertools.chain.from_iterable(shared_out(workers, packed, batches))
-    data = join_container(AVRO_SCHEMA, options.codec, blocks, index)
+    data = join_hashed(AVRO_SCHEMA, options.codec, blocks, index)
     path = manifest_path(data)
     versions = pc.min_max(entries.column("addedAtVersion"))
     header_size = read_header(data, path).size

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from indextables.state.entries import ENTRY_SCHEMA
+from indextables.state.entry_fields import ENTRY_SCHEMA
 
 KEY: Final = "key"
 LIVE_SCHEMA: Final = ENTRY_SCHEMA.append(pa.field(KEY, pa.string()))

@@ -9,9 +9,9 @@ from collections import Counter
 from types import SimpleNamespace
 from unittest import mock
 
+from indextables.avro import TAG_SIZE
 from indextables.columns import Manifest
 from indextables.columns.layout import METADATA_DIR, manifest_path, manifest_version
-from indextables.columns.ocf import TAG_SIZE
 from support.dataset_invariants import check_dataset
 from support.simulation.datasets import DatasetLedger, DatasetProcess, DatasetRole, cast, found
 from support.simulation.faults import FaultPlan, RandomFaults

@@ -1,4 +1,4 @@
-"""The compressions of Avro blocks, each bounded: a hostile block must not fill memory."""
+"""The compression codecs of Avro blocks. Decompression is bounded: a hostile block must not fill memory."""
 
 from __future__ import annotations
 
@@ -18,18 +18,16 @@ else:
     from backports import zstd
 
 MAX_BLOCK: Final = 512 << 20
-"""A block that inflates to more is refused: honest ones have 64 KB to a few MB."""
+"""A block that inflates to more bytes is refused; blocks are usually 64 KB to a few MB."""
 
 _CRC_SIZE: Final = 4
 
 
-def compress(data: bytes, codec: str, level: int) -> bytes:
-    """One block's payload, compressed: `null`, `snappy` or `zstandard` (which has levels)."""
-    return compressor(codec, level)(data)
-
-
 def compressor(codec: str, level: int) -> Callable[[bytes], bytes]:
-    """What compresses one payload after the other, in one thread; its tables are made once for all of them."""
+    """Return a function that compresses payloads; it keeps its tables between calls, and serves one thread.
+
+    Codecs: `null`, `snappy`, and `zstandard`, which alone has levels.
+    """
     match codec:
         case "null":
             return bytes
@@ -38,7 +36,7 @@ def compressor(codec: str, level: int) -> Callable[[bytes], bytes]:
         case "zstandard":
             return partial(zstd.ZstdCompressor(level).compress, mode=zstd.ZstdCompressor.FLUSH_FRAME)
         case _:
-            raise ValueError(f"no writer for Avro codec {codec!r}")
+            raise ValueError(f"Avro codec {codec!r} cannot be written; use null, snappy or zstandard")
 
 
 def _snap(data: bytes) -> bytes:
@@ -47,7 +45,7 @@ def _snap(data: bytes) -> bytes:
 
 
 def inflate(data: bytes, codec: str, name: str, limit: int = MAX_BLOCK) -> bytes:
-    """The payload. CorruptTableError names the file when it is damaged, too large, or of an unknown codec."""
+    """Decompress a payload. CorruptTableError names the file if it is damaged, too large, or of an unknown codec."""
     try:
         match codec:
             case "null":
@@ -59,7 +57,7 @@ def inflate(data: bytes, codec: str, name: str, limit: int = MAX_BLOCK) -> bytes
             case "deflate":
                 return _inflate(data, name, limit)
     except (zstd.ZstdError, zlib.error, pa.ArrowException, OSError) as reason:
-        raise CorruptTableError(f"{name}: a damaged {codec} block ({reason})") from reason
+        raise CorruptTableError(f"{name}: a {codec} block is damaged ({reason})") from reason
     raise CorruptTableError(f"{name}: compressed with {codec!r}, which this release cannot read")
 
 
@@ -71,9 +69,9 @@ def _unzstd(data: bytes, name: str, limit: int) -> bytes:
         piece = frame.decompress(data, limit + 1 - size)
         size += len(piece)
         if size > limit:
-            raise CorruptTableError(f"{name}: a block inflates to more than {limit >> 20} MB")
+            raise _too_large(name, limit)
         if not frame.eof:
-            raise CorruptTableError(f"{name}: a zstandard block is cut off")
+            raise CorruptTableError(f"{name}: a zstandard block is truncated")
         pieces.append(piece)
         data = frame.unused_data
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -82,16 +80,16 @@ def _unzstd(data: bytes, name: str, limit: int) -> bytes:
 def _unsnap(data: bytes, name: str, limit: int) -> bytes:
     body, checksum = data[:-_CRC_SIZE], data[-_CRC_SIZE:]
     size = shift = 0
-    for byte in body[:5]:  # snappy says its inflated size first
+    for byte in body[:5]:  # snappy data begins with the decompressed size
         size |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
             break
     if size > limit:
-        raise CorruptTableError(f"{name}: a block inflates to more than {limit >> 20} MB")
+        raise _too_large(name, limit)
     plain: bytes = pa.decompress(body, decompressed_size=size, codec="snappy", asbytes=True)
     if zlib.crc32(plain).to_bytes(_CRC_SIZE, "big") != checksum:
-        raise CorruptTableError(f"{name}: a snappy block does not have its checksum")
+        raise CorruptTableError(f"{name}: a snappy block does not match its checksum")
     return plain
 
 
@@ -99,7 +97,11 @@ def _inflate(data: bytes, name: str, limit: int) -> bytes:
     stream = zlib.decompressobj(wbits=-15)
     plain = stream.decompress(data, limit + 1)
     if len(plain) > limit:
-        raise CorruptTableError(f"{name}: a block inflates to more than {limit >> 20} MB")
+        raise _too_large(name, limit)
     if not stream.eof:
-        raise CorruptTableError(f"{name}: a deflate block is cut off")
+        raise CorruptTableError(f"{name}: a deflate block is truncated")
     return plain
+
+
+def _too_large(name: str, limit: int) -> CorruptTableError:
+    return CorruptTableError(f"{name}: a block inflates to more than {limit >> 20} MB")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from indextables.avro import check_utf8
 from indextables.errors import CorruptTableError
-from indextables.state.texts import check_texts
 
 BROKEN = pa.Array.from_buffers(
     pa.string(),
@@ -30,10 +30,10 @@ KEYS = pa.array(["k", "k"])
     ],
 )
 def test_bytes_that_are_no_text_are_an_error_that_names_the_file(broken, nested):
-    with pytest.raises(CorruptTableError, match=r"m\.avro: an entry holds text that is not UTF-8"):
-        check_texts(pa.table({"a": nested(broken)}), "m.avro")
+    with pytest.raises(CorruptTableError, match=r"m\.avro: a string is not UTF-8"):
+        check_utf8(pa.table({"a": nested(broken)}), "m.avro")
 
 
 def test_text_of_every_kind_is_text():
-    check_texts(pa.table({"a": ["", None, "ascii", "ü", "\U0001f600"], "n": [1, 2, 3, 4, 5]}), "m.avro")
-    check_texts(pa.table({"a": pa.array([], pa.map_(pa.string(), pa.string()))}), "m.avro")
+    check_utf8(pa.table({"a": ["", None, "ascii", "ü", "\U0001f600"], "n": [1, 2, 3, 4, 5]}), "m.avro")
+    check_utf8(pa.table({"a": pa.array([], pa.map_(pa.string(), pa.string()))}), "m.avro")

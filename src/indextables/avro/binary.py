@@ -1,8 +1,8 @@
-"""Avro's binary encoding of values: how numbers, text, lists and maps become bytes, and come back.
+"""Avro's binary encoding: how numbers, bytes, text, arrays and maps become bytes, and back.
 
-A reader takes the bytes and a place in them, and gives the value and the place behind it. The bytes may be
-anybody's: no count and no length is believed beyond the bytes that are left, so the work is bounded by their
-number. A reader that runs off the end raises IndexError or CorruptTableError; `codec` makes one of both.
+A reader takes the bytes and a position in them, and returns the value and the position after it. The bytes may come
+from any writer: no count and no length is trusted beyond the bytes that remain, so the work is bounded by their number.
+A reader that runs off the end raises IndexError or AvroError; `reading` turns both into an error that names the file.
 """
 
 from __future__ import annotations
@@ -20,8 +20,32 @@ _LIMIT: Final = 1 << 63
 _LONGEST_SHIFT: Final = 63
 
 
+class AvroError(ValueError):
+    """Bytes or a schema that are not valid Avro. The message does not name the file: `reading` does."""
+
+
+class reading:  # noqa: N801 - a context manager is used like a function
+    """Turn what readers raise for damaged input into a CorruptTableError that begins with the name of the file."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, reason: BaseException | None, _trace: object) -> None:
+        if isinstance(reason, IndexError):
+            raise CorruptTableError(
+                f"{self._name}: the bytes end inside a value: truncated or damaged"
+            ) from None
+        if isinstance(reason, AvroError):
+            raise CorruptTableError(f"{self._name}: {reason}") from reason
+
+
 def read_long(raw: bytes, at: int) -> tuple[int, int]:
-    """A zigzag number of at most 64 bits.
+    """Read a zigzag number of at most 64 bits.
 
     >>> read_long(bytes.fromhex("d804"), 0)
     (300, 2)
@@ -54,7 +78,7 @@ def read_bytes(raw: bytes, at: int) -> tuple[bytes, int]:
 
 
 def read_string(raw: bytes, at: int) -> tuple[str, int]:
-    """Text as it is: bytes that are not UTF-8 survive as surrogates, and are written as they were."""
+    """Read text as it is: bytes that are not UTF-8 become surrogates, and are written as they were."""
     length = raw[at]
     if length < 0x80 and not length & 1:  # nearly every string: shorter than 64 bytes
         start = at + 1
@@ -67,13 +91,13 @@ def read_string(raw: bytes, at: int) -> tuple[str, int]:
 
 
 def array_of(read: Read[T]) -> Read[tuple[T, ...]]:
-    """A list, in blocks of a count and that many items. An item has to take a byte or more."""
+    """Return a reader of arrays, which are blocks of a count and that many items of at least one byte each."""
 
     def read_array(raw: bytes, at: int) -> tuple[tuple[T, ...], int]:
         items: list[T] = []
         append = items.append
         while True:
-            count, at = read_block(raw, at)
+            count, at = read_block_count(raw, at)
             if not count:
                 return tuple(items), at
             for _ in range(count):
@@ -84,12 +108,12 @@ def array_of(read: Read[T]) -> Read[tuple[T, ...]]:
 
 
 def map_of(read: Read[T]) -> Read[dict[str, T]]:
-    """A map: as a list, of keys and values."""
+    """Return a reader of maps, which are arrays of keys and values."""
 
     def read_map(raw: bytes, at: int) -> tuple[dict[str, T], int]:
         entries: dict[str, T] = {}
         while True:
-            count, at = read_block(raw, at)
+            count, at = read_block_count(raw, at)
             if not count:
                 return entries, at
             for _ in range(count):
@@ -102,8 +126,8 @@ def map_of(read: Read[T]) -> Read[dict[str, T]]:
 read_string_map: Final = map_of(read_string)
 
 
-def read_block(raw: bytes, at: int) -> tuple[int, int]:
-    """How many items the next block of a list or map has; none at its end."""
+def read_block_count(raw: bytes, at: int) -> tuple[int, int]:
+    """Read how many items the next block of an array or map has; 0 at its end."""
     count, at = read_long(raw, at)
     if count < 0:  # a block that also gives its size in bytes, for readers that skip it
         count = -count
@@ -118,12 +142,23 @@ def write_long(out: bytearray, value: int) -> None:
         out.append(value << 1)
         return
     if not -_LIMIT <= value < _LIMIT:
-        raise InputError(f"a manifest cannot hold {value}: numbers have 64 bits")
+        raise InputError(f"the number {value} does not fit into the 64 bits that Avro has for it")
     rest = (value << 1) ^ (value >> 63)
     while rest > 0x7F:
         out.append((rest & 0x7F) | 0x80)
         rest >>= 7
     out.append(rest)
+
+
+def encode_long(value: int) -> bytes:
+    """Encode one number.
+
+    >>> encode_long(-1).hex(), encode_long(300).hex()
+    ('01', 'd804')
+    """
+    out = bytearray()
+    write_long(out, value)
+    return bytes(out)
 
 
 def write_bytes(out: bytearray, value: bytes) -> None:
@@ -142,7 +177,7 @@ def write_string(out: bytearray, value: str) -> None:
 
 
 def write_array(out: bytearray, items: Sequence[T], write: Write[T]) -> None:
-    """One block with all items, as milvus-storage writes lists."""
+    """Write one block with all items."""
     if items:
         write_long(out, len(items))
         for item in items:
@@ -151,7 +186,7 @@ def write_array(out: bytearray, items: Sequence[T], write: Write[T]) -> None:
 
 
 def write_map(out: bytearray, entries: Iterable[tuple[str, T]], write: Write[T]) -> None:
-    """The entries in the order given."""
+    """Write the entries in the given order."""
 
     def write_entry(out: bytearray, entry: tuple[str, T]) -> None:
         write_string(out, entry[0])
@@ -160,11 +195,9 @@ def write_map(out: bytearray, entries: Iterable[tuple[str, T]], write: Write[T])
     write_array(out, list(entries), write_entry)
 
 
-def truncated(raw: bytes, at: int) -> CorruptTableError:
-    return CorruptTableError(
-        f"the manifest ends inside a value at byte {at} of {len(raw)}: truncated or damaged"
-    )
+def truncated(raw: bytes, at: int) -> AvroError:
+    return AvroError(f"the bytes end inside a value at byte {at} of {len(raw)}: truncated or damaged")
 
 
-def _too_long(at: int) -> CorruptTableError:
-    return CorruptTableError(f"the manifest has a number of more than 64 bits before byte {at}")
+def _too_long(at: int) -> AvroError:
+    return AvroError(f"a number of more than 64 bits before byte {at}")
