@@ -1,4 +1,4 @@
-"""Order of the run: what is fast first, what needs Spark last, so that a broken core shows in seconds.
+"""Order of the run: fast tests first, Spark's last, so that a broken core shows in seconds.
 
 Checks that take minutes run only on request, and object stores start for the first test that needs one.
 """
@@ -16,6 +16,16 @@ import pytest
 from support.servers import azurite, rclone, seaweedfs, server  # noqa: F401 - fixtures, one of each for the whole run
 
 SPARK_TESTS = Path(__file__).parent / "spark"
+LONG_SPARK_TESTS = (
+    "test_differential",
+    "test_demo_and_bench",
+    "test_secrets",
+    "test_without_jar",
+    "test_docs_snippets",
+)
+"""Start first, so that no worker is left alone with one of them at the end."""
+CONNECT_TESTS = ("test_read_correctness", "test_on_connect", "test_commands")
+"""Start last: they wait for reports that a process in the background makes."""
 
 hypothesis.settings.register_profile(
     "untimed", deadline=None
@@ -41,4 +51,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
         if item.get_closest_marker("soak") is not None and not os.environ.get("INDEXTABLES_SOAK"):
             item.add_marker(pytest.mark.skip(reason="takes minutes: make soak"))
-    items.sort(key=lambda item: item.get_closest_marker("spark") is not None)
+    items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    """Return the place in the order of files: the tests of a file stay together."""
+    if item.get_closest_marker("spark") is None:
+        return 0
+    order = (*LONG_SPARK_TESTS, "", *CONNECT_TESTS)
+    return 1 + order.index(item.path.stem if item.path.stem in order else "")

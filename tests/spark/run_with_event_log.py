@@ -32,6 +32,9 @@ def main() -> None:
     builder = (
         SparkSession.builder.master("local[1]")
         .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "1")
+        .config("spark.sql.codegen.wholeStage", "false")  # to compile a query takes longer than to run it
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.warehouse.dir", str(directory / "warehouse"))
         .config("spark.eventLog.enabled", "true")
         .config("spark.eventLog.dir", str(directory / "events"))

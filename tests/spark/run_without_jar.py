@@ -1,4 +1,4 @@
-"""Runs the cases of test_without_jar.py in a session that has no jar and writes report.json."""
+"""Run the cases of test_without_jar.py in a session that has no jar, and write report.json."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ import sys
 import traceback
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 
 def main() -> None:
     directory = Path(sys.argv[1])
-    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
     report: dict[str, str | None] = {}
     for title, case in runpy.run_path(str(Path(__file__).parent / "test_without_jar.py"))["CASES"].items():
         try:
             case(spark, directory)
-        except Exception:
+        except (Exception, pytest.fail.Exception):
             report[title] = traceback.format_exc()
         else:
             report[title] = None

@@ -209,6 +209,21 @@ def tables(spark, tmp_path_factory):
         reader.load(str(directory / "ours")).createOrReplaceTempView(view)
 
 
+@pytest.fixture
+def evaluator(spark, batch):
+    """Evaluate expressions as Spark does by default, in compiled code, in every fourth batch.
+
+    To compile the code of a query of ten branches takes longer than to run it. The other batches are interpreted.
+    """
+    interpreted = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    settings = interpreted if batch % 4 else {}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    yield
+    for key in settings:
+        spark.conf.unset(key)
+
+
 def answers(spark, branches: list[str]) -> dict[int, Counter[str]]:
     found: dict[int, Counter[str]] = {}
     for row in spark.sql("\nUNION ALL\n".join(branches)).collect():
@@ -216,6 +231,7 @@ def answers(spark, branches: list[str]) -> dict[int, Counter[str]]:
     return found
 
 
+@pytest.mark.usefixtures("evaluator")
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_random_queries_answer_as_parquet_does(spark, batch):
     chance = random.Random(f"{SEED}/{batch}")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import subprocess
-import sys
 
 import pyarrow as pa
 import pytest
@@ -118,18 +116,3 @@ def test_what_merge_splits_says_works(spark, tmp_path):
     spark.sql(f"INSERT OVERWRITE indextables.`{path}` SELECT /*+ COALESCE(1) */ * FROM indextables.`{path}`")
     table = it.open(path)
     assert (table.files().num_rows, table.count()) == (1, 3)
-
-
-def test_configure_says_that_spark_runs_without_the_jar():
-    script = (
-        "from pyspark.sql import SparkSession\n"
-        "from indextables.spark import configure\n"
-        "builder = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false')\n"
-        "builder.getOrCreate()\n"
-        "try:\n    configure(SparkSession.builder)\n"
-        "except Exception as error:\n    print(type(error).__name__, error)\n"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert "ConfigError Spark runs in this process already" in run.stdout, run.stderr[-2000:]

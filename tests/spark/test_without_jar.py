@@ -13,8 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 import indextables as it
+from indextables.errors import ConfigError
+from indextables.spark import configure
 
 
 def reads_are_right_whatever_the_order_of_filters(spark, directory: Path) -> None:
@@ -53,6 +56,11 @@ def appends_and_overwrites_commit(spark, directory: Path) -> None:
     assert it.open(path).version == 2
 
 
+def configure_says_that_spark_runs_without_the_jar(spark, directory: Path) -> None:
+    with pytest.raises(ConfigError, match="^Spark runs in this process already"):
+        configure(SparkSession.builder)
+
+
 class Payload:
     """Creates a directory when it is unpickled."""
 
@@ -83,6 +91,7 @@ CASES = {
     for case in (
         reads_are_right_whatever_the_order_of_filters,
         appends_and_overwrites_commit,
+        configure_says_that_spark_runs_without_the_jar,
         sql_runs_no_code_of_its_own,
     )
 }
