@@ -87,12 +87,12 @@ LINES = st.one_of(
 
 
 def small_runs() -> AbstractContextManager[Any]:
-    return mock.patch.multiple("indextables.log.actions.adds", _AT_ONCE=3, _WORTHWHILE=2)
+    return mock.patch.multiple("indextables.log.actions.adds", _BATCH_LINES=3, _MIN_COLUMN_ROWS=2)
 
 
 def outcome(decode: Any, text: bytes) -> Any:
     try:
-        with mock.patch("indextables.log.actions.codec._MANY_LINES", 1), small_runs():
+        with mock.patch("indextables.log.actions.codec._MANY_LINES", 0), small_runs():
             return list(decode(text, "7.json"))
     except (CorruptTableError, orjson.JSONEncodeError) as reason:
         return type(reason), str(reason)
@@ -119,7 +119,7 @@ def test_replay_gives_the_same_files(versions: list[list[dict[str, Any] | str]])
             expected.append(VersionActions(number, decode_version(text, "x")))
         except CorruptTableError:
             return
-        with mock.patch("indextables.log.actions.codec._MANY_LINES", 1), small_runs():
+        with mock.patch("indextables.log.actions.codec._MANY_LINES", 0), small_runs():
             found.append(VersionActions(number, decode_parts(text, "x")))
     try:
         want = replay("memory://t", None, expected)

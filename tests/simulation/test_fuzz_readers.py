@@ -15,7 +15,7 @@ import pytest
 
 from support import fuzz_columns, fuzz_targets
 from support.fuzz_splits import SLOW
-from support.fuzz_targets import SEEDS, TARGETS, Target, feed, mutated
+from support.fuzz_targets import GROUPS, SEEDS, TARGETS, Target, corpus_of, feed, mutated
 
 INPUTS = 1000
 """For each reader, in a normal run."""
@@ -70,16 +70,17 @@ def test_what_is_nested_deeply_is_refused_too(target: Target, depth: int):
 @pytest.mark.skipif(
     importlib.util.find_spec("atheris") is None, reason="there is no atheris for this platform"
 )
-def test_ten_minutes_of_atheris_find_nothing_else(tmp_path: Path):
+@pytest.mark.parametrize("group", GROUPS)
+def test_ten_minutes_of_atheris_find_nothing_else(tmp_path: Path, group: str):
     corpus = tmp_path / "corpus"
     corpus.mkdir()
-    for number, target in enumerate(TARGETS):
-        for n, data in enumerate(SEEDS[target]):
-            (corpus / f"{target.__name__}-{n}").write_bytes(bytes([number]) + data)
+    for name, data in corpus_of(GROUPS[group]).items():
+        (corpus / name).write_bytes(data)
     tests = Path(fuzz_targets.__file__).parents[1]
     command = [
         sys.executable,
         str(tests / "support" / "fuzz_process.py"),
+        group,
         f"-max_total_time={SOAK_S}",
         "-timeout=20",
         "-rss_limit_mb=3000",
@@ -87,9 +88,10 @@ def test_ten_minutes_of_atheris_find_nothing_else(tmp_path: Path):
         f"-artifact_prefix={tmp_path}/",
         str(corpus),
     ]
+    search_path = os.pathsep.join([str(tests), *filter(None, sys.path)])
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(tests)}
+        command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": search_path}
     )
     print(done.stderr[-2000:])
-    found = {path.name: path.read_bytes().hex() for path in tmp_path.glob("*-*") if path.is_file()}
-    assert (done.returncode, found) == (0, {}), done.stderr[-6000:]
+    artifacts = {path.name: path.read_bytes().hex() for path in tmp_path.glob("*-*") if path.is_file()}
+    assert (done.returncode, artifacts) == (0, {}), done.stderr[-6000:]

@@ -1,17 +1,21 @@
-"""The readers of logs and splits, fuzzed by atheris until told to stop: `fuzz_process.py -max_total_time=600 dir`."""
+"""Fuzzes one group of readers with atheris: `fuzz_process.py <group> [libFuzzer option ...] <corpus directory>`."""
 
 from __future__ import annotations
 
+import functools
 import sys
 
 
 def main() -> None:
-    import atheris  # noqa: PLC0415 - not there on every platform, and this is the only program that needs it
+    """Run until libFuzzer has found an input that fails, or its time is up."""
+    import atheris  # noqa: PLC0415 - missing on some platforms, and only this program needs it
 
     with atheris.instrument_imports(include=["indextables"]):
-        from support import fuzz_targets  # noqa: PLC0415 - what is imported here is watched
+        from support import fuzz_targets  # noqa: PLC0415 - atheris instruments what is imported here
 
-    atheris.Setup(sys.argv, fuzz_targets.feed_chosen)
+    program, group, *options = sys.argv
+    targets = fuzz_targets.GROUPS[group]
+    atheris.Setup([program, *options], functools.partial(fuzz_targets.feed_one_of, targets))
     atheris.Fuzz()
 
 

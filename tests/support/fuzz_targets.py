@@ -207,6 +207,13 @@ SEEDS: dict[Target, list[bytes]] = {
     columns_schema: [schema_text(6).encode()],
     **fuzz_columns.SEEDS,
 }
+GROUPS: dict[str, list[Target]] = {
+    "log": [target for target in SEEDS if target not in fuzz_columns.SEEDS],
+    "columns": list(fuzz_columns.SEEDS),
+    "splits": list(SPLIT_SEEDS),
+}
+"""The readers that one fuzzing process works on together."""
+
 SEEDS |= SPLIT_SEEDS
 TARGETS = list(SEEDS)
 
@@ -255,7 +262,16 @@ def feed(target: Target, data: bytes) -> bool:
     return True
 
 
-def feed_chosen(data: bytes) -> None:
-    """The first byte chooses the reader, the rest is its input."""
+def feed_one_of(targets: Sequence[Target], data: bytes) -> None:
+    """Choose a reader by the first byte and feed it the remaining bytes."""
     if data:
-        feed(TARGETS[data[0] % len(TARGETS)], data[1:])
+        feed(targets[data[0] % len(targets)], data[1:])
+
+
+def corpus_of(targets: Sequence[Target]) -> dict[str, bytes]:
+    """Return the seeds in the form that `feed_one_of` takes, by a name for each."""
+    return {
+        f"{target.__name__}-{n}": bytes([number]) + data
+        for number, target in enumerate(targets)
+        for n, data in enumerate(SEEDS[target])
+    }

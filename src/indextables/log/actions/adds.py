@@ -1,29 +1,37 @@
 """Adds of a version file as columns: a file of many adds is decoded without an object for each of them.
 
-`Adds` holds consecutive add actions in the columns of a state's entries. What it means is defined by `fields`: every
-column is read by the reader of its field, and whatever does not fit makes the caller decode line by line instead.
+`Adds` holds consecutive add actions in the columns of a state's entries. There are three ways to decode lines, and they
+give the same actions: `templates` for adds that look alike, by whole columns; `_Run` for other adds in a row, parsed
+and then transposed; `fields` for the rest, one object each. `fields` defines what a value means. The first two hand
+over to the next one whatever they cannot take, and a line that `fields` refuses ends the decoding with its error.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, overload
 
 import numpy as np
+import numpy.typing as npt
 import orjson
 import pyarrow as pa
 
 from indextables.log.actions.entries import REST_FIELDS, from_entries
 from indextables.log.actions.fields import ADD_FIELDS, FieldError, from_document, read_column
 from indextables.log.actions.model import Action, AddFile
+from indextables.log.actions.templates import LineBlock, decode_adds
 from indextables.state import ENTRY_SCHEMA, KEY, LIVE_SCHEMA
 
-_AT_ONCE: Final = 256
+_BLOCK_BYTES: Final = 4 << 20
+"""The text is decoded in blocks of this size, which bounds the memory for positions in it."""
+
+_BATCH_LINES: Final = 256
 """So many lines are parsed together: their JSON objects stay in the processor's cache."""
 
-_WORTHWHILE: Final = 64
-"""Fewer adds in a row are decoded to objects: columns have a price of their own."""
+_MIN_COLUMN_ROWS: Final = 64
+"""Fewer adds in a row are decoded to objects: columns have a fixed cost of their own."""
 
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "partitionValues": {},
@@ -41,24 +49,48 @@ _ADDED_AT: Final = ("addedAtVersion", "addedAtTimestamp")
 class Adds:
     """Consecutive add actions of one version, in the order of the file."""
 
-    def __init__(self, paths: list[str], columns: Mapping[str, pa.Array]) -> None:
-        self.paths = paths
+    def __init__(self, columns: Mapping[str, pa.Array]) -> None:
+        """Take the columns of ENTRY_SCHEMA by name; those of `addedAt` are not among them, and others may be missing.
+
+        A missing column has the default value of its field in every row.
+        """
         self._columns = columns
 
+    @cached_property
+    def paths(self) -> list[str]:
+        """The paths as the log names them."""
+        paths: list[str] = self._columns["path"].to_numpy(zero_copy_only=False).tolist()
+        return paths
+
     def __len__(self) -> int:
-        return len(self.paths)
+        return len(self._columns["path"])
 
     def __iter__(self) -> Iterator[AddFile]:
         return (added.file for _, added in from_entries(self.entries(self.paths, 0, 0)))
 
-    def entries(self, keys: list[str], version: int, timestamp_ms: int) -> pa.Table:
-        """Return the files in LIVE_SCHEMA, as they came with a version."""
-        moments = {"addedAtVersion": version, "addedAtTimestamp": timestamp_ms}
+    def entries(
+        self, keys: list[str], version: int | npt.NDArray[np.int64], timestamp_ms: int | npt.NDArray[np.int64]
+    ) -> pa.Table:
+        """Return the files in LIVE_SCHEMA, with the version and time at which all, or each, of them were added."""
         columns = dict(self._columns)
-        for name, value in moments.items():
-            columns[name] = pa.array(np.full(len(self), value, np.int64))
+        for name, value in zip(_ADDED_AT, (version, timestamp_ms), strict=True):
+            columns[name] = pa.array(np.array(np.broadcast_to(value, len(self)), np.int64))
         columns[KEY] = columns["path"] if keys is self.paths else pa.array(keys, pa.string())
-        return pa.Table.from_arrays([columns[name] for name in LIVE_SCHEMA.names], schema=LIVE_SCHEMA)
+        arrays = [
+            columns[field.name] if field.name in columns else _default_array(field, len(self))
+            for field in LIVE_SCHEMA
+        ]
+        return pa.Table.from_arrays(arrays, schema=LIVE_SCHEMA)
+
+
+def _default_array(field: pa.Field, rows: int) -> pa.Array:
+    default = _DEFAULTS.get(field.name)
+    if default is None:
+        return pa.nulls(rows, field.type)
+    if field.name in _MAPS:
+        no_texts = pa.array([], pa.string())
+        return pa.MapArray.from_arrays(pa.array(np.zeros(rows + 1, np.int32)), no_texts, no_texts)
+    return pa.repeat(pa.scalar(default, field.type), rows)
 
 
 class ActionParts(Sequence[Action]):
@@ -92,15 +124,68 @@ def parts_of(actions: Sequence[Action]) -> Sequence[Action | Adds]:
     return actions.parts if isinstance(actions, ActionParts) else actions
 
 
-def decode_in_bulk(lines: Sequence[bytes]) -> Sequence[Action]:
-    """Return the actions of the lines. FieldError or orjson.JSONDecodeError if a line may not be what it should be.
+def decode_in_bulk(text: bytes) -> ActionParts:
+    """Return the actions of a version file's text, with many adds in a row as columns.
 
-    The errors do not say which line it is: the caller decodes line by line to find it.
+    Raises FieldError or orjson.JSONDecodeError if a line may be invalid. The errors do not say which line it is: the
+    caller decodes line by line to find it.
     """
     parts: list[Action | Adds] = []
+    for block in _blocks(text):
+        try:
+            lines = LineBlock(block)
+        except ValueError:
+            _parse_lines(block.split(b"\n"), parts)
+            continue
+        for start, end, are_adds in lines.runs_of_adds():
+            adds = (
+                _adds_by_template(lines, start, end) if are_adds and end - start >= _MIN_COLUMN_ROWS else None
+            )
+            if adds is not None:
+                parts.append(adds)
+            else:
+                _parse_lines([lines.line(row) for row in range(start, end)], parts)
+    return ActionParts(parts)
+
+
+def _blocks(text: bytes) -> Iterator[bytes]:
+    """Cut a text into blocks of whole lines, without the line feed at the end of each."""
+    start = 0
+    while start < len(text):
+        end = text.find(b"\n", start + _BLOCK_BYTES)
+        end = len(text) if end < 0 else end
+        yield text[start:end]
+        start = end + 1
+
+
+def _adds_by_template(lines: LineBlock, start: int, end: int) -> Adds | None:
+    """Return the adds of these lines; None if they have to be parsed."""
+    groups = decode_adds(lines, start, end)
+    if groups is None:
+        return None
+    if len(groups) == 1:
+        return Adds(groups[0].columns)
+    order = pa.array(np.argsort(np.concatenate([group.rows for group in groups])))
+    names = {name for group in groups for name in group.columns}
+    columns = {
+        field.name: pa.concat_arrays(
+            [
+                group.columns[field.name]
+                if field.name in group.columns
+                else _default_array(field, len(group.rows))
+                for group in groups
+            ]
+        ).take(order)
+        for field in ENTRY_SCHEMA
+        if field.name in names
+    }
+    return Adds(columns)
+
+
+def _parse_lines(lines: Sequence[bytes], parts: list[Action | Adds]) -> None:
     run = _Run(parts)
-    for start in range(0, len(lines), _AT_ONCE):
-        documents = [orjson.loads(line) for line in lines[start : start + _AT_ONCE] if line]
+    for start in range(0, len(lines), _BATCH_LINES):
+        documents = [orjson.loads(line) for line in lines[start : start + _BATCH_LINES] if line]
         if (bodies := _only_adds(documents)) is not None:
             run.bodies += bodies
             documents = []
@@ -112,7 +197,6 @@ def decode_in_bulk(lines: Sequence[bytes]) -> Sequence[Action]:
                 parts += from_document(document)
         run.advance()
     run.end()
-    return ActionParts(parts)
 
 
 def _only_adds(documents: list[Any]) -> list[dict[str, Any]] | None:
@@ -138,7 +222,7 @@ class _Run:
 
     def end(self) -> None:
         """Put the adds so far into the parts."""
-        if self._rows == 0 and len(self.bodies) < _WORTHWHILE:
+        if self._rows == 0 and len(self.bodies) < _MIN_COLUMN_ROWS:
             for body in self.bodies:
                 self._parts += from_document({"add": body})
         else:
@@ -149,7 +233,7 @@ class _Run:
 
     def advance(self) -> None:
         """Let go of the JSON objects so far, if they are enough to be worth columns."""
-        if self._rows or len(self.bodies) >= _WORTHWHILE:
+        if self._rows or len(self.bodies) >= _MIN_COLUMN_ROWS:
             self._to_columns()
 
     def _to_columns(self) -> None:
@@ -188,23 +272,11 @@ class _Run:
         so_far.extend(column)
 
     def _adds(self) -> Adds:
-        arrays = {}
-        for field in ENTRY_SCHEMA:
-            name = field.name
-            default = _DEFAULTS.get(name)
-            if name in _ADDED_AT:
-                continue
-            if name in self._maps or name == "partitionValues":
-                arrays[name] = self._maps.get(name, _Maps(name, 0)).array(self._rows)
-            elif name in self._columns:
-                column = self._columns[name]
-                column.extend(itertools.repeat(default, self._rows - len(column)))
-                arrays[name] = pa.array(column, field.type)
-            elif default is None:
-                arrays[name] = pa.nulls(self._rows, field.type)
-            else:
-                arrays[name] = pa.repeat(pa.scalar(default, field.type), self._rows)
-        return Adds(self._columns["path"], arrays)
+        arrays = {name: maps.array(self._rows) for name, maps in self._maps.items()}
+        for name, column in self._columns.items():
+            column.extend(itertools.repeat(_DEFAULTS.get(name), self._rows - len(column)))
+            arrays[name] = pa.array(column, ENTRY_SCHEMA.field(name).type)
+        return Adds(arrays)
 
 
 class _Maps:

@@ -90,11 +90,10 @@ def decode_version(data: bytes, name: str, *, max_inflated: int | None = None) -
 def decode_parts(data: bytes, name: str) -> Sequence[Action]:
     """The same actions and errors as of `decode_version`; many adds are decoded to columns, see `adds`."""
     text = _checked_text(data, name)
-    lines = text.split(b"\n")
-    if len(lines) < _MANY_LINES:
+    if text.count(b"\n") < _MANY_LINES:
         return _parse(text, name)
     try:
-        return decode_in_bulk(lines)
+        return decode_in_bulk(text)
     except (orjson.JSONDecodeError, FieldError):
         return _parse(text, name)  # to name the line, or because it takes more than columns can hold
 

@@ -199,9 +199,13 @@ _PLAIN: Final = frozenset({str, int, bool, float, dict})
 
 _NULL: Final = type(None)
 _ONLY_TEXT: Final[set[type]] = {str}
-_ONLY_TRUTH: Final[set[type]] = {bool}
-_ONLY_WHOLE: Final[set[type]] = {int}
-_ONLY_MAPS: Final[set[type]] = {dict}
+_READERS_OF_TYPE: Final[Mapping[type, tuple[Callable[[Any], Any], ...]]] = {
+    str: (_text, _as_text),
+    bool: (_truth,),
+    int: (_whole,),
+    dict: (_text_map,),
+    list: (_texts,),
+}
 _NAMES: Final = {shape.kind: name for name, shape in _SHAPES.items()}
 
 
@@ -262,18 +266,31 @@ def _is_plain(read: Callable[[Any], Any], kinds: set[type], values: Sequence[Any
     """Return True if `read` would return every value as it is."""
     if not kinds:
         return True
-    if kinds == _ONLY_TEXT:
-        return read is _text or read is _as_text
-    if kinds == _ONLY_TRUTH:
-        return read is _truth
-    if kinds == _ONLY_MAPS:
-        maps = filter(None, values)
-        return read is _text_map and set(map(type, chain.from_iterable(map(dict.values, maps)))) <= _ONLY_TEXT
-    if kinds == _ONLY_WHOLE and (read is _whole or isinstance(read, _figure)):
-        is_possible = read.is_possible if isinstance(read, _figure) else _is_long
-        known = [value for value in values if value is not None] if None in values else values
-        return is_possible(min(known)) and is_possible(max(known))
-    return False
+    if len(kinds) > 1:
+        return False
+    (kind,) = kinds
+    if kind is list or not reads_type(read, kind):
+        return False
+    if kind is dict:
+        return set(map(type, chain.from_iterable(map(dict.values, filter(None, values))))) <= _ONLY_TEXT
+    if kind is int:
+        numbers = [value for value in values if value is not None] if None in values else values
+        return reads_range(read, min(numbers), max(numbers))
+    return True
+
+
+def reads_type(read: Callable[[Any], Any], kind: type) -> bool:
+    """Return True if `read` keeps values of this JSON type, as far as their items and ranges allow.
+
+    Items of an object or a list have to be texts, and for numbers see `reads_range`.
+    """
+    return read in _READERS_OF_TYPE.get(kind, ()) or (kind is int and isinstance(read, _figure))
+
+
+def reads_range(read: Callable[[Any], Any], lowest: int, highest: int) -> bool:
+    """Return True if `read`, which reads whole numbers, keeps all of those between two numbers."""
+    is_possible = read.is_possible if isinstance(read, _figure) else _is_long
+    return is_possible(lowest) and is_possible(highest)
 
 
 def _action(name: str, shape: _Shape, body: Any) -> Action:
