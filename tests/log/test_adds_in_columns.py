@@ -13,12 +13,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError
-from indextables.log import AddFile, CommitInfo, RemoveFile, decode_version, load_snapshot
+from indextables.log import (
+    AddFile,
+    CommitInfo,
+    RemoveFile,
+    decode_version,
+    encode_version,
+    load_snapshot,
+    refresh,
+)
+from indextables.log.actions import adds
 from indextables.log.actions.adds import Adds, parts_of
 from indextables.log.actions.codec import decode_parts
-from indextables.log.actions.paths import split_key, split_keys
+from indextables.log.actions.entries import Added, to_entries
+from indextables.log.actions.paths import split_key, split_keys, version_key
 from indextables.log.snapshots import cache
+from indextables.log.snapshots.json_form import snapshot_of_checkpoint, write_snapshot_checkpoint
 from indextables.log.snapshots.snapshot import VersionActions, replay
 from support.faults import MemoryStore
 from support.logs import metadata, put_table
@@ -87,14 +99,16 @@ LINES = st.one_of(
 
 
 def small_runs() -> AbstractContextManager[Any]:
-    return mock.patch.multiple("indextables.log.actions.adds", _BATCH_LINES=3, _MIN_COLUMN_ROWS=2)
+    return mock.patch.multiple(
+        "indextables.log.actions.adds", _BATCH_LINES=3, _MIN_COLUMN_ROWS=2, _BLOCK_BYTES=1000
+    )
 
 
 def outcome(decode: Any, text: bytes) -> Any:
     try:
         with mock.patch("indextables.log.actions.codec._MANY_LINES", 0), small_runs():
             return list(decode(text, "7.json"))
-    except (CorruptTableError, orjson.JSONEncodeError) as reason:
+    except CorruptTableError as reason:
         return type(reason), str(reason)
 
 
@@ -103,6 +117,164 @@ def outcome(decode: Any, text: bytes) -> Any:
 def test_lines_give_the_same_actions_or_the_same_error(lines: list[bytes]):
     text = b"\n".join(lines)
     assert repr(outcome(decode_parts, text)) == repr(outcome(decode_version, text))
+
+
+TRICKY_TEXT = st.text('a"\\\\/\n\u00e9\U0001f600{}[]:, ', max_size=4)
+SHAPED = {
+    "path": TRICKY_TEXT.map(lambda text: f"a{text}.split"),
+    "partitionValues": st.fixed_dictionaries({"x": TRICKY_TEXT, "\u00fc": TRICKY_TEXT}),
+    "size": st.integers(-9, 1 << 62),
+    "modificationTime": st.integers(0, 1 << 40),
+    "dataChange": st.booleans(),
+    "stats": TRICKY_TEXT,
+    "minValues": st.just({}),
+    "maxValues": st.fixed_dictionaries({'a"b\\': TRICKY_TEXT}),
+    "numRecords": st.integers(0, 9),
+    "hasFooterOffsets": st.booleans(),
+    "splitTags": st.tuples(TRICKY_TEXT, TRICKY_TEXT).map(list),
+    "numMergeOps": st.integers(0, 9),
+    "timeRangeStart": TRICKY_TEXT,
+}
+DAMAGES = [
+    b"", b'"', b"\\", b'\\"', b"\\\\", b"{", b"}", b"[", b"]", b",", b":", b"\n", b"\r", b"\t", b"\0", b"\x7f", b" ",
+    b"0", b"00", b"-", b"+", b".", b"1", b"e5", b"99999999999999999999", b"9223372036854775808", b"null",
+    b"true", b"tru", b"\xff",
+    b"\xc3", b"\\ud800", b"\\udc00\\ud800", b"\\u0000", b"\\u00e9", b"\\x", b'","size":1,"', b'":"', b'"}}\n{"add":{"',
+    b"]}", b"[{",
+]  # fmt: skip
+
+
+@st.composite
+def shaped_texts(draw: st.DrawFn) -> bytes:
+    """Draw lines of one to three shapes, as one writer produces them, and damage some in a few places."""
+    shapes = draw(st.lists(st.sets(st.sampled_from(list(SHAPED))), min_size=1, max_size=3))
+    lines = []
+    for shape in draw(st.lists(st.sampled_from(shapes), min_size=2, max_size=8)):
+        body = {name: draw(SHAPED[name]) for name in SHAPED if name in shape or name in ("path", "size")}
+        lines.append(orjson.dumps({"add": body}))
+    text = b"\n".join(lines)
+    for _ in range(draw(st.integers(0, 2))):
+        start = draw(st.integers(0, len(text)))
+        length = draw(st.integers(0, 3))
+        text = text[:start] + draw(st.sampled_from(DAMAGES)) + text[start + length :]
+    return text
+
+
+@settings(max_examples=300, deadline=None)
+@given(shaped_texts())
+def test_lines_of_few_shapes_give_the_same_actions_or_the_same_error(text: bytes):
+    assert repr(outcome(decode_parts, text)) == repr(outcome(decode_version, text))
+
+
+GOOD = (
+    b'{"add":{"path":"a","partitionValues":{"d":"x"},"size":1,"dataChange":true,"stats":"s","numRecords":5}}'
+)
+HOSTILE = [
+    GOOD.replace(b'"size":1', b'"size":1,"size":2'),
+    GOOD.replace(b'{"d":"x"}', b'{"d":"x","d":"y"}'),
+    GOOD.replace(b'"size":1', b'"size":"1"'),
+    GOOD.replace(b'"size":1', b'"size":01'),
+    GOOD.replace(b'"size":1', b'"size":-0'),
+    GOOD.replace(b'"size":1', b'"size":1.0'),
+    GOOD.replace(b'"size":1', b'"size":1e3'),
+    GOOD.replace(b'"size":1', b'"size":0x1'),
+    GOOD.replace(b'"size":1', b'"size":'),
+    GOOD.replace(b'"size":1', b'"size":-'),
+    GOOD.replace(b'"size":1', b'"size"'),
+    GOOD.replace(b'"size":1', b'"size":null'),
+    GOOD.replace(b'"size":1', b'"size":9223372036854775807'),
+    GOOD.replace(b'"size":1', b'"size":9223372036854775808'),
+    GOOD.replace(b'"size":1', b'"size":-9223372036854775809'),
+    GOOD.replace(b'"numRecords":5', b'"numRecords":-1'),
+    GOOD.replace(b'"numRecords":5', b'"numRecords":99999999999999999999999'),
+    GOOD.replace(b'"numRecords":5', b'"numRecords":true'),
+    GOOD.replace(b'"numRecords":5', b'"numRecords":null'),
+    GOOD.replace(b'"numRecords":5', b'"numRecords": 5'),
+    GOOD.replace(b"true", b"True"),
+    GOOD.replace(b"true", b"1"),
+    GOOD.replace(b"true", b'"true"'),
+    GOOD.replace(b'"s"', b"null"),
+    GOOD.replace(b'"s"', b'"\\ud800"'),
+    GOOD.replace(b'"s"', b'"\\ud83d\\ude00"'),
+    GOOD.replace(b'"s"', b'"\\ude00\\ud83d"'),
+    GOOD.replace(b'"s"', b'"\\q"'),
+    GOOD.replace(b'"s"', b'"\\"'),
+    GOOD.replace(b'"s"', b'"\\\\"'),
+    GOOD.replace(b'"s"', b'"\\\\\\""'),
+    GOOD.replace(b'"s"', b'"\x01"'),
+    GOOD.replace(b'"s"', b'"\xed\xa0\x80"'),
+    GOOD.replace(b'"s"', b'"\xff"'),
+    GOOD.replace(b'"s"', b'"\\u0000"'),
+    GOOD.replace(b'{"d":"x"}', b'{"d":1}'),
+    GOOD.replace(b'{"d":"x"}', b'{"d":null}'),
+    GOOD.replace(b'{"d":"x"}', b'{"d":["x",{"y":1}]}'),
+    GOOD.replace(b'{"d":"x"}', b'{"d":' + b"[" * 300 + b"]" * 300 + b"}"),
+    GOOD.replace(b'{"d":"x"}', b"[]"),
+    GOOD.replace(b'{"d":"x"}', b'"d"'),
+    GOOD.replace(b'{"d":"x"}', b'{"\\u0064":"x"}'),
+    GOOD.replace(b'"stats":"s"', b'"\\u0073tats":"s"'),
+    GOOD.replace(b'"stats":"s"', b'"novel":"s"'),
+    GOOD.replace(b'"stats":"s"', b'"tags":{"k":"v"}'),
+    GOOD.replace(b'"stats":"s"', b'"splitTags":["s",1]'),
+    GOOD.replace(b'"stats":"s"', b'"x":{"y":{}}'),
+    GOOD.replace(b'{"d":"x"}', b'{"d":"x","e":{"y":{}}')[:-1],
+    GOOD.replace(b'"path":"a",', b""),
+    GOOD.replace(b'"add"', b'"\\u0061dd"'),
+    GOOD + b" ",
+    b" " + GOOD,
+    GOOD + GOOD,
+    GOOD + b"," + GOOD,
+    GOOD[:-1],
+    GOOD + b"}",
+    GOOD[:-1] + b',"remove":{"path":"b"}}',
+    GOOD[:-1] + b',"add":{"path":"b","size":2}}',
+    b'{"add":{}}',
+    b'{"add":{"path":"a","size":1,"x":[{"y":{}}\n{"add":{}}]}}',
+    b'{"add":{"path":"a\nb","size":1}}',
+    b'{"add":{"path":"a"',
+    b"",
+    b"\r",
+]
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+@pytest.mark.parametrize("line", HOSTILE, ids=lambda line: line[:90].decode("ascii", "backslashreplace"))
+def test_a_hostile_line_among_good_ones_gives_the_same_actions_or_the_same_error(line: bytes, place: int):
+    lines = [GOOD.replace(b'"a"', b'"%d"' % n) for n in range(3)]
+    text = b"\n".join([*lines[:place], line, *lines[place:]])
+    assert repr(outcome(decode_parts, text)) == repr(outcome(decode_version, text))
+
+
+def test_adds_of_few_shapes_are_not_parsed_one_by_one():
+    shapes = [
+        {"path": "x", "size": 1},
+        {
+            "path": "x",
+            "partitionValues": {"day": "mon"},
+            "size": 2,
+            "stats": '{"a":"\\n"}',
+            "splitTags": ["t"],
+        },
+        {
+            "path": "x",
+            "size": 3,
+            "modificationTime": None,
+            "dataChange": False,
+            "minValues": {"n": None, "m": ""},
+        },
+    ]
+    lines = [orjson.dumps({"add": shapes[n * n % 3] | {"path": f"{n}.split"}}) for n in range(300)]
+    text = b"\n".join([b'{"commitInfo":{}}', *lines])
+    with mock.patch.object(adds, "_parse_lines", wraps=adds._parse_lines) as parse:
+        actions = decode_parts(text, "7.json")
+    assert [call.args[0] for call in parse.call_args_list] == [[b'{"commitInfo":{}}']]
+    assert [type(part) for part in parts_of(actions)] == [CommitInfo, Adds]
+    assert list(actions) == decode_version(text, "7.json")
+
+
+def test_adds_of_many_shapes_are_parsed():
+    lines = [orjson.dumps({"add": {"path": "x", "size": 1, "minValues": {f"c{n}": "1"}}}) for n in range(100)]
+    assert outcome(decode_parts, b"\n".join(lines)) == outcome(decode_version, b"\n".join(lines))
 
 
 @settings(max_examples=40, deadline=None)
@@ -144,9 +316,63 @@ def test_a_large_version_is_opened_without_an_object_for_each_add():
     cache.forget()
     snapshot = load_snapshot(store)
     assert snapshot.files.expected == snapshot.files.entries().num_rows == 300
-    made = [o for o in gc.get_objects() if type(o) is AddFile and o.path.startswith("in-columns")]
-    assert not made
+    assert not objects_made("in-columns")
     assert snapshot.files["in-columns-7.split"].num_records == 7
+
+
+def objects_made(prefix: str) -> list[AddFile]:
+    return [each for each in gc.get_objects() if type(each) is AddFile and each.path.startswith(prefix)]
+
+
+@pytest.mark.parametrize("part_rows", [1000, 100])
+def test_a_checkpoint_is_opened_without_an_object_for_each_add(part_rows: int):
+    store = MemoryStore(f"memory://checkpoint-in-columns-{part_rows}")
+    files = [AddFile(f"of-checkpoint-{n}.split", {"day": str(n)}, n, num_records=n) for n in range(300)]
+    put_table(store, files[:200], files[200:])
+    options = Settings({keys.STATE_ENTRIES_PER_MANIFEST.key: str(part_rows)})
+    before = load_snapshot(store)
+    write_snapshot_checkpoint(store, before, options, 5)
+    expected = before.files.entries()
+    del before, files
+    cache.forget()
+    snapshot = snapshot_of_checkpoint(store, 2)
+    assert snapshot.files.entries().equals(expected)
+    assert not objects_made("of-checkpoint")
+    assert {added.version for _, added in snapshot.files.added()} == {1, 2}
+
+
+def test_a_checkpoint_keeps_the_extra_fields_of_its_files():
+    store = MemoryStore("memory://checkpoint-with-extra")
+    files = [AddFile(f"{n}.split", {}, n, extra={"novel": n} if n % 100 == 7 else {}) for n in range(300)]
+    put_table(store, files)
+    write_snapshot_checkpoint(store, load_snapshot(store), Settings({}), 5)
+    assert list(snapshot_of_checkpoint(store, 1).files.values()) == files
+
+
+def test_a_refresh_makes_no_object_for_each_add():
+    store = MemoryStore("memory://refresh-in-columns")
+    put_table(store, [AddFile("first.split", {}, 1)])
+    before = load_snapshot(store)
+    files = [AddFile(f"of-refresh-{n}.split", {}, n) for n in range(300)]
+    store.put(version_key(2), encode_version([CommitInfo("t", "WRITE", {}, timestamp=2), *files]))
+    del files
+    after = refresh(store, before)
+    assert (after.version, after.files.entries().num_rows) == (2, 301)
+    assert not objects_made("of-refresh")
+
+
+def test_fields_that_are_nested_too_deeply_are_refused_with_the_file():
+    deep = b"[" * 300 + b"]" * 300
+    with pytest.raises(
+        CorruptTableError, match=r"7\.json, line 1: add\.partitionValues cannot be kept as text"
+    ):
+        decode_version(b'{"add":{"path":"a","size":1,"partitionValues":{"x":' + deep + b"}}}", "7.json")
+    (file,) = decode_version(b'{"add":{"path":"a.split","size":1,"novel":' + deep + b"}}", "7.json")
+    assert isinstance(file, AddFile)
+    with pytest.raises(
+        CorruptTableError, match=r"add of 'a\.split' has a field that this release cannot keep"
+    ):
+        to_entries([("a.split", Added(file, 1, 2))])
 
 
 def test_a_commit_info_after_the_adds_is_found_without_decoding_them():
@@ -178,10 +404,10 @@ def test_keys_of_many_paths_are_those_of_each(paths: list[str]):
 
 
 def test_removes_of_files_in_columns_are_replayed():
-    adds = b"".join(b'{"add":{"path":"%d.split","size":1}}\n' % n for n in range(100))
+    text = b"".join(b'{"add":{"path":"%d.split","size":1}}\n' % n for n in range(100))
     versions = [
         VersionActions(0, [metadata()]),
-        VersionActions(1, decode_parts(adds, "1")),
+        VersionActions(1, decode_parts(text, "1")),
         VersionActions(2, [RemoveFile("3.split"), AddFile("5.split", {}, 2), AddFile("3.split", {}, 3)]),
     ]
     snapshot = replay("memory://t", None, versions)

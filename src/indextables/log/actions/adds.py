@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, overload
+from typing import Any, Final, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,10 @@ _PLAIN_FIELDS: Final = ADD_FIELDS.keys() & set(ENTRY_SCHEMA.names)
 _ADDED_AT: Final = ("addedAtVersion", "addedAtTimestamp")
 
 
+PerFile: TypeAlias = int | npt.NDArray[np.int64]
+"""A number that holds for all files, or one for each of them."""
+
+
 class Adds:
     """Consecutive add actions of one version, in the order of the file."""
 
@@ -68,10 +72,8 @@ class Adds:
     def __iter__(self) -> Iterator[AddFile]:
         return (added.file for _, added in from_entries(self.entries(self.paths, 0, 0)))
 
-    def entries(
-        self, keys: list[str], version: int | npt.NDArray[np.int64], timestamp_ms: int | npt.NDArray[np.int64]
-    ) -> pa.Table:
-        """Return the files in LIVE_SCHEMA, with the version and time at which all, or each, of them were added."""
+    def entries(self, keys: list[str], version: PerFile, timestamp_ms: PerFile) -> pa.Table:
+        """Return the files in LIVE_SCHEMA, with their keys and the version and time at which they were added."""
         columns = dict(self._columns)
         for name, value in zip(_ADDED_AT, (version, timestamp_ms), strict=True):
             columns[name] = pa.array(np.array(np.broadcast_to(value, len(self)), np.int64))
@@ -94,7 +96,7 @@ def _default_array(field: pa.Field, rows: int) -> pa.Array:
 
 
 class ActionParts(Sequence[Action]):
-    """The actions of a version, of which many adds in a row are in columns. Objects are made when asked for."""
+    """The actions of a version or checkpoint, many adds in a row as columns; iterating makes objects of them."""
 
     def __init__(self, parts: Sequence[Action | Adds]) -> None:
         self.parts = parts
@@ -114,13 +116,13 @@ class ActionParts(Sequence[Action]):
     @overload
     def __getitem__(self, index: slice) -> list[Action]: ...
     def __getitem__(self, index: int | slice) -> Action | list[Action]:
-        if index == 0 and self.parts and not isinstance(self.parts[0], Adds):
-            return self.parts[0]
+        if index == 0 and self.parts:
+            return next(iter(self))
         return list(self)[index]
 
 
 def parts_of(actions: Sequence[Action]) -> Sequence[Action | Adds]:
-    """Return the actions in order, with those that were decoded to columns left in them."""
+    """Return the actions in order, those that were decoded to columns as `Adds`."""
     return actions.parts if isinstance(actions, ActionParts) else actions
 
 

@@ -109,7 +109,12 @@ def from_entries(entries: pa.Table) -> Iterator[tuple[str, Added]]:
 def _extra(file: AddFile) -> str | None:
     known = {name: getattr(file, attribute) for name, attribute in REST_FIELDS.items()}
     rest = {**file.extra, **{name: value for name, value in known.items() if value is not None}}
-    return orjson.dumps(rest, default=dict).decode() if rest else None
+    try:
+        return orjson.dumps(rest, default=dict).decode() if rest else None
+    except orjson.JSONEncodeError as reason:  # orjson reads deeper nesting than it writes
+        raise CorruptTableError(
+            f"the log's add of {file.path!r} has a field that this release cannot keep ({reason})"
+        ) from None
 
 
 def _rest(text: str) -> dict[str, Any]:

@@ -113,7 +113,12 @@ def _text_set(value: Any) -> frozenset[str]:
 
 
 def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    if isinstance(value, str):
+        return value
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError as reason:  # orjson reads deeper nesting than it writes
+        raise FieldError(f"cannot be kept as text ({reason})") from None
 
 
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {

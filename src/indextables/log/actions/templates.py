@@ -62,7 +62,7 @@ class LineBlock:
         self.ends: Positions = np.append(newlines, len(text))
         self.has_escapes = b"\\" in text
         self.quotes = self._unescaped_quotes()
-        self.first_quotes = np.searchsorted(self.quotes, self.starts)
+        self.first_quotes: Positions = np.searchsorted(self.quotes, self.starts)
         self.quote_counts = np.diff(self.first_quotes, append=len(self.quotes))
 
     def __len__(self) -> int:

@@ -8,13 +8,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 import orjson
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError
+from indextables.log.actions.adds import ActionParts, Adds, parts_of
 from indextables.log.actions.checksums import Verification, verify_checkpoint
-from indextables.log.actions.codec import MAX_INFLATED, MAX_STORED, decode_version, inflate
+from indextables.log.actions.codec import MAX_INFLATED, MAX_STORED, decode_parts, inflate
 from indextables.log.actions.fields import FieldError, from_document
 from indextables.log.actions.model import Action
 from indextables.log.actions.paths import checkpoint_key
@@ -24,15 +26,18 @@ from indextables.storage import Store
 _PART: Final = re.compile(r"[0-9]{20}\.checkpoint\.[0-9A-Za-z-]+\.[0-9]{1,10}\.json")
 
 
-def read_checkpoint(store: Store, version: int) -> list[Action]:
-    """The actions of a checkpoint. CorruptTableError when it, or a part of it, is damaged or missing."""
+def read_checkpoint(store: Store, version: int) -> Sequence[Action]:
+    """Return the actions of a checkpoint, many adds as columns (see `parts_of`).
+
+    Raises CorruptTableError if it, or a part of it, is damaged or missing.
+    """
     key = checkpoint_key(version)
     name = f"{store.uri}/{key}"
     text = inflate(store.get(key, MAX_STORED), name, MAX_INFLATED)
     whole = _single_document(text)
     if whole is None:
         verify_checkpoint(text, version).check(name)
-        return decode_version(text, name)
+        return decode_parts(text, name)
     if isinstance(whole.get("parts"), list):
         return _read_parts(store, version, whole["parts"], name)
     return _from_lists(whole, name)
@@ -54,8 +59,8 @@ def _single_document(text: bytes) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-def _read_parts(store: Store, version: int, parts: list[Any], name: str) -> list[Action]:
-    actions: list[Action] = []
+def _read_parts(store: Store, version: int, parts: list[Any], name: str) -> ActionParts:
+    actions: list[Action | Adds] = []
     verification: Verification | None = None
     if len({str(part) for part in parts}) != len(parts):
         raise CorruptTableError(f"{name} names a part of the checkpoint twice")
@@ -65,10 +70,10 @@ def _read_parts(store: Store, version: int, parts: list[Any], name: str) -> list
             verification = verify_checkpoint(text, version)
         else:
             verification.update(text)
-        actions += decode_version(text, f"{store.uri}/{LOG_DIRECTORY}/{part}")
+        actions += parts_of(decode_parts(text, f"{store.uri}/{LOG_DIRECTORY}/{part}"))
     if verification is not None:
         verification.check(name)
-    return actions
+    return ActionParts(actions)
 
 
 def _read_part(store: Store, part: Any, name: str) -> bytes:

@@ -9,23 +9,26 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import orjson
 
 from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, InputError
 from indextables.log.actions import codec
+from indextables.log.actions.adds import Adds, parts_of
 from indextables.log.actions.checksums import CHECKPOINT_SEAL, UNSEALED, seal_checkpoint
 from indextables.log.actions.codec import encode_text, pack
 from indextables.log.actions.entries import Added
 from indextables.log.actions.model import Action, AddFile, Metadata, SkipFile
-from indextables.log.actions.paths import checkpoint_key, part_name, split_key
+from indextables.log.actions.paths import checkpoint_key, part_name, split_key, split_keys
 from indextables.log.snapshots.extras_json import decode_extras, encode_extras
 from indextables.log.snapshots.json_checkpoint import read_checkpoint
-from indextables.log.snapshots.live_files import LiveFiles
+from indextables.log.snapshots.live_files import LiveFiles, LiveFilesEdit
 from indextables.log.snapshots.snapshot import EXTRAS_PROPERTY, Snapshot, VersionActions, replay
 from indextables.state import LOG_DIRECTORY, LastCheckpoint, write_pointer
 from indextables.stats import total_bytes
@@ -45,9 +48,10 @@ def snapshot_of_checkpoint(store: Store, version: int, modified_ms: int = 0) -> 
     return snapshot_of_actions(store.uri, version, read_checkpoint(store, version), modified_ms)
 
 
-def snapshot_of_actions(uri: str, version: int, actions: list[Action], modified_ms: int = 0) -> Snapshot:
+def snapshot_of_actions(uri: str, version: int, actions: Sequence[Action], modified_ms: int = 0) -> Snapshot:
     """The same from its actions."""
-    carried = next((_carried(action, version) for action in actions if isinstance(action, Metadata)), None)
+    metadata = next((action for action in parts_of(actions) if isinstance(action, Metadata)), None)
+    carried = None if metadata is None else _carried(metadata, version)
     if carried is None:
         snapshot = replay(uri, None, [VersionActions(version, actions, modified_ms)])
         assert snapshot is not None
@@ -55,26 +59,26 @@ def snapshot_of_actions(uri: str, version: int, actions: list[Action], modified_
     return _restored(uri, version, actions, carried)
 
 
-def _restored(uri: str, version: int, actions: list[Action], text: str) -> Snapshot:
+def _restored(uri: str, version: int, actions: Sequence[Action], text: str) -> Snapshot:
     name = f"{uri}, checkpoint of version {version}"
     try:
         document: dict[str, Any] = orjson.loads(text)
         runs = [(int(count), int(at), int(ms)) for count, at, ms in document[_ADDED]]
+        counts, versions, times = np.array(runs, np.int64).reshape(-1, 3).T
         extra = {str(path): dict(fields) for path, fields in document.get(_EXTRA, {}).items()}
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as reason:
         raise CorruptTableError(f"{name}: what it carries for the log cannot be read ({reason!r})") from None
     carried = decode_extras(document, uri, name, version=version, created_ms=0)
-    adds = [action for action in actions if isinstance(action, AddFile)]
-    if sum(count for count, _, _ in runs) != len(adds) or any(count < 1 for count, _, _ in runs):
-        raise CorruptTableError(f"{name} has {len(adds)} files, and should have another number")
-    others: list[Action] = [action for action in actions if not isinstance(action, AddFile | SkipFile)]
+    adds = [part for part in parts_of(actions) if isinstance(part, AddFile | Adds)]
+    others = [part for part in parts_of(actions) if not isinstance(part, AddFile | Adds | SkipFile)]
+    num_files = sum(len(part) if isinstance(part, Adds) else 1 for part in adds)
+    declared = sum(count for count, _, _ in runs)
+    if declared != num_files or any(count < 1 for count, _, _ in runs):
+        raise CorruptTableError(f"{name} has {num_files} files, but its metadata declares {declared}")
     snapshot = replay(uri, None, [VersionActions(version, others, carried.timestamp_ms)])
     assert snapshot is not None
     files = LiveFiles(start=version, exact_from=carried.exact_from).edit()
-    moments = ((at, ms) for count, at, ms in runs for _ in range(count))
-    for add, (at, ms) in zip(adds, moments, strict=True):
-        file = dataclasses.replace(add, extra=extra[add.path]) if add.path in extra else add
-        files.add(split_key(add.path, uri), file, version=at, timestamp_ms=ms)
+    _add_each(files, adds, uri, extra, np.repeat(versions, counts), np.repeat(times, counts))
     return dataclasses.replace(
         snapshot,
         files=files.done(),
@@ -83,6 +87,28 @@ def _restored(uri: str, version: int, actions: list[Action], text: str) -> Snaps
         extras=carried.extras,
         checksum=carried.checksum,
     )
+
+
+def _add_each(
+    files: LiveFilesEdit,
+    adds: Sequence[AddFile | Adds],
+    uri: str,
+    extra: Mapping[str, Mapping[str, Any]],
+    versions: npt.NDArray[np.int64],
+    times: npt.NDArray[np.int64],
+) -> None:
+    """Add the files of a checkpoint, each with its version and time, and with its extra fields by path."""
+    end = 0
+    for part in adds:
+        start, end = end, end + (len(part) if isinstance(part, Adds) else 1)
+        if isinstance(part, Adds) and extra.keys().isdisjoint(part.paths):
+            split_paths = split_keys(part.paths, uri)
+            files.add_many(split_paths, part, version=versions[start:end], timestamp_ms=times[start:end])
+            continue
+        for row, add in enumerate(part if isinstance(part, Adds) else [part], start):
+            file = dataclasses.replace(add, extra=extra[add.path]) if add.path in extra else add
+            key = split_key(add.path, uri)
+            files.add(key, file, version=int(versions[row]), timestamp_ms=int(times[row]))
 
 
 def _carried(metadata: Metadata, version: int) -> str | None:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.log.actions.adds import Adds
+from indextables.log.actions.adds import Adds, PerFile
 from indextables.log.actions.entries import Added, from_entries, to_entries
 from indextables.log.actions.model import AddFile
 from indextables.state import KEY, LIVE_SCHEMA, Delta, Filter, Gatherer, TableState, last_of_each, without
@@ -228,20 +228,21 @@ class LiveFilesEdit:
         self._next_row = len(rows)
         self._entries: list[pa.Table] = []
 
-    def add_many(self, keys: list[str], files: Adds, *, version: int, timestamp_ms: int) -> None:
-        """Add the files one after the other, without an object for each if the base has none of them."""
-        there = self._overlay
-        known = () if there.keys().isdisjoint(keys) else [there[key] for key in keys if key in there]
+    def add_many(self, keys: list[str], files: Adds, *, version: PerFile, timestamp_ms: PerFile) -> None:
+        """Add the files in order. No object is made for any of them unless the base may have one of them."""
+        overlay = self._overlay
+        changes = () if overlay.keys().isdisjoint(keys) else [overlay[key] for key in keys if key in overlay]
         if all(
             isinstance(change, int) or (isinstance(change, Added) and not change.over_base)
-            for change in known
+            for change in changes
         ):
             self._entries.append(files.entries(keys, version, timestamp_ms))
             self._overlay.update(zip(keys, itertools.count(self._next_row)))
             self._next_row += len(keys)
             return
-        for key, file in zip(keys, files, strict=True):
-            self.add(key, file, version=version, timestamp_ms=timestamp_ms)
+        versions, times = (np.broadcast_to(each, len(keys)).tolist() for each in (version, timestamp_ms))
+        for key, file, at, ms in zip(keys, files, versions, times, strict=True):
+            self.add(key, file, version=at, timestamp_ms=ms)
 
     def add(self, key: str, file: AddFile, *, version: int, timestamp_ms: int) -> None:
         known = self._overlay.get(key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -53,20 +53,27 @@ def read_versions(store: Store, files: list[VersionFile]) -> Iterator[VersionAct
         yield from pool.map(lambda file: _read_listed(store, file), files)
 
 
-def _read_listed(store: Store, file: VersionFile) -> VersionActions:
-    key = version_key(file.version)
+def _read_parts(store: Store, version: int) -> Sequence[Action] | None:
+    """Return the actions of one version file, many adds as columns; None if the file does not exist."""
+    key = version_key(version)
     try:
-        actions = decode_parts(store.get(key, MAX_STORED), f"{store.uri}/{key}")
+        return decode_parts(store.get(key, MAX_STORED), f"{store.uri}/{key}")
     except ObjectNotFoundError:
+        return None
+
+
+def _read_listed(store: Store, file: VersionFile) -> VersionActions:
+    actions = _read_parts(store, file.version)
+    if actions is None:
         raise CorruptTableError(
             f"{store.uri}: version {file.version} vanished while it was being read; open it again"
-        ) from None
+        )
     return VersionActions(file.version, actions, file.modified_ms)
 
 
 def read_unlisted_version(store: Store, version: int) -> VersionActions | None:
     """One version that was not listed, or None where there is none."""
-    actions = read_version(store, version)
+    actions = _read_parts(store, version)
     if actions is None:
         return None
     found = VersionActions(version, actions)
