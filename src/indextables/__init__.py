@@ -46,8 +46,8 @@ from indextables.errors import (
 if TYPE_CHECKING:
     from indextables.config import Settings
     from indextables.log import AddFile, Metadata, Protocol, RemoveFile, Snapshot
-    from indextables.log.snapshots.cache import CacheFigures
     from indextables.maintenance import CleanedVersions, Purged, StateDescription, Truncated
+    from indextables.runtime import CacheFigures
     from indextables.table import ChangeSet, Table
     from indextables.table import open_table as open  # noqa: A004 - users call it.open(path)
     from indextables.table import write_table as write
@@ -99,7 +99,7 @@ __all__ = [
 
 _LAZY: Final = {
     "AddFile": ("indextables.log", "AddFile"),
-    "CacheFigures": ("indextables.log.snapshots.cache", "CacheFigures"),
+    "CacheFigures": ("indextables.runtime", "CacheFigures"),
     "ChangeSet": ("indextables.table", "ChangeSet"),
     "CleanedVersions": ("indextables.maintenance", "CleanedVersions"),
     "Metadata": ("indextables.log", "Metadata"),

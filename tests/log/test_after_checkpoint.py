@@ -19,11 +19,11 @@ from indextables.log import (
 )
 from indextables.log.actions.paths import checkpoint_key, version_of
 from indextables.log.cleanup.version_retention import clean_if_due
-from indextables.log.commits import checkpoints as checkpointing
 from indextables.log.snapshots import cache
 from indextables.log.snapshots.loader import read_snapshot
 from indextables.maintenance import upgrade_and_checkpoint
 from indextables.predicates import Compare
+from indextables.runtime import current
 from indextables.state import read_state, state_key
 from support.faults import Fault, FaultyStore, MemoryStore, fails
 from support.logs import add, live, metadata
@@ -35,8 +35,7 @@ SETTINGS = Settings(EVERY_FOUR)
 
 @pytest.fixture
 def store(request: pytest.FixtureRequest) -> MemoryStore:
-    cache.forget()
-    checkpointing._states.clear()
+    current().clear_caches()
     return MemoryStore(f"memory://{request.node.name}")
 
 
@@ -70,7 +69,7 @@ def test_the_next_commit_tries_again_to_write_a_state_that_failed(store: MemoryS
     assert (base.version, states(store)) == (4, [])
     if not warm:
         cache.forget()
-        checkpointing._states.clear()
+        current().clear_caches()
         base = load_snapshot(store)
     base = grow(store, 1, base=base)
     assert states(store) == [5]
@@ -82,7 +81,7 @@ def test_a_state_that_another_process_wrote_is_not_overdue(store: MemoryStore):
     base = grow(store, 4)
     for path in ("x", "y"):
         commit(store, Append((add(path),), metadata()), base=load_snapshot(store), settings=SETTINGS)
-    checkpointing._states.clear()
+    current().clear_caches()
     cache.forget()
     assert states(store) == [4]
     grow(store, 1, base=base)

@@ -29,9 +29,9 @@ from indextables.log.cleanup.state_retention import (
     is_manifest,
     orphaned_manifests,
 )
-from indextables.log.commits.checkpoints import now_ms
 from indextables.log.snapshots.loader import VersionSelector, read_snapshot
 from indextables.maintenance import clean_versions, purge
+from indextables.runtime import now_ms
 from indextables.state import (
     LOG_DIRECTORY,
     decode_state,

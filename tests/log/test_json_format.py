@@ -34,6 +34,7 @@ from indextables.log.snapshots.snapshot import EXTRAS_PROPERTY
 from indextables.log.versions.listing import list_log
 from indextables.maintenance import clean_versions, describe_state, upgrade_and_checkpoint
 from indextables.predicates import Compare
+from indextables.runtime import CacheFigures
 from indextables.spark.sql import run_command
 from indextables.state import LAST_CHECKPOINT, LOG_DIRECTORY, read_pointer, state_key
 from indextables.storage import open_store
@@ -374,7 +375,7 @@ def test_a_snapshot_of_a_checkpoint_is_kept_in_memory_like_any_other(store):
     cache.invalidate(store.uri)
     for _ in range(3):
         load_snapshot(store)
-    assert cache.invalidate(store.uri) == cache.CacheFigures(hits=2, misses=1)
+    assert cache.invalidate(store.uri) == CacheFigures(hits=2, misses=1)
 
 
 def test_through_the_face_of_a_table(tmp_path):

@@ -9,7 +9,8 @@ import pytest
 from indextables.config import Settings
 from indextables.log import Append, LiveFiles, Snapshot, commit, load_snapshot, version_key
 from indextables.log.snapshots import cache
-from indextables.log.snapshots.cache import CacheFigures, CacheLimits
+from indextables.log.snapshots.cache import CacheLimits
+from indextables.runtime import CacheFigures, Runtime, use
 from support.faults import FaultyStore, MemoryStore
 from support.logs import add, live, metadata, put_table, put_version
 
@@ -108,17 +109,17 @@ def test_memory_is_bounded_by_snapshots_and_by_files():
     assert [cache.recall("u", version) is not None for version in (1, 2, 7)] == [True, False, True]
 
 
-def test_an_expired_snapshot_is_read_anew(monkeypatch: pytest.MonkeyPatch):
+def test_an_expired_snapshot_is_read_again():
     now = [100.0]
-    monkeypatch.setattr(cache, "_clock", lambda: now[0])
-    store = table(3)
-    load_snapshot(store)
-    now[0] += 299
-    assert cache.recall(store.uri) is not None
-    now[0] += 1
-    assert cache.recall(store.uri) is None
-    _, calls = load_and_count(store)
-    assert len(calls) > 2
+    with use(Runtime(monotonic=lambda: now[0])):
+        store = table(3)
+        load_snapshot(store)
+        now[0] += 299
+        assert cache.recall(store.uri) is not None
+        now[0] += 1
+        assert cache.recall(store.uri) is None
+        _, calls = load_and_count(store)
+        assert len(calls) > 2
 
 
 def test_what_is_written_elsewhere_is_seen_at_once_whatever_the_age():

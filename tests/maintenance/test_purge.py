@@ -28,9 +28,9 @@ from indextables.log import Append, Overwrite, checkpoint, commit, load_snapshot
 from indextables.log.changes.purge_fence import fence_time_ms
 from indextables.log.cleanup.orphans import orphaned_splits
 from indextables.log.cleanup.reachable import ReachableFiles
-from indextables.log.commits.checkpoints import now_ms
 from indextables.log.snapshots.loader import VersionSelector, read_snapshot
 from indextables.maintenance import Purged, purge, restore
+from indextables.runtime import now_ms
 from indextables.schema import TableSchema
 from indextables.state import LOG_DIRECTORY, read_state, state_key
 from indextables.storage import ObjectInfo, Store, open_store

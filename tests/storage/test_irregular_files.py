@@ -16,9 +16,9 @@ from indextables.errors import CorruptTableError, IrregularFileError, StorageErr
 from indextables.log import LOG_DIRECTORY, checkpoint, load_snapshot, version_key
 from indextables.log.cleanup.garbage import collect
 from indextables.log.cleanup.state_retention import StateRetention
-from indextables.log.commits.checkpoints import now_ms
 from indextables.maintenance import purge
 from indextables.maintenance.repairs import repair
+from indextables.runtime import now_ms
 from indextables.storage import open_store
 
 pytestmark = pytest.mark.timeout(60)  # what hangs must not hang the run

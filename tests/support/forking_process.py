@@ -21,7 +21,8 @@ import pyarrow as pa
 import indextables as it
 from indextables import columns
 from indextables.config import Settings
-from indextables.log.snapshots.cache import _lock as snapshots_lock
+from indextables.log.snapshots.cache import SNAPSHOTS
+from indextables.runtime import current
 from indextables.storage import open_store
 
 DATA = pa.table(
@@ -82,7 +83,7 @@ def with_a_held_lock(directory: Path) -> dict[str, Any]:
     held, forked = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with snapshots_lock:
+        with current().cache(SNAPSHOTS)._lock:
             held.set()
             forked.wait()
 

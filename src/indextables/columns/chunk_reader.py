@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +13,7 @@ from indextables.columns.arguments import check_parallelism, expect, positions
 from indextables.columns.fitting import empty_rows
 from indextables.columns.group_rows import Chunk, GroupRows
 from indextables.errors import InputError
+from indextables.runtime import current
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,7 @@ class ChunkReader:
         check_parallelism(parallelism)
         for index in indices:
             self._chunk(index)
-        with ThreadPoolExecutor(parallelism) as pool:
-            return list(pool.map(self.get_chunk, indices))
+        return list(current().threads.map(self.get_chunk, indices, parallelism))
 
     def get_chunk_metadatas(self) -> list[ChunkMetadata]:
         """In the order of the chunks. The size of a chunk that is cut is that of the rows left."""

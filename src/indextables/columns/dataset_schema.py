@@ -7,7 +7,6 @@ the types: for groups without a file, and for those that begin with a file that 
 
 from __future__ import annotations
 
-import uuid
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from indextables.columns.layout import STATS_DIR
 from indextables.columns.manifest import ColumnGroup, ColumnGroupFile, Manifest, Statistics
 from indextables.columns.stored_files import Files
 from indextables.errors import SchemaError
+from indextables.runtime import new_id
 from indextables.storage import Store
 
 SCHEMA_STAT: Final = "indextables.schema"
@@ -38,7 +38,7 @@ def store_schema(store: Store, schema: pa.Schema, groups: Iterable[ColumnGroup])
 
     Its metadata has the checksum of the file, and the names of the files that the groups begin with.
     """
-    key = f"{STATS_DIR}/schema-{uuid.uuid4()}.arrow"
+    key = f"{STATS_DIR}/schema-{new_id()}.arrow"
     raw = schema.serialize().to_pybytes()
     store.put(key, raw)
     first = ",".join(_name(group.files[0]) for group in groups if group.files)

@@ -17,7 +17,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import uuid
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,6 +39,7 @@ from indextables.columns.stored_files import Files, as_settings
 from indextables.columns.version_files import check_place
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, InputError, SchemaError
+from indextables.runtime import new_id
 from indextables.storage import open_store, table_uri
 
 POSITION: Final = "pos"
@@ -77,7 +77,7 @@ def write_delta(
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
     raw = buffer.getvalue()
-    key = f"{DELTA_DIR}/{uuid.uuid4()}.crc32-{zlib.crc32(raw):08x}.parquet"
+    key = f"{DELTA_DIR}/{new_id()}.crc32-{zlib.crc32(raw):08x}.parquet"
     open_store(uri, as_settings(settings)).put(key, raw)
     return DeltaLog(f"{uri}/{key}", table.num_rows, kind)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ from indextables.columns.formats import check_schema, new_sink
 from indextables.columns.layout import DATA_DIR
 from indextables.columns.manifest import ColumnGroup, ColumnGroupFile
 from indextables.columns.policies import GroupPlan
+from indextables.runtime import new_id
 from indextables.storage import Store
 
 _ROW_GROUP_BYTES: Final = 1 << 20
@@ -73,7 +73,7 @@ class GroupWriter:
         rows = pa.Table.from_batches(self._waiting, self._schema)
         self._waiting, self._waiting_bytes = [], 0
         if self._sink is None:
-            self._name = f"{self._number}_{uuid.uuid4()}.{self.plan.format}"
+            self._name = f"{self._number}_{new_id()}.{self.plan.format}"
             self._sink = new_sink(
                 self.plan.format, self._target.directory / self._name, self._schema, self._target.options
             )

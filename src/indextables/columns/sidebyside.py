@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
@@ -15,6 +14,7 @@ from indextables.columns.group_rows import GroupRows
 from indextables.columns.manifest import ColumnGroup
 from indextables.columns.stored_files import Files
 from indextables.errors import CorruptTableError
+from indextables.runtime import current
 
 WINDOW_ROWS: Final = 1 << 20
 WINDOW_BYTES: Final = 64 << 20
@@ -53,9 +53,12 @@ class SideBySide:
         if parallelism == 1 or len(rows) < 2:
             return self._assembled([group.fetch(rows, names) for group, names in sources], columns, len(rows))
         parts = [part for part in np.array_split(rows, parallelism) if len(part)]
-        with ThreadPoolExecutor(parallelism) as pool:
-            pending = [[pool.submit(group.fetch, part, names) for part in parts] for group, names in sources]
-            found = [pa.concat_tables([future.result() for future in futures]) for futures in pending]
+        tasks = [(group, part, names) for group, names in sources for part in parts]
+        pieces = list(current().threads.map(lambda task: task[0].fetch(*task[1:]), tasks, parallelism))
+        found = [
+            pa.concat_tables(pieces[start : start + len(parts)])
+            for start in range(0, len(pieces), len(parts))
+        ]
         return self._assembled(found, columns, len(rows))
 
     def windows(self, spans: Iterable[tuple[int, int]], columns: Sequence[str]) -> Iterator[tuple[int, int]]:

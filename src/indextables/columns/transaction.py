@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import random
-import time
-import uuid
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Final, Literal, Self
@@ -35,6 +33,7 @@ from indextables.columns.version_files import (
 )
 from indextables.config import keys
 from indextables.errors import CommitConflictError, CommitUnknownError, IndexTablesError, InputError
+from indextables.runtime import new_id, sleep
 from indextables.storage import Backoff, Claim, Store, claim
 
 MANIFEST_VERSION: Final = 6
@@ -76,7 +75,7 @@ class Transaction(Recording):
         self._retry_limit = retry_limit
         self._backoff = backoff
         self._latest = latest
-        self._id = uuid.uuid4().bytes[:TAG_SIZE]
+        self._id = new_id().bytes[:TAG_SIZE]
         self._committed: Manifest | None = None
         self.read_version = read_version
 
@@ -125,7 +124,7 @@ class Transaction(Recording):
         store = store_at(place_of(dataset, base_path), settings)
         found = find(store, version)
         if backoff is None:
-            backoff = Backoff.of(settings, random.Random(), time.sleep)  # noqa: S311 - jitter, not secrecy
+            backoff = Backoff.of(settings, random.Random(), sleep)  # noqa: S311 - jitter, not secrecy
         return cls(store, found, chosen, limit, backoff, latest=found if version == LATEST else None)
 
     def get_manifest(self) -> Manifest:

@@ -37,10 +37,10 @@ from indextables.log.cleanup.reachable import ReachableFiles, files_named_since,
 from indextables.log.cleanup.state_retention import StateRetention, named_manifests, orphaned_manifests
 from indextables.log.cleanup.validation import newest_valid_checkpoint
 from indextables.log.cleanup.version_retention import delete_versions, versions_to_clean
-from indextables.log.commits.checkpoints import now_ms
 from indextables.log.snapshots.loader import read_snapshot
 from indextables.log.versions.listing import LogListing, list_log
 from indextables.log.versions.watermark import NO_WATERMARK, read_watermark
+from indextables.runtime import now_ms
 from indextables.storage import ObjectInfo, Store
 from indextables.storage.scratch import remove_leftovers
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import random
-import time
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -20,7 +18,6 @@ from indextables.log.actions.codec import encode_text, in_texts, pack
 from indextables.log.actions.protocol import CURRENT
 from indextables.log.changes.table_changes import combine_protocols
 from indextables.log.cleanup.existence import missing_files
-from indextables.log.commits.checkpoints import now_ms
 from indextables.log.commits.loop import ENGINE
 from indextables.log.snapshots.extras import Extras
 from indextables.log.versions.listing import list_log
@@ -28,6 +25,7 @@ from indextables.log.versions.publication import publish
 from indextables.log.versions.watermark import record_of
 from indextables.maintenance.log_recovery import recover_log
 from indextables.maintenance.split_recovery import recover_splits
+from indextables.runtime import new_id, now_ms, sleep
 from indextables.state import LAST_CHECKPOINT
 from indextables.storage import Backoff, Store, open_store, table_uri
 
@@ -171,12 +169,12 @@ def _write(target: Store, change: _RecoveredTable, settings: Settings) -> None:
     last: list[Action] = [
         action for action in change.actions(None) if not isinstance(action, Protocol | AddFile)
     ]
-    backoff = Backoff.of(settings, random.Random(), time.sleep)  # noqa: S311 - jitter, not secrecy
+    backoff = Backoff.of(settings, random.Random(), sleep)  # noqa: S311 - jitter, not secrecy
     previous: str | None = None
     versions: list[list[Action]] = [[change.protocol], *adds, last]
     for version, actions in enumerate(versions):
         info = CommitInfo(
-            str(uuid.uuid4()),
+            str(new_id()),
             change.operation,
             dict(change.parameters),
             engine=ENGINE,

@@ -7,15 +7,14 @@ which come back as strings.
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, ObjectNotFoundError, SchemaError
 from indextables.log import LOG_DIRECTORY, AddFile, Metadata
+from indextables.runtime import current, new_id
 from indextables.schema import (
     NULL_DIRECTORY,
     REGISTRY_PREFIX,
@@ -62,8 +61,9 @@ class RecoveredSplits:
 def recover_splits(store: Store, settings: Settings) -> RecoveredSplits | None:
     """The table that most of the splits below the root make up, or None where there is no split."""
     infos = [info for info in store.list_from("") if _is_split(info.key)]
-    with ThreadPoolExecutor(_SPLITS_AT_A_TIME, thread_name_prefix="indextables-repair") as pool:
-        looked_at = list(pool.map(lambda info: _look(store, info, settings), infos))
+    looked_at = list(
+        current().threads.map(lambda info: _look(store, info, settings), infos, _SPLITS_AT_A_TIME)
+    )
     found = [split for split in looked_at if isinstance(split, FoundSplit)]
     damaged = [reason for reason in looked_at if isinstance(reason, str)]
     if not found:
@@ -109,7 +109,7 @@ def _metadata(mapping: FieldMapping, columns: tuple[str, ...], ref: str) -> Meta
     schema = TableSchema((*fields, *(Field(name, "string") for name in columns)))
     text = {f"{TYPEMAP_PREFIX}{mapped.name}": "text" for mapped in mapping.of_kind("text")}
     configuration = {f"{REGISTRY_PREFIX}{ref}": mapping.to_json(), **text}
-    return Metadata(str(uuid.uuid4()), schema.to_json(), columns, configuration)
+    return Metadata(str(new_id()), schema.to_json(), columns, configuration)
 
 
 def _add(split: FoundSplit, ref: str) -> AddFile:

@@ -15,11 +15,12 @@ from indextables.log.actions.protocol import check_writable
 from indextables.log.changes.table_changes import NextVersion
 from indextables.log.cleanup.validation import validate_checkpoint, validate_state
 from indextables.log.cleanup.version_retention import delete_versions
-from indextables.log.commits.checkpoints import now_ms, writes_json
+from indextables.log.commits.checkpoints import writes_json
 from indextables.log.snapshots.json_form import write_snapshot_checkpoint
 from indextables.log.snapshots.loader import read_snapshot
 from indextables.log.snapshots.state_form import write_snapshot_state
 from indextables.log.versions.listing import list_log
+from indextables.runtime import now_ms
 from indextables.state import LOG_DIRECTORY, manifest_key, read_state
 from indextables.storage import Store
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from indextables.config import Settings, keys
 from indextables.log.cleanup.validation import newest_valid_checkpoint
 from indextables.log.cleanup.version_retention import delete_versions, versions_to_clean
-from indextables.log.commits.checkpoints import now_ms
 from indextables.log.versions.listing import list_log
+from indextables.runtime import now_ms
 from indextables.storage import Store
 
 

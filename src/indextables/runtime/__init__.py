@@ -3,7 +3,7 @@
 from indextables.runtime.caches import Cache, CacheFigures, CacheSpec
 from indextables.runtime.forking import OBSTORE, PYRUHVRO, ForkSafeLock, LibraryThreads
 from indextables.runtime.runtime import Runtime, current, new_id, now_ms, sleep, use
-from indextables.runtime.threads import Threads
+from indextables.runtime.threads import LimitedThreads, Threads
 
 __all__ = [
     "OBSTORE",
@@ -13,6 +13,7 @@ __all__ = [
     "CacheSpec",
     "ForkSafeLock",
     "LibraryThreads",
+    "LimitedThreads",
     "Runtime",
     "Threads",
     "current",

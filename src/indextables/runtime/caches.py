@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -99,6 +99,9 @@ class Cache(Generic[K, V]):
     def __contains__(self, key: K) -> bool:
         with self._lock:
             return key in self._current()
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self.keys())
 
     @property
     def figures(self) -> CacheFigures:

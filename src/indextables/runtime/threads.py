@@ -54,12 +54,41 @@ class Threads:
             return map(work, items)
         return _Run(self._pool(), work, items, parallelism, ahead).results()
 
+    def limited(self, most: int) -> LimitedThreads:
+        """Return a part of the pool, for work that several calls share out."""
+        return LimitedThreads(self, most)
+
     def _pool(self) -> ThreadPoolExecutor:
         with self._lock:
             if self._executor is None or self._generation != generation():
                 self._executor = ThreadPoolExecutor(self._most, thread_name_prefix="indextables")
                 self._generation = generation()
             return self._executor
+
+
+class LimitedThreads:
+    """A part of the pool: all calls of its `map` together run at most `most` items at a time.
+
+    For work that keeps a core busy: more threads than cores would only take the caches from each other. An item must
+    not call the same `map`: it would hold a place while it waits for one.
+
+    >>> list(Threads().limited(2).map(str.upper, ["a", "b"]))
+    ['A', 'B']
+    """
+
+    def __init__(self, threads: Threads, most: int) -> None:
+        self._threads = threads
+        self._most = most
+        self._places = threading.Semaphore(most)
+
+    def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+        """Yield the result of every item, in order."""
+
+        def placed(item: Item) -> Result:
+            with self._places:
+                return work(item)
+
+        return self._threads.map(placed, items, self._most)
 
 
 class _Outcome(NamedTuple, Generic[Result]):

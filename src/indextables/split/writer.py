@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from indextables.config import Settings, keys
+from indextables.runtime import new_id
 from indextables.schema import FieldMapping, TableSchema, conform
 from indextables.split.container import (
     BLOOM_COLUMNS,
@@ -57,7 +57,7 @@ class SplitWriter:
         self.input_bytes = 0
         self._schema = schema
         self._mapping = mapping
-        name = f"split-{uuid.uuid4()}"
+        name = f"split-{new_id()}"
         self._target = directory / f"{name}.split"
         self._work = directory / f".{name}"
         with self._disk_errors():

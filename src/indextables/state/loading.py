@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +12,7 @@ import pyarrow as pa
 from indextables.avro import Block, Header, PackedBlock, find_blocks, read_block, read_header, unpack
 from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageError
 from indextables.predicates import columns_of
+from indextables.runtime import LimitedThreads
 from indextables.state.blocks import IndexedBlock, decode_index
 from indextables.state.entries import decode_entries
 from indextables.state.layout import is_content_named, manifest_key, manifest_path
@@ -34,7 +34,7 @@ def load_manifest(
     info: ManifestInfo,
     chosen: Filter | None,
     key_of: KeyOf,
-    decoders: Executor,
+    decoders: LimitedThreads,
 ) -> pa.Table:
     """The entries of a manifest of the state at `version`, in LIVE_SCHEMA; without some that `chosen` rules out."""
     file = _ManifestFile(store, info, manifest_key(info.path, version), key_of, decoders)
@@ -60,7 +60,7 @@ class _ManifestFile:
     info: ManifestInfo
     key: str
     key_of: KeyOf
-    decoders: Executor
+    decoders: LimitedThreads
 
     @property
     def name(self) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import zlib
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -16,6 +14,7 @@ import pyarrow.compute as pc
 from indextables.avro import Block, BlockPlace, compress_blocks, join_hashed, read_header
 from indextables.config import Settings, keys
 from indextables.errors import InputError, StorageError
+from indextables.runtime import LimitedThreads, current
 from indextables.schema import Field
 from indextables.state.blocks import encode_index
 from indextables.state.columns import Ranked, locality_order, ranked
@@ -66,6 +65,7 @@ def write_manifests(
     of_all = [ranked(entries, column) for column in columns]
     order = locality_order(of_all, entries.num_rows)
     gatherer = Gatherer(entries)
+    workers = current().threads.limited(pa.cpu_count())
 
     def encoded(start: int) -> Encoded:
         places = order[start : start + options.entries_per_manifest]
@@ -77,36 +77,22 @@ def write_manifests(
         }
         return _encoded(chunk, orders, options, measured, workers)
 
-    with ThreadPoolExecutor(pa.cpu_count(), thread_name_prefix="indextables-encode") as workers:
-        for data, info in _ahead(encoded, range(0, entries.num_rows, options.entries_per_manifest)):
-            if len(data) > MAX_MANIFEST:
-                raise InputError(
-                    f"a manifest of {info.num_entries} files has {len(data) >> 20} MB, and readers take up to "
-                    f"{MAX_MANIFEST >> 20} MB; lower {keys.STATE_ENTRIES_PER_MANIFEST.key}"
-                )
-            key = f"{LOG_DIRECTORY}/{info.path}"
-            try:
-                store.create(key, data)
-            except StorageError:
-                # The same content, by its name, if it is there at all: a store may speak of a conflict where nothing
-                # is, or fail for a moment. So it can be put, which clients repeat.
-                store.put(key, data)
-            yield info
-
-
-def _ahead(encoded: Callable[[int], Encoded], starts: Sequence[int]) -> Iterator[Encoded]:
-    """The manifests in order. While one is being stored, the next ones are encoded, which is work for all cores."""
-    if len(starts) < 2:
-        yield from map(encoded, starts)
-        return
-    with ThreadPoolExecutor(_AHEAD, thread_name_prefix="indextables-manifest") as pool:
-        waiting: deque[Future[Encoded]] = deque()
-        for start in starts:
-            waiting.append(pool.submit(encoded, start))
-            if len(waiting) == _AHEAD:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+    # While one manifest is being stored, this thread only waits, and up to `_AHEAD` others are encoded.
+    starts = range(0, entries.num_rows, options.entries_per_manifest)
+    for data, info in current().threads.map(encoded, starts, _AHEAD + 1, ahead=_AHEAD):
+        if len(data) > MAX_MANIFEST:
+            raise InputError(
+                f"a manifest of {info.num_entries} files has {len(data) >> 20} MB, and readers take up to "
+                f"{MAX_MANIFEST >> 20} MB; lower {keys.STATE_ENTRIES_PER_MANIFEST.key}"
+            )
+        key = f"{LOG_DIRECTORY}/{info.path}"
+        try:
+            store.create(key, data)
+        except StorageError:
+            # The same content, by its name, if it is there at all: a store may speak of a conflict where nothing
+            # is, or fail for a moment. So it can be put, which clients repeat.
+            store.put(key, data)
+        yield info
 
 
 def _encoded(
@@ -114,7 +100,7 @@ def _encoded(
     orders: Mapping[str, Ranked],
     options: StateOptions,
     measured: Measured,
-    workers: Executor,
+    workers: LimitedThreads,
 ) -> Encoded:
     """The bytes of one manifest, and what its state says of it."""
     statistics: dict[str, list[StatBounds]] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import cached_property
 from typing import Final
 
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError
-from indextables.runtime import ForkSafeLock
+from indextables.runtime import ForkSafeLock, LimitedThreads, current
 from indextables.state import metrics
 from indextables.state.gathering import without
 from indextables.state.layout import state_key
@@ -130,12 +129,9 @@ class TableState:
         started = time.perf_counter()
         # Fetching waits for the store, so there may be many at it. Decoding is work: more threads than cores would only
         # take the caches from each other.
-        with (
-            ThreadPoolExecutor(min(self._parallelism, pa.cpu_count()), "indextables-decode") as decoders,
-            ThreadPoolExecutor(min(self._parallelism, len(infos)), "indextables-state") as fetchers,
-        ):
-            run = map if len(infos) == 1 else fetchers.map
-            found = list(run(lambda info: self._live(info, chosen, decoders), infos))
+        threads = current().threads
+        decoders = threads.limited(min(self._parallelism, pa.cpu_count()))
+        found = list(threads.map(lambda info: self._live(info, chosen, decoders), infos, self._parallelism))
         metrics.entries_were_read(
             self._store.uri,
             seconds=time.perf_counter() - started,
@@ -144,7 +140,7 @@ class TableState:
         )
         return found
 
-    def _live(self, info: ManifestInfo, chosen: Filter | None, decoders: Executor) -> pa.Table:
+    def _live(self, info: ManifestInfo, chosen: Filter | None, decoders: LimitedThreads) -> pa.Table:
         table = load_manifest(self._store, self.version, info, chosen, self._key_of, decoders)
         if self.dead:
             dead = pc.is_in(table.column(KEY), value_set=pa.array(self.dead, pa.string()))

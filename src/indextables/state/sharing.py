@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor
 from typing import TypeVar
+
+from indextables.runtime import LimitedThreads
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def shared_out(
-    workers: Executor | None, work: Callable[[Item], Result], items: Sequence[Item]
+    workers: LimitedThreads | None, work: Callable[[Item], Result], items: Sequence[Item]
 ) -> Iterable[Result]:
     """The results in the order of the items; without workers, or for one item, they are made here as they are taken.
 

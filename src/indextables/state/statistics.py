@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -18,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.runtime import LimitedThreads
 from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Field
 from indextables.state.columns import map_column
 from indextables.state.manifest import StatBounds
@@ -59,7 +59,7 @@ class Measured:
 
 
 def bounds_by_column(
-    entries: pa.Table, measured: Measured, counts: Sequence[int], workers: Executor | None = None
+    entries: pa.Table, measured: Measured, counts: Sequence[int], workers: LimitedThreads | None = None
 ) -> dict[str, list[StatBounds]]:
     """For each column that has bounds, those of the first `counts[0]` entries, of the next `counts[1]`, and so on."""
     if not entries.num_rows:

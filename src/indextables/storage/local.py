@@ -18,7 +18,6 @@ import os
 import re
 import shutil
 import stat
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NoReturn
@@ -30,6 +29,7 @@ from indextables.errors import (
     StorageError,
     UnsafeStoreError,
 )
+from indextables.runtime import new_id
 from indextables.storage.disk import disk_error
 from indextables.storage.store import ObjectInfo, check_key, check_size
 
@@ -231,7 +231,7 @@ class LocalStore:
         self, verb: str, key: str, path: str, fill: Callable[[int], None], publish: Callable[[str], None]
     ) -> None:
         directory = os.path.dirname(path)
-        temporary = f"{directory}/.{uuid.uuid4().hex}.tmp"
+        temporary = f"{directory}/.{new_id().hex}.tmp"
         try:
             self._check_directories(key)
             fd = _within_directory(

@@ -7,7 +7,6 @@ by two creates of one new key: the second must be refused.
 from __future__ import annotations
 
 import contextlib
-import uuid
 from collections.abc import Callable
 from typing import Final, TypeVar
 
@@ -18,7 +17,7 @@ from indextables.errors import (
     StorageError,
     UnsafeStoreError,
 )
-from indextables.runtime import ForkSafeLock
+from indextables.runtime import ForkSafeLock, new_id
 
 Create = Callable[[str, bytes], None]
 
@@ -56,7 +55,7 @@ def _created(create: Create) -> str:
     """A key that is there for certain: after any answer but success another one is taken."""
 
     def first() -> str:
-        key = f"{_PROBE_PREFIX}{uuid.uuid4().hex}"
+        key = f"{_PROBE_PREFIX}{new_id().hex}"
         create(key, b"first")
         return key
 

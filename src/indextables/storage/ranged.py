@@ -5,8 +5,9 @@ from __future__ import annotations
 import bisect
 import io
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
+
+from indextables.runtime import current
 
 _JOIN_GAP: Final = 64 << 10
 """Ranges closer than this are fetched as one: a request costs more than the bytes between."""
@@ -34,11 +35,7 @@ class RangedFile(io.RawIOBase):
     def load(self, spans: Iterable[tuple[int, int]]) -> None:
         """Have these ranges at hand, each a start and a length, in place of what was loaded before."""
         joined = _joined(spans)
-        if len(joined) > 1:
-            with ThreadPoolExecutor(min(_PARALLEL, len(joined))) as pool:
-                self._loaded = list(pool.map(lambda span: self._fetch(*span), joined))
-        else:
-            self._loaded = [self._fetch(*span) for span in joined]
+        self._loaded = list(current().threads.map(lambda span: self._fetch(*span), joined, _PARALLEL))
         self._starts = [start for start, _ in joined]
 
     def release(self) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from itertools import chain
@@ -19,6 +18,7 @@ import pyarrow as pa
 from indextables.config import Settings, keys
 from indextables.errors import IndexTablesError
 from indextables.predicates import bind
+from indextables.runtime import current
 from indextables.split import SplitReader, open_split
 from indextables.storage import is_on_this_machine, open_store
 from indextables.table.reader_cache import READER_CACHE
@@ -180,7 +180,6 @@ def _rows(
     def read(i: int) -> list[pa.RecordBatch]:
         return list(split_rows(*splits[i], readers[i], taken[i])) if taken[i] else []
 
-    with ThreadPoolExecutor(_READERS) as threads:
-        batches = list(chain.from_iterable(threads.map(read, range(len(taken)))))
+    batches = list(chain.from_iterable(current().threads.map(read, range(len(taken)), _READERS)))
     answer = pa.Table.from_batches(batches, schema=scan_schema(first.schema, first.request))
     return answer if answer.nbytes <= MAX_ANSWER_BYTES else None

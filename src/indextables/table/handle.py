@@ -25,6 +25,7 @@ from indextables.predicates import (
     conjunction,
     parse_where,
 )
+from indextables.runtime import CacheFigures
 from indextables.schema import SCORE, SNIPPET, TableSchema
 from indextables.split import POSITION
 from indextables.storage import open_store, table_uri
@@ -217,7 +218,7 @@ class Table:
 
         return describe_state(open_store(self._uri, self._settings), self._settings)
 
-    def invalidate_cache(self) -> cache.CacheFigures:
+    def invalidate_cache(self) -> CacheFigures:
         """Forgets what this process has read of the log, and how often that was of use up to now."""
         return cache.invalidate(self._uri)
 

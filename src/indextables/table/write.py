@@ -8,8 +8,6 @@ abort_write               deletes the splits of a write that is known to have fa
 
 from __future__ import annotations
 
-import time
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +36,7 @@ from indextables.log import (
     load_snapshot,
     writer_metadata,
 )
+from indextables.runtime import new_id, now_ms
 from indextables.schema import (
     REGISTRY_PREFIX,
     TYPEMAP_PREFIX,
@@ -268,11 +267,11 @@ def _new_metadata(
     configuration = carried | {f"{REGISTRY_PREFIX}{mapping_hash(mapping)}": mapping}
     configuration |= {f"{TYPEMAP_PREFIX}{name}": kind for name, kind in chosen.items()} | dict(properties)
     return Metadata(
-        id=base.metadata.id if base is not None else str(uuid.uuid4()),
+        id=base.metadata.id if base is not None else str(new_id()),
         schema_string=schema.to_json(),
         partition_columns=columns,
         configuration=configuration,
-        created_time=base.metadata.created_time if base is not None else int(time.time() * 1000),
+        created_time=base.metadata.created_time if base is not None else now_ms(),
     )
 
 
@@ -316,13 +315,13 @@ def _splits(
 def _store(plan: WritePlan, store: Store, key: PartitionKey, split: FinishedSplit) -> AddFile:
     values = dict(zip(plan.partition_columns, key, strict=True))
     folder = partition_path(values, plan.partition_columns)
-    path = f"{folder}/splits/split-{uuid.uuid4()}.split".lstrip("/")
+    path = f"{folder}/splits/split-{new_id()}.split".lstrip("/")
     store.put_file(path, split.path)
     return AddFile(
         path=path,
         partition_values={name: value for name, value in values.items() if value is not None},
         size=split.size,
-        modification_time=int(time.time() * 1000),
+        modification_time=now_ms(),
         data_change=True,
         min_values=split.min_values or None,
         max_values=split.max_values or None,

@@ -31,7 +31,7 @@ from support.simulation.process import SPLIT, Process, Role, split
 
 DAYS = ("mon", "tue", "wed")
 PURGE_HOURS = 30
-"""After which a purge takes what nothing names. In the simulation an hour is a second."""
+"""After which a purge takes what nothing names."""
 
 
 def table_of(process: Process) -> Metadata:
@@ -93,7 +93,7 @@ def compact(process: Process) -> None:
 
 
 def make_state(process: Process) -> None:
-    checkpoint(process.store, process.settings, process.actor.clock)
+    checkpoint(process.store, process.settings)
 
 
 def merge(process: Process) -> None:
@@ -121,7 +121,7 @@ def clean_up(process: Process) -> None:
     elif draw < 0.6:
         purge_all(process)
     else:
-        clean_versions(process.store, process.settings, clock=process.actor.clock)
+        clean_versions(process.store, process.settings)
 
 
 def purge_all(process: Process) -> None:
@@ -129,14 +129,14 @@ def purge_all(process: Process) -> None:
     hours = process.rng.choice([PURGE_HOURS, 0])
 
     def run() -> None:
-        purge(process.store, process.settings, hours=hours, clock=process.actor.clock)
+        purge(process.store, process.settings, hours=hours)
 
     process.try_to("purge", run)
 
 
 def give_up_history(process: Process) -> None:
     def run() -> None:
-        truncate_time_travel(process.store, process.settings, clock=process.actor.clock)
+        truncate_time_travel(process.store, process.settings)
 
     process.try_to("upkeep", run)
 

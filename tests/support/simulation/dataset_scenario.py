@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
 import random
-import uuid
 from collections import Counter
-from types import SimpleNamespace
-from unittest import mock
 
 from indextables.avro import TAG_SIZE
 from indextables.columns import Manifest
 from indextables.columns.layout import METADATA_DIR, manifest_path, manifest_version
+from indextables.runtime import use
 from support.dataset_invariants import check_dataset
 from support.simulation.datasets import DatasetLedger, DatasetProcess, DatasetRole, cast, found
 from support.simulation.faults import FaultPlan, RandomFaults
+from support.simulation.machine import process_runtime
 from support.simulation.scenario import Report, ViolationError
 from support.simulation.scheduler import Actor, Scheduler
 from support.simulation.store import ActorStore, Mutation, Network, SimulatedStore
 
 _MAX_STEPS = 20_000
 _MAX_LIVES = 20
-
-transaction_module = importlib.import_module("indextables.columns.transaction")
 
 
 def run_dataset_scenario(
@@ -47,7 +43,6 @@ class _DatasetScenario:
         self.store = SimulatedStore(lambda: self.scheduler.now_ms)
         self.ledger = DatasetLedger()
         self.versions: list[tuple[bytes, Manifest]] = []
-        self.processes: list[DatasetProcess] = []
         self.roles: dict[str, DatasetRole] = {}
         self.wrong: Exception | None = None
 
@@ -55,17 +50,15 @@ class _DatasetScenario:
         self.store.on_mutation = self._watch
         self.scheduler.on_turn = self._before_turn
         self.scheduler.on_end = self._replace
-        ids = SimpleNamespace(uuid4=self._transaction_id)
-        with mock.patch.object(transaction_module, "uuid", ids):
-            if self.rng.random() < 0.7:
-                self._fill(DatasetRole("founder", found, self.rng.randint(1, 3)), faultless=True)
-                self.scheduler.run(_MAX_STEPS)
-            for role in self.cast:
-                self._fill(role)
+        if self.rng.random() < 0.7:
+            self._fill(DatasetRole("founder", found, self.rng.randint(1, 3)), faultless=True)
             self.scheduler.run(_MAX_STEPS)
-            self.network.deliver_some(everything=True)
-            self._raise_wrong()
-            check_dataset(self.versions, self.ledger)
+        for role in self.cast:
+            self._fill(role)
+        self.scheduler.run(_MAX_STEPS)
+        self.network.deliver_some(everything=True)
+        self._raise_wrong()
+        check_dataset(self.versions, self.ledger)
         outcomes = Counter(
             f"{each.meant.kind} {each.resolver} {each.outcome} {each.error}".strip()
             for each in self.ledger.attempts
@@ -82,8 +75,8 @@ class _DatasetScenario:
         def body(actor: Actor) -> None:
             store = ActorStore(actor, self.store, self.scheduler, plan, self.network)
             process = DatasetProcess(role, actor, store, self.ledger, lambda: len(self.versions))
-            self.processes.append(process)
-            process.work()
+            with use(process_runtime(actor, process.transaction_id)):
+                process.work()
 
         actor = self.scheduler.spawn(f"{role.name}.{role.lives}", body, skewed=False)
         self.roles[actor.name] = role
@@ -116,11 +109,3 @@ class _DatasetScenario:
     def _raise_wrong(self) -> None:
         if self.wrong is not None:
             raise self.wrong
-
-    def _transaction_id(self) -> uuid.UUID:
-        actor = self.scheduler.current()
-        process = next(each for each in reversed(self.processes) if each.actor is actor)
-        made = uuid.UUID(int=process.rng.getrandbits(128), version=4)
-        assert process.attempt is not None
-        process.attempt.ids.append(made.bytes[:TAG_SIZE])
-        return made

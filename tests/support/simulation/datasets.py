@@ -7,10 +7,12 @@ be followed through the versions. Every file but those of an added column holds 
 from __future__ import annotations
 
 import random
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from indextables.avro import TAG_SIZE
 from indextables.columns import (
     ColumnGroup,
     ColumnGroupFile,
@@ -123,6 +125,13 @@ class DatasetProcess:
     def name(self) -> str:
         self._made += 1
         return f"{self.actor.name}-{self._made}"
+
+    def transaction_id(self) -> uuid.UUID:
+        """Return an id by the process's own chance, and note it with the attempt."""
+        txn_id = uuid.UUID(int=self.rng.getrandbits(128), version=4)
+        assert self.attempt is not None
+        self.attempt.ids.append(txn_id.bytes[:TAG_SIZE])
+        return txn_id
 
     def try_to(self, resolver: str, mean: Callable[[Manifest], Meant], *, repeated: bool = False) -> None:
         """Open, decide by what is read, commit; and once more by the same transaction where the outcome is unknown."""

@@ -1,74 +1,60 @@
-"""The parts of production that would ask the machine for chance, time or threads, made to ask the simulation."""
+"""What a simulated machine gives its processes in place of the real one: time, ids, pauses, and no threads."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import logging
-import sys
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace, TracebackType
-from typing import Any, Self, TypeVar
-from unittest import mock
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
-from indextables.log import StateWarning, VersionGapWarning, commit
-from indextables.log.snapshots import cache
+from indextables.log import StateWarning, VersionGapWarning
+from indextables.runtime import Runtime, Threads
+from support.simulation.scheduler import Actor
 
-T = TypeVar("T")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
-class InOrder:
-    """A pool of threads without threads: what would go on side by side is done one after the other."""
+class InOrder(Threads):
+    """A pool of threads without threads: items run one after the other, all of them before the first result."""
 
-    def __init__(self, max_workers: int | None = None, thread_name_prefix: str = "") -> None: ...
+    def map(
+        self,
+        work: Callable[[Item], Result],
+        items: Sequence[Item],
+        parallelism: int,
+        *,
+        ahead: int | None = None,
+    ) -> Iterator[Result]:
+        return iter([work(item) for item in items])
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, reason: BaseException | None, where: TracebackType | None
-    ) -> None: ...
+def process_runtime(actor: Actor, ids: Callable[[], uuid.UUID]) -> Runtime:
+    """The runtime of one process: its clock may be wrong, and it remembers nothing of other processes.
 
-    def map(self, function: Callable[..., T], *arguments: Iterable[Any]) -> Iterator[T]:
-        return iter([function(*each) for each in zip(*arguments, strict=False)])
+    `monotonic` stands still, so that nothing is dropped from a cache for its age.
+    """
+    return Runtime(
+        clock=actor.clock,
+        monotonic=lambda: 0.0,
+        sleep=lambda _: actor.yield_turn(),
+        ids=ids,
+        threads=InOrder(),
+    )
 
 
 @contextlib.contextmanager
-def simulated_machine(
-    *, clock: Callable[[], int], sleep: Callable[[float], None], transaction_id: Callable[[], uuid.UUID]
-) -> Iterator[None]:
-    """Time, pauses and transaction ids from the caller; no threads; nothing remembered from before or for later."""
-    commit_module = importlib.import_module("indextables.log.commits.loop")
+def quiet() -> Iterator[None]:
+    """No warnings and no log: faults are what a simulation is made of."""
     logger = logging.getLogger("indextables")
     level = logger.level
-    with contextlib.ExitStack() as stack:
-        for name, module in sorted(sys.modules.items()):
-            if (
-                name.startswith("indextables.")
-                and getattr(module, "ThreadPoolExecutor", None) is ThreadPoolExecutor
-            ):
-                stack.enter_context(mock.patch.object(module, "ThreadPoolExecutor", InOrder))
-        # Whoever calls it, such as a restore, and says nothing of clocks.
-        stack.enter_context(mock.patch.dict(commit.__kwdefaults__, clock=clock, sleep=sleep))
-        stack.enter_context(mock.patch.object(commit_module, "uuid", SimpleNamespace(uuid4=transaction_id)))
-        for name in ("indextables.log.cleanup.state_retention", "indextables.maintenance.purges"):
-            stack.enter_context(mock.patch.object(importlib.import_module(name), "_HOUR_MS", 1000))
-        stack.enter_context(warnings.catch_warnings())
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", StateWarning)
         warnings.simplefilter("ignore", VersionGapWarning)
         logger.setLevel(logging.CRITICAL)
-        forget_everything()
         try:
             yield
         finally:
             logger.setLevel(level)
-            forget_everything()
-
-
-def forget_everything() -> None:
-    cache.forget()
-    importlib.import_module("indextables.log.versions.watermark")._known.clear()
-    importlib.import_module("indextables.log.commits.checkpoints")._states.clear()

@@ -6,6 +6,7 @@ A split is a few bytes: its rows are names in the tags of its add action, so tha
 from __future__ import annotations
 
 import random
+import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -75,10 +76,15 @@ class Process:
             change,
             base=base,
             settings=self.settings,
-            clock=self.actor.clock,
             rng=self.rng,
-            sleep=lambda _: self.actor.yield_turn(),
         )
+
+    def transaction_id(self) -> uuid.UUID:
+        """Return an id by the process's own chance, and note it with the attempt."""
+        txn_id = uuid.UUID(int=self.rng.getrandbits(128), version=4)
+        if self.attempt is not None:
+            self.attempt.txn_ids.append(str(txn_id))
+        return txn_id
 
     def try_to(self, kind: Kind, action: Callable[[], Committed | int | None], **meant: object) -> Attempt:
         """Carry it out and write down what became of it. A writer deletes the files of a commit that is known lost."""

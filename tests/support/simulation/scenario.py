@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import uuid
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from indextables.config import Settings, keys
 from indextables.log import Action, decode_version
 from indextables.log.actions.paths import version_of
+from indextables.runtime import Runtime, use
 from indextables.state import LOG_DIRECTORY
 from support.invariants import (
     check_added,
@@ -29,9 +29,9 @@ from support.invariants import (
 from support.simulation.actors import PURGE_HOURS, append, cast
 from support.simulation.faults import Fault, FaultPlan, RandomFaults
 from support.simulation.ledger import Ledger
-from support.simulation.machine import forget_everything, simulated_machine
+from support.simulation.machine import InOrder, process_runtime, quiet
 from support.simulation.process import Process, Role
-from support.simulation.scheduler import Actor, Scheduler, Step
+from support.simulation.scheduler import HOUR_MS, Actor, Scheduler, Step
 from support.simulation.store import ActorStore, Mutation, Network, SimulatedStore
 
 _MAX_STEPS = 20_000
@@ -96,14 +96,13 @@ class _Scenario:
         self.ledger = Ledger()
         self.versions: list[list[Action]] = []
         self.files: list[frozenset[str]] = []
-        self.processes: list[Process] = []
         self.roles: dict[str, Role] = {}
         self.wrong: AssertionError | None = None
         self.late: set[str] = set()
         self.settings = Settings(
             {
                 keys.CHECKPOINT_INTERVAL.key: str(self.rng.randint(3, 7)),
-                keys.LOG_RETENTION_MS.key: str(self.rng.choice([0, 0, 1000])),
+                keys.LOG_RETENTION_MS.key: str(self.rng.choice([0, 0, HOUR_MS])),
                 keys.STATE_TOMBSTONE_THRESHOLD.key: self.rng.choice(["0.1", "0.9"]),
                 keys.STATE_COMPRESSION.key: "none",
                 keys.STATE_RETENTION_VERSIONS.key: str(self.rng.randint(1, 3)),
@@ -117,7 +116,7 @@ class _Scenario:
         self.store.on_mutation = self._watch
         self.scheduler.on_turn = self._before_turn
         self.scheduler.on_end = self._replace
-        with simulated_machine(clock=self._clock, sleep=self._sleep, transaction_id=self._transaction_id):
+        with quiet():
             if self.rng.random() < 0.85:
                 self._fill(Role("founder", append, self.rng.randint(1, 6)), faultless=True)
                 self.scheduler.run(_MAX_STEPS)
@@ -126,7 +125,8 @@ class _Scenario:
             self.scheduler.run(_MAX_STEPS)
             self.network.deliver_some(everything=True)
             self._raise_wrong()
-            self._check()
+            with use(Runtime(threads=InOrder())):  # remembers nothing
+                self._check()
         outcomes = Counter(
             f"{attempt.kind} {attempt.outcome} {attempt.error}".strip() for attempt in self.ledger.attempts
         )
@@ -141,7 +141,6 @@ class _Scenario:
         return Report(self.seed, self.scheduler.trace, self.plan.counts, outcomes, len(self.versions))
 
     def _check(self) -> None:
-        forget_everything()
         if not self.versions:
             return
         truth = replayed(self.versions)
@@ -161,8 +160,8 @@ class _Scenario:
             store = ActorStore(actor, self.store, self.scheduler, plan, self.network)
             settings = Settings(dict(self.settings) | {keys.STATE_FORMAT.key: next(self.formats)})
             process = Process(role, actor, store, self.ledger, settings, lambda: len(self.versions) - 1)
-            self.processes.append(process)
-            process.work()
+            with use(process_runtime(actor, process.transaction_id)):
+                process.work()
 
         skewed = plan.skews_clocks()
         actor = self.scheduler.spawn(f"{role.name}.{role.lives}", body, skewed=skewed)
@@ -206,20 +205,3 @@ class _Scenario:
     def _raise_wrong(self) -> None:
         if self.wrong is not None:
             raise self.wrong
-
-    def _current(self) -> Process:
-        actor = self.scheduler.current()
-        return next(process for process in reversed(self.processes) if process.actor is actor)
-
-    def _clock(self) -> int:
-        return self._current().actor.clock()
-
-    def _sleep(self, _: float) -> None:
-        self._current().actor.yield_turn()
-
-    def _transaction_id(self) -> uuid.UUID:
-        process = self._current()
-        made = uuid.UUID(int=process.rng.getrandbits(128), version=4)
-        if process.attempt is not None:
-            process.attempt.txn_ids.append(str(made))
-        return made

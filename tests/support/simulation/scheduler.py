@@ -11,9 +11,14 @@ from typing import NamedTuple
 
 from greenlet import getcurrent, greenlet
 
-_HOUR_MS = 3_600_000
+HOUR_MS = 3_600_000
+TICK_MS = 3_600
+"""Time goes in ticks. A step takes up to 40 of them, so that a run of some hundred steps lasts hours, and what is kept
+for hours expires in the middle of it."""
+
 _EPOCH_MS = 1_700_000_000_000
-_LONGEST_STEP_MS = 40
+_LONGEST_STEP_TICKS = 40
+_LARGEST_SKEW_TICKS = 3 * HOUR_MS
 
 
 class Crash(BaseException):
@@ -94,7 +99,7 @@ class Scheduler:
         self.on_end: Callable[[Actor], None] = lambda _: None
 
     def spawn(self, name: str, body: Callable[[Actor], None], *, skewed: bool) -> Actor:
-        skew = self.rng.randint(-3 * _HOUR_MS, 3 * _HOUR_MS) if skewed else 0
+        skew = self.rng.randint(-_LARGEST_SKEW_TICKS, _LARGEST_SKEW_TICKS) * TICK_MS if skewed else 0
         actor = Actor(self, name, skew, body)
         self.actors.append(actor)
         return actor
@@ -113,7 +118,7 @@ class Scheduler:
                     stuck = ", ".join(actor.name for actor in self.actors)
                     raise AssertionError(f"still at work after {max_steps} steps: {stuck}")
                 self.step += 1
-                self.now_ms += self.rng.randint(1, _LONGEST_STEP_MS)
+                self.now_ms += self.rng.randint(1, _LONGEST_STEP_TICKS) * TICK_MS
                 self.on_turn()
                 actor = self._next()
                 actor.resume()

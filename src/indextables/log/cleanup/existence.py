@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from indextables.errors import IrregularFileError, ObjectNotFoundError
+from indextables.runtime import current
 from indextables.storage import Store
 
 _LOOKS_AT_A_TIME: Final = 16
@@ -22,9 +22,8 @@ def missing_files(store: Store, keys: Iterable[str]) -> list[str]:
     ['b']
     """
     wanted = list(keys)
-    with ThreadPoolExecutor(_LOOKS_AT_A_TIME, thread_name_prefix="indextables-look") as pool:
-        there = pool.map(lambda key: _is_there(store, key), wanted)
-        return [key for key, found in zip(wanted, there, strict=True) if not found]
+    there = current().threads.map(lambda key: _is_there(store, key), wanted, _LOOKS_AT_A_TIME)
+    return [key for key, found in zip(wanted, there, strict=True) if not found]
 
 
 def _is_there(store: Store, key: str) -> bool:

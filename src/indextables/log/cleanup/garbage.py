@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,6 +30,7 @@ from indextables.log.cleanup.state_retention import (
     named_manifests,
     orphaned_manifests,
 )
+from indextables.runtime import current
 from indextables.state import (
     LOG_DIRECTORY,
     StateManifest,
@@ -85,9 +85,8 @@ def read_log_files(store: Store) -> LogFiles:
     """What is in the log. CorruptTableError names the first state that cannot be read."""
     infos = tuple(store.list_from(LOG_DIRECTORY))
     listed = sorted({version for info in infos if (version := state_of(info.key)) is not None})
-    with ThreadPoolExecutor(_READERS, thread_name_prefix="indextables-collect") as pool:
-        found = pool.map(lambda version: _read(store, version), listed)
-        states = {version: state for version, state in zip(listed, found, strict=True) if state is not None}
+    found = current().threads.map(lambda version: _read(store, version), listed, _READERS)
+    states = {version: state for version, state in zip(listed, found, strict=True) if state is not None}
     bases = {version: Base(version, state.created_at) for version, state in states.items()}
     for info in infos:
         if (version := checkpoint_of(info.key)) is not None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
 from indextables.config import Settings, keys
 from indextables.errors import StorageError
 from indextables.log.cleanup.reachable import ReachableFiles
+from indextables.runtime import current
 from indextables.state import LOG_DIRECTORY
 from indextables.storage import ObjectInfo, Store, open_store
 from indextables.storage.local import LocalStore
@@ -98,8 +98,7 @@ def run_delete_task(task: DeleteTask) -> Deleted:
 
 
 def delete_files(store: Store, files: Sequence[ObjectInfo], threads: int = _THREADS) -> Deleted:
-    with ThreadPoolExecutor(threads, thread_name_prefix="indextables-purge") as pool:
-        outcomes = list(pool.map(lambda info: _delete(store, info), files))
+    outcomes = list(current().threads.map(lambda info: _delete(store, info), files, threads))
     failures = tuple(outcome for outcome in outcomes if outcome is not None)
     size = sum(info.size for info, outcome in zip(files, outcomes, strict=True) if outcome is None)
     return Deleted(len(files) - len(failures), size, failures)

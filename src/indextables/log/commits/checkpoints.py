@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from indextables.log.snapshots.loader import read_snapshot
 from indextables.log.snapshots.rebuild import StateWarning, VersionSelector
 from indextables.log.snapshots.snapshot import Snapshot
 from indextables.log.snapshots.state_form import write_snapshot_state
+from indextables.runtime import CacheSpec, current, now_ms
 from indextables.state import (
     LastCheckpoint,
     StateManifest,
@@ -41,14 +40,8 @@ MERGED: Final = "splits were merged"
 LOST: Final = "manifests that it shared with another state have been collected"
 
 
-_MAX_STATES: Final = 1000
-_lock: Final = threading.RLock()
-_states: Final[dict[tuple[str, str], int]] = {}
+_STATES: Final = CacheSpec[tuple[str, str], int]("newest states", entries=1000)
 """The newest state of a table that this process wrote or saw, by the table's address and id."""
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True)
@@ -160,18 +153,17 @@ def checkpoint_if_due(
 
 def _newest_state(snapshot: Snapshot) -> int:
     """Return the version of the newest state or checkpoint that this process knows of; 0 without one."""
-    return max(_states.get((snapshot.uri, snapshot.metadata.id), 0), snapshot.files.base_version)
+    cached = current().cache(_STATES).get((snapshot.uri, snapshot.metadata.id)) or 0
+    return max(cached, snapshot.files.base_version)
 
 
 def _remember_state(snapshot: Snapshot, pointer: LastCheckpoint | None) -> None:
     if pointer is None:
         return
-    with _lock:
-        if len(_states) >= _MAX_STATES:
-            _states.clear()
-        # Not beyond the snapshot: a hint may be left over from another table.
-        known = max(_newest_state(snapshot), min(pointer.version, snapshot.version))
-        _states[snapshot.uri, snapshot.metadata.id] = known
+    # Not beyond the snapshot: a hint may be left over from another table.
+    newest = max(snapshot.files.base_version, min(pointer.version, snapshot.version))
+    table = snapshot.uri, snapshot.metadata.id
+    current().cache(_STATES).update(table, lambda cached: max(cached or 0, newest))
 
 
 def _clean_up(store: Store, settings: Settings, live_files: int) -> None:

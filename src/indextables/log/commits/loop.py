@@ -9,8 +9,6 @@ import contextlib
 import dataclasses
 import logging
 import random
-import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata as distribution
@@ -34,13 +32,14 @@ from indextables.log.actions.protocol import CURRENT, check_writable, required_p
 from indextables.log.changes.file_changes import Change
 from indextables.log.changes.purge_fence import check_purge_fence
 from indextables.log.changes.table_changes import Restore, combine_protocols
-from indextables.log.commits.checkpoints import checkpoint_if_due, is_due, now_ms
+from indextables.log.commits.checkpoints import checkpoint_if_due, is_due
 from indextables.log.snapshots.loader import load_snapshot, read_snapshot, refresh
 from indextables.log.snapshots.snapshot import Snapshot, VersionActions, replay
 from indextables.log.versions.history import summarize
 from indextables.log.versions.publication import publish
 from indextables.log.versions.superseded import is_superseded
 from indextables.log.versions.watermark import read_watermark
+from indextables.runtime import new_id, now_ms, sleep
 from indextables.storage import READ_BACKS, Backoff, Store
 
 try:
@@ -69,7 +68,7 @@ def commit(
     settings: Settings | None = None,
     clock: Callable[[], int] = now_ms,
     rng: random.Random | None = None,
-    sleep: Callable[[float], None] = time.sleep,
+    sleep: Callable[[float], None] = sleep,
 ) -> Committed:
     """Make the change the next version of the table, however many others do the same.
 
@@ -86,7 +85,7 @@ def commit(
     backoff = Backoff.of(settings, rng or random.Random(), sleep)  # noqa: S311 - jitter, not secrecy
     compress = settings.get(keys.COMPRESS_VERSION_FILES)
     tries = settings.get(keys.RETRY_MAX_ATTEMPTS)
-    txn_id = str(uuid.uuid4())
+    txn_id = str(new_id())
     current = base
     for attempt in range(tries):
         current = _newest(store, current)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError
@@ -12,6 +11,7 @@ from indextables.log.actions.model import Action, CommitInfo
 from indextables.log.actions.paths import version_key
 from indextables.log.snapshots.snapshot import VersionActions
 from indextables.log.versions.listing import VersionFile, list_log
+from indextables.runtime import current
 from indextables.state import LOG_DIRECTORY
 from indextables.storage import Store
 
@@ -49,8 +49,7 @@ def read_versions(store: Store, files: list[VersionFile]) -> Iterator[VersionAct
         for file in files:
             yield _read_listed(store, file)
         return
-    with ThreadPoolExecutor(_READERS, thread_name_prefix="indextables-log") as pool:
-        yield from pool.map(lambda file: _read_listed(store, file), files)
+    yield from current().threads.map(lambda file: _read_listed(store, file), files, _READERS)
 
 
 def _read_parts(store: Store, version: int) -> Sequence[Action] | None:

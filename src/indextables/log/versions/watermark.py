@@ -22,7 +22,7 @@ from typing import Any, Final
 import orjson
 
 from indextables.errors import CorruptTableError, ObjectExistsError, ObjectNotFoundError
-from indextables.runtime import ForkSafeLock
+from indextables.runtime import CacheSpec, current
 from indextables.state import LOG_DIRECTORY
 from indextables.storage import Store
 
@@ -31,13 +31,12 @@ NO_WATERMARK: Final = -1
 """The boundary of a table whose history is whole."""
 
 _LINK: Final = re.compile(rf"{CLEANUP_DIRECTORY}/([0-9]{{20}})\.json")
-_MAX_KNOWN: Final = 1000
 _MAX_LINK: Final = 64 << 20
 _MAX_NAMES: Final = 16 << 20
 """So many bytes of transactions go into one link; what is left goes into the next."""
 
-_lock: Final = ForkSafeLock()
-_known: Final[dict[tuple[str, str], int]] = {}
+_WATERMARKS: Final = CacheSpec[tuple[str, str], int]("clean-up watermarks", entries=1000)
+"""As last read, by the address and id of the table. A watermark only rises, so an old one is a place to start from."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +79,14 @@ def read_watermark(store: Store, table_id: str | None = None, listed: Sequence[i
 
     `listed` are the links that a listing has found, in order; it may be an old one.
     """
-    end = None if table_id is None else _known.get((store.uri, table_id))
+    end = None if table_id is None else current().cache(_WATERMARKS).get((store.uri, table_id))
     if end is None:
         firsts = _listed(store) if listed is None else listed
         end = NO_WATERMARK if not firsts else firsts[-1] - 1
     while (link := read_record(store, end + 1)) is not None:
         end = link.last
     if table_id is not None:
-        _remember((store.uri, table_id), end)
+        current().cache(_WATERMARKS).put((store.uri, table_id), end)
     return end
 
 
@@ -148,10 +147,3 @@ def record_of(key: str) -> int | None:
 def _listed(store: Store) -> list[int]:
     firsts = (record_of(info.key) for info in store.list_from(CLEANUP_DIRECTORY))
     return sorted(first for first in firsts if first is not None)
-
-
-def _remember(table: tuple[str, str], end: int) -> None:
-    with _lock:
-        if len(_known) >= _MAX_KNOWN:
-            _known.clear()
-        _known[table] = end

@@ -23,7 +23,6 @@ import os
 import shutil
 import tempfile
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +31,7 @@ from typing import Final, TypeAlias, TypeVar
 import tantivy
 
 from indextables.config import Settings, keys
-from indextables.runtime import ForkSafeLock
+from indextables.runtime import ForkSafeLock, new_id
 from indextables.split.container import Bundle
 from indextables.split.index import engine_errors, is_engine_failure
 from indextables.split.index_cache.directory import ADVICE, cache_directory
@@ -175,7 +174,7 @@ class IndexCache:
         return work
 
     def _fill(self, path: Path, fill: Fill) -> None:
-        building = self.work() / f"new-{uuid.uuid4().hex}"
+        building = self.work() / f"new-{new_id().hex}"
         building.mkdir(mode=0o700)
         doomed: list[Path] = []
         try:
@@ -232,7 +231,7 @@ class IndexCache:
         return total, doomed
 
     def _moved_away(self, name: str) -> Path | None:
-        doomed = self.root / _WORK / f"drop-{uuid.uuid4().hex}"
+        doomed = self.root / _WORK / f"drop-{new_id().hex}"
         try:
             (self.root / name).rename(doomed)
         except FileNotFoundError:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import uuid
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import orjson
+
+from indextables.runtime import new_id
 
 RECORD: Final = ".files"
 _PIECE_BYTES: Final = 1 << 20
@@ -36,7 +37,7 @@ def record_files(directory: Path, checksums: Mapping[str, int]) -> int:
     files = {name: [*_stamp((directory / name).lstat()), crc] for name, crc in checksums.items()}
     size = sum(length for length, *_ in files.values())
     # Under another name first: other processes may be reading the record.
-    fresh = directory / f"{RECORD}-{uuid.uuid4().hex}"
+    fresh = directory / f"{RECORD}-{new_id().hex}"
     fresh.write_bytes(orjson.dumps({"size": size, "files": files}))
     fresh.replace(directory / RECORD)
     return size
