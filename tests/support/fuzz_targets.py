@@ -9,6 +9,7 @@ import dataclasses
 import gzip
 import random
 from collections.abc import Callable, Sequence
+from unittest import mock
 
 import orjson
 
@@ -18,6 +19,7 @@ from indextables.columns.layout import relative, resolved
 from indextables.columns.schemas import schema_text
 from indextables.errors import IndexTablesError
 from indextables.log import (
+    Action,
     AddFile,
     CommitInfo,
     Protocol,
@@ -27,6 +29,9 @@ from indextables.log import (
     decode_version,
     encode_version,
 )
+from indextables.log.actions import adds
+from indextables.log.actions import codec as action_codec
+from indextables.log.actions.codec import decode_parts
 from indextables.log.actions.entries import Added, from_entries, to_entries
 from indextables.log.actions.paths import checkpoint_key, version_key
 from indextables.log.snapshots.json_form import snapshot_of_actions, snapshot_of_checkpoint
@@ -78,6 +83,26 @@ def version_file(data: bytes) -> None:
 
 def version_text(data: bytes) -> None:
     version_file(gzip.compress(data, 1, mtime=0))
+
+
+def adds_in_columns(data: bytes) -> None:
+    """Decode a text by columns, however few its lines are, and line by line: the outcome must be the same."""
+    with (
+        mock.patch.multiple(adds, _MIN_COLUMN_ROWS=2, _BATCH_LINES=3),
+        mock.patch.object(action_codec, "_MANY_LINES", 0),
+    ):
+        by_columns = _outcome(decode_parts, data)
+    line_by_line = _outcome(decode_version, data)
+    assert by_columns == line_by_line
+
+
+def _outcome(decode: Callable[[bytes, str], Sequence[Action]], data: bytes) -> str:
+    try:
+        return repr(list(decode(data, "version")))
+    except IndexTablesError as reason:
+        return str(reason)
+    except RecursionError:
+        return "too deep for repr"
 
 
 def version_in_a_table(data: bytes) -> None:
@@ -166,6 +191,20 @@ def columns_schema(data: bytes) -> None:
 
 Target = Callable[[bytes], None]
 _TEXT = encode_version(_ACTIONS, compress=False)
+_ADDS = encode_version(
+    [
+        add(
+            f"{n}.split",
+            modification_time=n,
+            stats='{"a":"\\n"}' if n % 2 else None,
+            min_values={"id": str(n)},
+            rows=n,
+            split_tags=("x", "y"),
+        )
+        for n in range(6)
+    ],
+    compress=False,
+)
 _CHECKPOINT_PARTS = orjson.dumps({"version": 0, "checkpointId": "abc", "parts": [PART]})
 _CHECKPOINT_LISTS = orjson.dumps(
     {"metaData": {"id": "x", "schemaString": "{}"}, "add": [{"path": "a", "size": 1}]}
@@ -179,6 +218,7 @@ _COLUMNS_OLD = Manifest(FULL.column_groups[1:], FULL.delta_logs)
 SEEDS: dict[Target, list[bytes]] = {
     version_file: [gzip.compress(_TEXT, 6, mtime=0), b"\x01\x01" + gzip.compress(_TEXT, mtime=0), _TEXT],
     version_text: [_TEXT],
+    adds_in_columns: [_TEXT, _ADDS],
     version_in_a_table: [_TEXT],
     checkpoint: [_TEXT, _CHECKPOINT_PARTS, _CHECKPOINT_LISTS],
     state: [_RAW_STATE, b'{"stateVersion":0,"numFiles":0,"manifests":[{"path":"a","numEntries":1}]}'],

@@ -10,6 +10,7 @@ schema itself takes it from `parse_record_schema`.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Final, TypeAlias
@@ -138,7 +139,8 @@ class Resolution:
                     raise _refused(f"names a type that it does not define: {node!r}")
                 return named
             if not isinstance(node, dict) or "type" not in node:
-                raise _refused(f"has no type where one has to be, but {node!r:.100}")
+                # A plain repr of what is nested deeply ends with a RecursionError.
+                raise _refused(f"has no type where one has to be, but {reprlib.repr(node):.100}")
             kind = node["type"]
             if kind in ("array", "map"):
                 return node
