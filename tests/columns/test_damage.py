@@ -25,9 +25,9 @@ from indextables.columns import (
     write_delta,
 )
 from indextables.columns.codec import decode, encode
-from indextables.columns.parquet_footer import TRAILER, footer_size
-from indextables.columns.seals import TAIL, Tail
+from indextables.columns.file_checksums import PAGES, TAIL, Section
 from indextables.errors import CorruptTableError, IndexTablesError
+from indextables.rows import TRAILER_BYTES, footer_size
 from support import damaged_dataset
 
 FORMATS = ["parquet", "vortex"]
@@ -137,8 +137,9 @@ def test_taking_a_row_reads_the_tail_and_the_chunks_of_the_row(monkeypatch):
         store, "get_range", lambda self, key, *span: asked.append(span) or original(self, key, *span)
     )
     assert base.take([700], ["id"]).column("id").to_pylist() == [700 % 60]
-    size, tail = int(file.properties["file_size"]), Tail.stated(file.properties)
-    assert asked[0] == (size - tail.length, tail.length)
+    size = int(file.properties["file_size"])
+    sections = sum(Section.stated(file.properties, key).length for key in (TAIL, PAGES))
+    assert asked[0] == (size - sections, sections)
     assert len(asked) == 2
     assert asked[1][1] < size / 20
 
@@ -172,7 +173,7 @@ def test_a_footer_that_would_end_the_process_is_refused_before_arrow_sees_it(tmp
 def flip_footer(name: str, step: int = 23) -> None:
     path = Path(name)
     raw = path.read_bytes()
-    size = footer_size(raw[-TRAILER:], len(raw))
+    size = footer_size(raw[-TRAILER_BYTES:], len(raw))
     for bit in range(8 * (len(raw) - size), 8 * len(raw), step):
         damaged = bytearray(raw)
         damaged[bit // 8] ^= 1 << bit % 8
@@ -196,7 +197,7 @@ def test_an_adopted_file_is_known_again_by_its_footer(tmp_path):
     pq.write_table(ROWS, path)
     columns.adopt(tmp_path / "ds", path.parent)
     [file] = columns.open(tmp_path / "ds").manifest.column_groups[0].files
-    assert Tail.stated(file.properties).length == footer_size(path.read_bytes(), path.stat().st_size)
+    assert Section.stated(file.properties, TAIL).length == footer_size(path.read_bytes(), path.stat().st_size)
     assert columns.open(tmp_path / "ds").to_arrow().equals(ROWS)
     pq.write_table(ROWS.set_column(0, "id", pa.array(range(1, 61), pa.int64())), path)
     with pytest.raises(CorruptTableError, match=r"x\.parquet cannot be read"):

@@ -23,7 +23,6 @@ from indextables.columns import (
     committing,
     write_delta,
 )
-from indextables.columns.parquet_files import ParquetRows
 from indextables.errors import (
     CorruptTableError,
     InputError,
@@ -34,6 +33,7 @@ from indextables.errors import (
     VersionNotFoundError,
 )
 from indextables.predicates import Compare
+from indextables.rows import RowReader
 
 ROWS = pa.table(
     {"id": range(1000), "k": [i // 100 for i in range(1000)], "t": [f"t{i}" for i in range(1000)]}
@@ -50,15 +50,20 @@ def groups(tmp_path):
 
 
 def decoded(monkeypatch) -> list[tuple[tuple[int, ...], tuple[str, ...]]]:
-    """The row groups and columns that are decoded from here on."""
+    """The row groups, whole or some pages of them, and columns that are decoded from here on."""
     calls: list[tuple[tuple[int, ...], tuple[str, ...]]] = []
-    original = ParquetRows._decode
+    read, fetch_pages = RowReader.read, RowReader._fetch_pages
 
-    def decode(self, chunks, names):
-        calls.append((tuple(chunks), tuple(names)))
-        return original(self, chunks, names)
+    def read_groups(self, groups, names):
+        calls.append((tuple(groups), tuple(names)))
+        return read(self, groups, names)
 
-    monkeypatch.setattr(ParquetRows, "_decode", decode)
+    def read_pages(self, picked, pages, names):
+        calls.append((tuple(picked.groups), tuple(names)))
+        return fetch_pages(self, picked, pages, names)
+
+    monkeypatch.setattr(RowReader, "read", read_groups)
+    monkeypatch.setattr(RowReader, "_fetch_pages", read_pages)
     return calls
 
 

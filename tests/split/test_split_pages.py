@@ -18,15 +18,21 @@ import indextables as it
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, SchemaError
 from indextables.predicates import TRUE, Compare, Predicate
+from indextables.rows import (
+    GroupPages,
+    LeafKind,
+    LeafPages,
+    PageDirectory,
+    checksums_and_pages,
+    parquet_excerpt,
+)
+from indextables.rows.thrift import number, read_number, skip
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import RowRequest, SplitReader, open_split
 from indextables.split.container.bundle import open_bundle
-from indextables.split.excerpt import ColumnPages, GroupPages, parquet_of
-from indextables.split.pages import page_directory
-from indextables.split.part_writer import PartWriter, column_groups
+from indextables.split.rows_writer import RowsMemberWriter, column_groups
 from indextables.split.writer import SplitWriter
 from indextables.storage import open_store
-from indextables.thrift import number, read_number, skip
 from support.faults import FaultyStore
 
 VALUES: dict[pa.DataType, Any] = {
@@ -197,7 +203,7 @@ def test_a_column_is_in_one_group_only():
 
 def test_wide_rows_make_pages_of_few_rows(tmp_path: Path):
     wide = pa.table({"body": [f"{i} " * 20_000 for i in range(40)]})
-    writer = PartWriter(tmp_path / "p.parquet", TableSchema.from_arrow(wide.schema), {"body"})
+    writer = RowsMemberWriter(tmp_path / "p.parquet", TableSchema.from_arrow(wide.schema), {"body"})
     writer.write_group(wide)
     documents = dict(writer.finish())
     assert int.from_bytes(documents["p.parquet.pages"][:4], "little") == 1
@@ -226,7 +232,9 @@ def test_every_damaged_page_shows(tmp_path: Path):
 
 
 def test_a_split_without_a_directory_is_read_by_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("indextables.split.part_writer.page_directory", lambda *_: None)
+    monkeypatch.setattr(
+        "indextables.rows.writer.checksums_and_pages", lambda *args: (checksums_and_pages(*args)[0], None)
+    )
     home, path = written(tmp_path, numbered(3_000), write_rowGroupRows="500")
     assert not [
         n for n in open_bundle(open_store(home, Settings()), path.name).members if n.endswith(".pages")
@@ -240,30 +248,28 @@ def test_a_split_without_a_directory_is_read_by_row_groups(tmp_path: Path, monke
 def test_pages_that_are_not_where_they_should_be_make_no_directory(tmp_path: Path):
     path = tmp_path / "other.parquet"
     pq.write_table(numbered(5_000), path, max_rows_per_page=300)
-    assert page_directory(path, 300) is not None
-    assert page_directory(path, 512) is None
+    assert checksums_and_pages(path, 300)[1] is not None
+    assert checksums_and_pages(path, 512)[1] is None
 
 
 def test_a_directory_of_another_file_is_refused(tmp_path: Path):
     home, path = written(tmp_path, numbered(5_000))
     bundle = open_bundle(open_store(home, Settings()), path.name)
-    from indextables.split.pages import PageDirectory  # noqa: PLC0415
-
     footer = pq.read_metadata(pa.BufferReader(bundle.read("rows-0.parquet")))
     raw = bundle.read("rows-0.parquet.pages")
-    with pytest.raises(ValueError, match="another number of pages"):
-        PageDirectory(raw[:-8], footer).chunks(0, 0, [0])
+    with pytest.raises(ValueError, match=r"has 82 entries, and its pages need 84"):
+        PageDirectory(raw[:-8], footer).spans(0, 0, [0])
     other = bytearray(raw)
     other[8] ^= 1
     with pytest.raises(ValueError, match="other lengths"):
-        PageDirectory(bytes(other), footer).chunks(0, 0, [0])
+        PageDirectory(bytes(other), footer).spans(0, 0, [0])
 
 
 def test_an_excerpt_of_nothing_has_no_rows():
     schema = pa.schema({"id": pa.int64()})
-    assert pq.read_table(pa.BufferReader(parquet_of(schema, []))).equals(schema.empty_table())
-    empty = GroupPages(0, [ColumnPages("id", "INT64", "ZSTD", None, [])])
-    assert pq.ParquetFile(pa.BufferReader(parquet_of(schema, [empty]))).metadata.num_rows == 0
+    assert pq.read_table(pa.BufferReader(parquet_excerpt(schema, []))).equals(schema.empty_table())
+    empty = GroupPages(0, [LeafPages(LeafKind(("id",), "INT64", "ZSTD"), 0, None, [])])
+    assert pq.ParquetFile(pa.BufferReader(parquet_excerpt(schema, [empty]))).metadata.num_rows == 0
 
 
 @given(st.integers(-(1 << 63), (1 << 63) - 1))

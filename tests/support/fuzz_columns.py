@@ -8,8 +8,10 @@ byte by byte in `damaged_dataset`.
 from __future__ import annotations
 
 import io
+import tempfile
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,9 +26,9 @@ from indextables.columns import (
     Statistics,
 )
 from indextables.columns.dataset_schema import SCHEMA_STAT, dataset_schema
-from indextables.columns.parquet_footer import footer_size
-from indextables.columns.seals import TAIL, Tail
+from indextables.columns.file_checksums import PAGES, TAIL, Section
 from indextables.columns.stored_files import FILE_SIZE, Files
+from indextables.rows import checksums_and_pages, footer_size, page_options
 from indextables.storage import open_store
 
 ROWS = pa.table(
@@ -70,13 +72,21 @@ def parquet_with_checked_footer(data: bytes) -> None:
     """A Parquet file whose footer was noted when it was adopted: the fuzzer damages the rows."""
     footer = _PLAIN[-footer_size(_PLAIN, len(_PLAIN)) :]
     raw = data[: len(_PLAIN) - len(footer)].ljust(len(_PLAIN) - len(footer), b"\0") + footer
-    _read(_stored(raw, "b.parquet"), {FILE_SIZE: str(len(raw)), TAIL: Tail.of(footer).text()})
+    _read(_stored(raw, "b.parquet"), {FILE_SIZE: str(len(raw)), TAIL: Section.of(footer).text()})
 
 
 def parquet_footer(data: bytes) -> None:
     """A footer around rows that are as they were."""
     rows = _PLAIN[: -footer_size(_PLAIN, len(_PLAIN))]
     parquet_of_others(rows + data + len(data).to_bytes(4, "little") + b"PAR1")
+
+
+def page_directory(data: bytes) -> None:
+    """A page directory whose checksum fits, in a file that is as it was otherwise."""
+    footer = _PAGED[-footer_size(_PAGED, len(_PAGED)) :]
+    raw = _PAGED[: -len(footer)] + data + footer
+    stated = {TAIL: Section.of(footer).text(), PAGES: Section.of(data).text()}
+    _read(_stored(raw, "p.parquet"), {FILE_SIZE: str(len(raw)), **stated})
 
 
 def tail_property(data: bytes) -> None:
@@ -113,6 +123,16 @@ def _deltas() -> list[bytes]:
     return found
 
 
+def _directory() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "paged.parquet"
+        path.write_bytes(_PAGED)
+        _, directory = checksums_and_pages(path, 2)
+    assert directory is not None
+    return directory
+
+
+_PAGED = _parquet(compression="none", use_dictionary=False, data_page_version="2.0", **page_options(2))
 _PLAIN = _parquet(compression="none", use_dictionary=False, write_page_checksum=True)
 _GROUP = ColumnGroup(
     tuple(ROWS.schema.names), "parquet", (ColumnGroupFile(_stored(_PLAIN, "rows.parquet"), 0, 12),)
@@ -121,7 +141,8 @@ SEEDS: dict[Callable[[bytes], None], list[bytes]] = {
     parquet_of_others: [_PLAIN, _parquet(), _parquet(data_page_version="2.0", compression="snappy")],
     parquet_with_checked_footer: [_PLAIN],
     parquet_footer: [_PLAIN[-footer_size(_PLAIN, len(_PLAIN)) : -8]],
-    tail_property: [Tail.of(_PLAIN[-footer_size(_PLAIN, len(_PLAIN)) :]).text().encode()],
+    page_directory: [_directory()],
+    tail_property: [Section.of(_PLAIN[-footer_size(_PLAIN, len(_PLAIN)) :]).text().encode()],
     delta_log: _deltas(),
     schema_file: [ROWS.schema.serialize().to_pybytes()],
 }

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from indextables.columns.filerows import RowIds
 from indextables.columns.manifest import ColumnGroup
 from indextables.errors import InputError
+from indextables.rows import RowIds
 
 
 def expect(value: object, kind: type | tuple[type, ...], name: str, wanted: str) -> None:

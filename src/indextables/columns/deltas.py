@@ -28,17 +28,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from indextables.columns.arguments import expect
-from indextables.columns.filerows import NO_ROWS, RowIds
+from indextables.columns.file_rows import NO_ROWS
 from indextables.columns.fitting import fitted
 from indextables.columns.keysets import KeySet
 from indextables.columns.layout import DELTA_DIR, resolved_path
 from indextables.columns.manifest import ColumnGroup, DeltaLog, DeltaLogType
-from indextables.columns.parquet_footer import TRAILER, check_footer, footer_size
 from indextables.columns.recording import delta_log_type
 from indextables.columns.stored_files import Files, as_settings
 from indextables.columns.version_files import check_place
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, InputError, SchemaError
+from indextables.rows import TRAILER_BYTES, RowIds, check_footer, footer_size
 from indextables.runtime import new_id
 from indextables.storage import open_store, table_uri
 
@@ -139,7 +139,7 @@ def _entries(log: DeltaLog, files: Files) -> pa.Table:
     if checksum is not None and int(checksum[1], 16) != zlib.crc32(raw):
         raise file.damaged("its checksum is wrong")
     with file.decoding():
-        check_footer(raw[-footer_size(raw[-TRAILER:], len(raw)) :], len(raw))
+        check_footer(raw[-footer_size(raw[-TRAILER_BYTES:], len(raw)) :], len(raw))
         entries = pq.read_table(pa.BufferReader(raw), page_checksum_verification=True)
         entries.validate(full=True)
     if entries.num_rows != log.num_entries:

@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 
 from indextables.columns.arguments import expect
-from indextables.columns.filerows import FileRows
+from indextables.columns.file_rows import FileRows
 from indextables.columns.fitting import check_type
 from indextables.columns.formats import FORMATS, PARQUET, VORTEX, open_rows, unknown_format
 from indextables.columns.manifest import ColumnGroup, ColumnGroupFile

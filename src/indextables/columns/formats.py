@@ -7,7 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from indextables.columns.filerows import FileRows, FileSink, WriteOptions
+from indextables.columns.file_rows import FileRows, FileSink, WriteOptions
 from indextables.columns.parquet_files import ParquetRows, ParquetSink
 from indextables.columns.stored_files import StoredFile
 from indextables.columns.vortex_files import VortexRows, VortexSink, check_types

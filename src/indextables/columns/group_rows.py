@@ -10,12 +10,13 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from indextables.columns.filerows import FileRows, RowIds
+from indextables.columns.file_rows import FileRows
 from indextables.columns.fitting import check_type, with_types
 from indextables.columns.formats import open_rows
 from indextables.columns.manifest import ColumnGroup, ColumnGroupFile
 from indextables.columns.stored_files import Files
 from indextables.errors import CorruptTableError
+from indextables.rows import RowIds
 from indextables.runtime import ForkSafeLock
 
 OPEN_FILES: Final = 32

@@ -9,7 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from indextables.columns.filerows import FileSink, WriteOptions
+from indextables.columns.file_rows import FileSink, WriteOptions
 from indextables.columns.formats import check_schema, new_sink
 from indextables.columns.layout import DATA_DIR
 from indextables.columns.manifest import ColumnGroup, ColumnGroupFile

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.columns.filerows import RowIds
 from indextables.errors import SchemaError
+from indextables.rows import RowIds
 
 
 @dataclass(frozen=True)

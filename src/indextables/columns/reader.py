@@ -15,7 +15,6 @@ from indextables.columns.arguments import check_parallelism, column_groups, expe
 from indextables.columns.chunk_reader import ChunkReader
 from indextables.columns.conditions import condition, matches
 from indextables.columns.deltas import Deletes, load_deletes
-from indextables.columns.filerows import RowIds
 from indextables.columns.fitting import empty_rows, known_columns
 from indextables.columns.layout import resolved
 from indextables.columns.manifest import ColumnGroup, Manifest
@@ -25,6 +24,7 @@ from indextables.columns.stored_files import Files
 from indextables.config import Settings
 from indextables.errors import InputError
 from indextables.predicates import TRUE, Predicate, columns_of
+from indextables.rows import RowIds
 from indextables.storage import table_uri
 
 BATCH_ROWS: Final = 65536

@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from indextables.columns.filerows import RowIds
 from indextables.columns.fitting import empty_rows
 from indextables.columns.group_rows import GroupRows
 from indextables.columns.manifest import ColumnGroup
 from indextables.columns.stored_files import Files
 from indextables.errors import CorruptTableError
+from indextables.rows import RowIds
 from indextables.runtime import current
 
 WINDOW_ROWS: Final = 1 << 20

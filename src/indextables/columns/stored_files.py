@@ -2,43 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
-import pyarrow as pa
-
-from indextables.columns.seals import Tail
+from indextables.columns.file_checksums import PAGES, TAIL, Section
 from indextables.config import Settings
 from indextables.errors import (
     CorruptTableError,
-    IndexTablesError,
     InputError,
     ObjectNotFoundError,
     StorageError,
 )
+from indextables.rows import decoding
 from indextables.runtime import ForkSafeLock
 from indextables.storage import Store, open_store
 
 FILE_SIZE: Final = "file_size"
 FOOTER_SIZE: Final = "footer_size"
 """Properties of a file in a manifest, both in bytes, that save a reader a request."""
-
-_DECODING_ERRORS: Final = (
-    pa.ArrowException,
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    ArithmeticError,
-    RuntimeError,
-    MemoryError,
-)
-"""What decoders of Parquet, Arrow and Vortex raise for bytes that they cannot make sense of."""
-
-_PANIC: Final = "PanicException"
-"""A panic in Rust as Python sees it: an exception that derives from BaseException, in a module that has no name."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +32,8 @@ class StoredFile:
     store: Store
     key: str
     size: int
-    tail: Tail | None = None
+    tail: Section | None = None
+    pages: Section | None = None
 
     def range(self, start: int, length: int) -> bytes:
         try:
@@ -62,33 +46,33 @@ class StoredFile:
                 raise
             raise self.damaged(f"it has {actual} bytes and had {self.size}") from None
 
-    def read_tail(self) -> bytes | None:
-        """Return the end of the file, checked; None for a file of which the manifest has no checksum."""
+    def read_sections(self) -> tuple[bytes | None, bytes] | None:
+        """Return the page directory, if the file has one, and the tail, both verified.
+
+        None for a file of which the manifest has no checksum.
+        """
         if self.tail is None:
             return None
-        if self.tail.length > self.size:
-            raise self.damaged(f"it has {self.size} bytes and its tail alone has {self.tail.length}")
-        data = self.range(self.size - self.tail.length, self.tail.length)
-        if not self.tail.is_whole(data):
+        before = 0 if self.pages is None else self.pages.length
+        length = before + self.tail.length
+        if length > self.size:
+            raise self.damaged(f"it has {self.size} bytes, and the sections at its end have {length}")
+        data = self.range(self.size - length, length)
+        pages, tail = data[:before], data[before:]
+        if not self.tail.is_whole(tail):
             raise self.damaged("the checksum of its footer is wrong")
-        return data
+        if self.pages is None:
+            return None, tail
+        if not self.pages.is_whole(pages):
+            raise self.damaged("the checksum of its page directory is wrong")
+        return pages, tail
 
     def damaged(self, reason: object) -> CorruptTableError:
         return CorruptTableError(f"{self.path} cannot be read: {reason}")
 
-    @contextlib.contextmanager
-    def decoding(self) -> Iterator[None]:
-        """Turn whatever a decoder makes of damaged bytes into an error that names the file."""
-        try:
-            yield
-        except IndexTablesError:
-            raise
-        except _DECODING_ERRORS as reason:
-            raise self.damaged(reason) from reason
-        except BaseException as reason:
-            if type(reason).__name__ != _PANIC:
-                raise
-            raise self.damaged(reason) from reason
+    def decoding(self) -> AbstractContextManager[None]:
+        """Turn whatever a decoder raises for damaged bytes into an error that names the file."""
+        return decoding(self.damaged)
 
 
 class Files:
@@ -109,15 +93,23 @@ class Files:
         """The file at this address. CorruptTableError when there is none: a manifest named it."""
         directory, _, key = path.rpartition("/")
         store = self.store(directory or "/")
-        stated = (properties or {}).get(FILE_SIZE, "")
-        known = int(stated) if stated.isdecimal() else None
+        size_text = (properties or {}).get(FILE_SIZE, "")
+        known = int(size_text) if size_text.isdecimal() else None
         try:
             # A store elsewhere is not asked again for what the manifest says.
             size = store.head(key).size if known is None or store.local_path(key) is not None else known
         except ObjectNotFoundError:
             raise _missing(path) from None
         try:
-            file = StoredFile(path, store, key, size, Tail.stated(properties or {}))
+            stated = properties or {}
+            file = StoredFile(
+                path=path,
+                store=store,
+                key=key,
+                size=size,
+                tail=Section.stated(stated, TAIL),
+                pages=Section.stated(stated, PAGES),
+            )
         except ValueError as reason:
             raise CorruptTableError(f"{path} cannot be read: {reason}") from None
         if known is not None and size != known:

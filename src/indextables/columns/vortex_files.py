@@ -3,7 +3,7 @@
 Rows wait on the local disk as Arrow until the file is closed: Vortex takes a file's rows in one go.
 
 Vortex has no checksums, and reads any bytes it likes of a file. So a file is checked in blocks of one size, whose
-checksums are in its tail (see `seals`): what Vortex asks for is read as the blocks around it.
+checksums are in its tail (see `file_checksums`): what Vortex asks for is read as the blocks around it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from indextables.columns.filerows import RowIds, WriteOptions
-from indextables.columns.seals import TAIL, seal
+from indextables.columns.file_checksums import add_sections
+from indextables.columns.file_rows import WriteOptions
 from indextables.columns.stored_files import FILE_SIZE, StoredFile
 from indextables.errors import IndexTablesError, InputError, SchemaError
 from indextables.predicates import Bounds
+from indextables.rows import RowIds
 
 CHUNK_ROWS: Final = 8192
 """Vortex reads any rows; this many are called a chunk where the caller counts in chunks."""
@@ -52,8 +53,8 @@ class VortexSink:
             self._vortex.io.write(pa.RecordBatchReader.from_batches(file.schema, batches), str(self._path))
         self._spool.unlink()
         footer = _postscript_size(self._path)
-        tail = seal(self._path, _block_checksums(self._path, footer), footer)
-        return {FILE_SIZE: str(self._path.stat().st_size), TAIL: tail.text()}
+        stated = add_sections(self._path, footer, _block_checksums(self._path, footer))
+        return {FILE_SIZE: str(self._path.stat().st_size), **stated}
 
     def abort(self) -> None:
         with contextlib.suppress(Exception):
@@ -67,7 +68,8 @@ class VortexRows:
         self._array = vortex.array
         self._stored = stored
         path = stored.store.local_path(stored.key)
-        tail = stored.read_tail()
+        sections = stored.read_sections()
+        tail = None if sections is None else sections[1]
         self._source = None if path is not None and tail is None else _Ranges(stored, tail)
         with self._source or contextlib.nullcontext(), stored.decoding():
             self._file = (

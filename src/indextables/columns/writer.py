@@ -14,7 +14,7 @@ from typing import Final, Self, get_args
 import pyarrow as pa
 
 from indextables.columns.arguments import expect
-from indextables.columns.filerows import WriteOptions
+from indextables.columns.file_rows import WriteOptions
 from indextables.columns.fitting import fitted
 from indextables.columns.formats import FORMATS, unknown_format
 from indextables.columns.group_writer import GroupWriter, Target

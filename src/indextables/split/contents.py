@@ -12,6 +12,7 @@ import pyarrow as pa
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, ProtocolError, SchemaError
 from indextables.predicates import Predicate, may_match
+from indextables.rows import RowIds
 from indextables.schema import (
     CUTTING_TOKENIZER,
     TOKENIZER,
@@ -21,11 +22,9 @@ from indextables.schema import (
     tokenizers,
 )
 from indextables.split.container import MANIFEST, MAPPING, Bundle, SplitBlooms
-from indextables.split.footer import RowIds
 from indextables.split.index import META
 from indextables.split.index_cache import entry_name, is_cached, open_index
-from indextables.split.part import ParquetPart
-from indextables.split.rows import RowStore, Window
+from indextables.split.rows import RowsMember, RowStore, Window
 from indextables.split.search import IndexSearch, MissingWords, Plan, TextAnswers, plan_predicate
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ class SplitContents:
             used = tokenizers(mapping.decode())
             self.schema = TableSchema(tuple(Field(f.name, f.spark_type) for f in self.mapping.fields))
             groups = Manifest.from_bytes(manifest).column_groups
-            self.rows = RowStore(_parts(bundle, groups, self.schema))
+            self.rows = RowStore(_members(bundle, groups, self.schema))
             self.num_rows = groups[0].num_rows
             self._blooms = SplitBlooms(bundle, self.schema)
         except (ValueError, KeyError, IndexError, TypeError, SchemaError, CorruptTableError) as reason:
@@ -143,12 +142,12 @@ class SplitContents:
         self.__dict__.pop("answers", None)
 
 
-def _parts(bundle: Bundle, groups: Sequence[ColumnGroup], schema: TableSchema) -> dict[str, ParquetPart]:
-    """Which member has a column: each group is one Parquet file."""
-    parts: dict[str, ParquetPart] = {}
+def _members(bundle: Bundle, groups: Sequence[ColumnGroup], schema: TableSchema) -> dict[str, RowsMember]:
+    """Return the member that has each column: every group is one Parquet file."""
+    members: dict[str, RowsMember] = {}
     for group in groups:
-        part = ParquetPart(bundle, group.files[0].path, schema)
-        parts |= dict.fromkeys(group.columns, part)
-    if missing := [name for name in schema.names if name not in parts]:
+        member = RowsMember(bundle, group.files[0].path)
+        members |= dict.fromkeys(group.columns, member)
+    if missing := [name for name in schema.names if name not in members]:
         raise ValueError(f"no column group has {', '.join(map(repr, missing))}")
-    return parts
+    return members

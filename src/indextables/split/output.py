@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from indextables.predicates import TRUE, Predicate, TextQuery, columns_of, evaluate
+from indextables.rows import RowIds
 from indextables.schema import SCORE, SNIPPET, TableSchema
 from indextables.split.contents import Contents
-from indextables.split.footer import RowIds
 from indextables.split.rows import Window, empty_batch
 from indextables.split.search import Highlighter, Hits, Plan, Positions, Scores
 

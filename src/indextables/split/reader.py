@@ -12,10 +12,10 @@ import pyarrow as pa
 from indextables.config import Settings
 from indextables.errors import CorruptTableError
 from indextables.predicates import TRUE, Constant, Predicate, TextQuery
+from indextables.rows import RowIds
 from indextables.schema import SCORE, FieldMapping, TableSchema
 from indextables.split.container import MANIFEST, MAPPING, open_bundle
 from indextables.split.contents import Contents, SplitContents
-from indextables.split.footer import RowIds
 from indextables.split.foreign import ForeignContents, is_foreign
 from indextables.split.output import POSITION, Output, RowRequest
 from indextables.split.search import Plan, positive_text_queries

@@ -23,7 +23,7 @@ from indextables.split.container import (
     write_bundle,
 )
 from indextables.split.index import IndexBuilder, IndexFields
-from indextables.split.part_writer import PartWriter, column_groups
+from indextables.split.rows_writer import RowsMemberWriter, column_groups
 from indextables.stats import BloomCollector, MinMaxCollector, inline_stats
 from indextables.storage.disk import disk_errors
 from indextables.storage.scratch import SCRATCH_ADVICE
@@ -66,7 +66,7 @@ class SplitWriter:
         texts = {field.name for field in mapping.of_kind("text")}
         compression = settings.get(keys.ROW_COMPRESSION)
         self._parts = [
-            PartWriter(
+            RowsMemberWriter(
                 self._work / rows_member(i), TableSchema(tuple(map(schema.field, names))), texts, compression
             )
             for i, names in enumerate(groups)

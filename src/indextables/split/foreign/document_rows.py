@@ -15,8 +15,8 @@ import tantivy
 from tantivy import Query
 
 from indextables.predicates import Predicate
+from indextables.rows import RowIds
 from indextables.split.container import Bundle
-from indextables.split.footer import RowIds
 from indextables.split.foreign.document_fields import DocumentFields
 from indextables.split.index import engine_errors
 from indextables.split.index_cache import OpenIndex

@@ -12,9 +12,9 @@ import tantivy
 from tantivy import Query
 
 from indextables.predicates import And, Compare, Constant, In, IsNull, Not, Or, Predicate, TextQuery, Value
+from indextables.rows import RowIds
 from indextables.schema import FieldMapping, MappedField
 from indextables.split.container import Bundle
-from indextables.split.footer import RowIds
 from indextables.split.index import ROW, IndexFields, engine_call, engine_errors
 from indextables.split.index_cache import OpenIndex
 from indextables.split.query import (

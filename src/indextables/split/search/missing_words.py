@@ -20,9 +20,9 @@ import pyarrow.compute as pc
 
 from indextables.config import Settings
 from indextables.predicates import TRUE, Predicate
+from indextables.rows import RowIds
 from indextables.schema import MappedField
 from indextables.split.container import Bundle
-from indextables.split.footer import RowIds
 from indextables.split.index import MAX_CUT_BYTES, MAX_TERM_BYTES, cut_words
 from indextables.split.index_cache import checksum, entry_name, is_cached, read_cached
 from indextables.split.query import WordTest

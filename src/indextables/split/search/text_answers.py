@@ -17,8 +17,8 @@ import tantivy
 from tantivy import Query
 
 from indextables.predicates import TRUE, Predicate, TextQuery, text_queries
+from indextables.rows import RowIds
 from indextables.schema import FieldMapping, MappedField
-from indextables.split.footer import RowIds
 from indextables.split.index import engine_errors, register_tokenizers, strings, tokens
 from indextables.split.query import (
     Occur,

@@ -1,4 +1,4 @@
-"""The footer of a Parquet file, looked at before Arrow is given it.
+"""The check of a Parquet footer that has no checksum, before Arrow parses it.
 
 Arrow ends the process for some footers that contradict themselves: a column chunk whose type is not its column's, for
 example. A footer that was checked by its CRC-32 does not. For every other one this module reads the parts that Arrow
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from indextables.thrift import (
+from indextables.rows.thrift import (
     BINARY,
     I32,
     I64,
@@ -25,7 +25,7 @@ from indextables.thrift import (
 )
 
 MAGIC: Final = b"PAR1"
-TRAILER: Final = 8
+TRAILER_BYTES: Final = 8
 """The footer's length and the magic number."""
 
 _DEEPEST: Final = 64
@@ -60,9 +60,9 @@ class _Leaf:
 
 def footer_size(trailer: bytes, file_size: int) -> int:
     """Return the number of bytes of the footer with its trailer, which are the last of the file."""
-    if len(trailer) < TRAILER or trailer[-4:] != MAGIC:
+    if len(trailer) < TRAILER_BYTES or trailer[-4:] != MAGIC:
         raise ValueError("it does not end as a Parquet file does")
-    size = int.from_bytes(trailer[-TRAILER:-4], "little") + TRAILER
+    size = int.from_bytes(trailer[-TRAILER_BYTES:-4], "little") + TRAILER_BYTES
     if size > file_size - len(MAGIC):
         raise ValueError(f"its footer is said to have {size} bytes, and the file has {file_size}")
     return size
@@ -71,7 +71,7 @@ def footer_size(trailer: bytes, file_size: int) -> int:
 def check_footer(footer: bytes, file_size: int) -> None:
     """Raise ValueError or IndexError for a footer, given with its trailer, that is not that of a file of this size."""
     read, end = _read_struct(footer, 0, _FOOTER)
-    if end > len(footer) - TRAILER:
+    if end > len(footer) - TRAILER_BYTES:
         raise ValueError("its footer is longer than the file says")
     leaves = list(_leaves(_structs(read, 2)))
     rows = 0

@@ -1,6 +1,6 @@
-"""As much of Thrift's compact protocol as Parquet's page headers and footers need: reading past values, writing some.
+"""The part of Thrift's compact protocol that Parquet's page headers and footers need.
 
-Damaged bytes give ValueError or IndexError, in time that is bounded by their number.
+Damaged bytes raise ValueError or IndexError, in time that is bounded by their number.
 
 A struct is fields of a header byte (distance to the last field id, and a type) and a value, closed by a zero byte.
 """
@@ -24,7 +24,7 @@ _DEEPEST: Final = 64
 
 
 def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """An unsigned number and where it ends."""
+    """Return an unsigned number and where it ends."""
     value = shift = 0
     for _ in range(_LONGEST_VARINT):
         byte = data[at]
@@ -37,13 +37,13 @@ def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
 
 
 def read_number(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """A signed number and where it ends."""
+    """Return a signed number and where it ends."""
     value, at = read_varint(data, at)
     return (value >> 1) ^ -(value & 1), at
 
 
 def read_field(data: bytes | memoryview, at: int, last_id: int) -> tuple[int, int, int]:
-    """The id and type of the next field of a struct and where its value begins; type 0 where the struct ends."""
+    """Return the id and type of a struct's next field and where its value begins; type 0 at the end of the struct."""
     header = data[at]
     at += 1
     if not header:
@@ -55,7 +55,7 @@ def read_field(data: bytes | memoryview, at: int, last_id: int) -> tuple[int, in
 
 
 def read_list(data: bytes | memoryview, at: int) -> tuple[int, int, int]:
-    """The number of items of a list, their type, and where the first one begins."""
+    """Return the number of items of a list, their type, and where the first one begins."""
     header = data[at]
     at += 1
     count = header >> 4
@@ -67,15 +67,15 @@ def read_list(data: bytes | memoryview, at: int) -> tuple[int, int, int]:
 
 
 def read_binary(data: bytes | memoryview, at: int) -> tuple[bytes, int]:
-    """The bytes of a string and where they end."""
+    """Return the bytes of a string and where they end."""
     length, at = read_varint(data, at)
     if length > len(data) - at:
-        raise ValueError(f"a Thrift string of {length} bytes where {len(data) - at} are left")
+        raise ValueError(f"a Thrift string of {length} bytes in {len(data) - at} bytes")
     return bytes(data[at : at + length]), at + length
 
 
 def skip(data: bytes | memoryview, at: int, kind: int, depth: int = 0) -> int:
-    """Where a value ends that begins here."""
+    """Return where the value ends that begins at `at`."""
     if depth > _DEEPEST:
         raise ValueError(f"Thrift values nested more than {_DEEPEST} deep")
     if kind in BOOLEANS:
@@ -118,7 +118,14 @@ def number(value: int) -> bytes:
 
 
 def struct_list(items: list[bytes]) -> bytes:
-    """A list of structs that are encoded already."""
-    count = len(items)
-    header = bytes([count << 4 | STRUCT]) if count < 15 else bytes([0xF0 | STRUCT]) + varint(count)
-    return header + b"".join(items)
+    """Encode a list of structs, each of which is encoded already."""
+    return _list_header(len(items), STRUCT) + b"".join(items)
+
+
+def binary_list(items: list[bytes]) -> bytes:
+    """Encode a list of strings."""
+    return _list_header(len(items), BINARY) + b"".join(varint(len(item)) + item for item in items)
+
+
+def _list_header(count: int, kind: int) -> bytes:
+    return bytes([count << 4 | kind]) if count < 15 else bytes([0xF0 | kind]) + varint(count)

@@ -1,16 +1,50 @@
-"""Which columns are worth a dictionary: those whose values repeat so often that numbers in their place take less room.
+"""How the columns of a Parquet file are encoded, judged by its first rows: what gets a dictionary, and compression.
 
 Parquet gives up on a dictionary that grows beyond a limit, but a row group of 1 MiB never gets there. A vector of
 floats, whose values hardly ever repeat, would then be stored as a dictionary of all of them and a number for each.
+
+Compression costs every page that is read some microseconds, however little it saves. Random floats and hashes shrink
+by a few per cent; they are stored as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from indextables.rows import page_options, parquet_schema
+
+_LEVELLED: Final = ("zstd", "gzip", "brotli")
+_SAMPLED_PAGES: Final = 4
+_COMPRESSED_SHARE: Final = 3 / 4
+"""A column is compressed if its pages shrink to this share of their size, or to less."""
+
+
+def compression_options(
+    rows: pa.Table, codec: str, level: int | None, dictionary: bool | Sequence[str], page_rows: int
+) -> dict[str, Any]:
+    """Return the compression of each Parquet column as arguments of a writer, by pages of these rows."""
+    levels = {"compression_level": level} if codec in _LEVELLED and level is not None else {}
+    sample = rows.slice(0, _SAMPLED_PAGES * page_rows)
+    if codec == "none" or not sample.num_rows:
+        return {"compression": codec, **levels}
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        sample, sink, compression=codec, use_dictionary=dictionary, **levels, **page_options(page_rows)
+    )
+    group = pq.read_metadata(pa.BufferReader(sink.getvalue())).row_group(0)
+    chunks = [group.column(leaf) for leaf in range(group.num_columns)]
+    paths = [chunk.path_in_schema for chunk in chunks if _shrinks(chunk)]
+    codecs = {chunk.path_in_schema: "none" for chunk in chunks} | dict.fromkeys(paths, codec)
+    return {"compression": codecs, **({"compression_level": dict.fromkeys(paths, level)} if levels else {})}
+
+
+def _shrinks(chunk: pq.ColumnChunkMetaData) -> bool:
+    return bool(chunk.total_compressed_size <= _COMPRESSED_SHARE * chunk.total_uncompressed_size)
 
 
 def worth_dictionary(rows: pa.Table) -> list[str]:
@@ -19,9 +53,7 @@ def worth_dictionary(rows: pa.Table) -> list[str]:
     >>> worth_dictionary(pa.table({"word": ["a long word"] * 9, "vector": [[0.1 * n, 0.7 * n] for n in range(9)]}))
     ['word']
     """
-    sink = pa.BufferOutputStream()
-    pq.write_metadata(rows.schema, sink)
-    schema = pq.read_metadata(pa.BufferReader(sink.getvalue())).schema
+    schema = parquet_schema(rows.schema)
     leaves = [leaf for column in rows.columns for leaf in _leaves(column)]
     paths = [schema.column(place).path for place in range(len(schema))]
     return [path for path, leaf in zip(paths, leaves, strict=True) if _pays(leaf)]
@@ -47,13 +79,13 @@ def _leaves(column: pa.ChunkedArray) -> Iterator[pa.ChunkedArray]:
 
 
 def _entries(chunk: pa.MapArray) -> pa.ListArray:
-    """A map as the list of structs that it is."""
+    """Return a map as the list of structs that it is."""
     kind = chunk.type
     return chunk.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
 
 
 def _pays(values: pa.ChunkedArray) -> bool:
-    """Whether the distinct values, and for each value the bits that number it, are fewer bytes than the values."""
+    """Return True if the distinct values, and a number of few bits for each value, take less room than the values."""
     kind = values.type
     if pa.types.is_dictionary(kind):
         return True

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from indextables.predicates import Bounds
-
-RowIds: TypeAlias = npt.NDArray[np.int64]
+from indextables.rows import RowIds
 
 NO_ROWS: Final[RowIds] = np.empty(0, dtype=np.int64)
 

@@ -1,0 +1,109 @@
+"""The footer of a Parquet file, with what is worked out from it once: parsing it costs more than a search does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from indextables.predicates import Bounds
+from indextables.rows.excerpt import LeafKind, parquet_schema
+from indextables.rows.pages import PageDirectory, RowIds
+
+
+@dataclass(frozen=True)
+class Footer:
+    """A footer, and the page directory where the file has one."""
+
+    metadata: pq.FileMetaData
+    pages: PageDirectory | None = None
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return pa.schema(list(self.metadata.schema.to_arrow_schema()))
+
+    @cached_property
+    def starts(self) -> RowIds:
+        """The first row of each row group, and one past the last row of all."""
+        counts = [self.metadata.row_group(group).num_rows for group in range(self.metadata.num_row_groups)]
+        return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
+
+    @cached_property
+    def group_bytes(self) -> list[int]:
+        """The size of each row group once it is decompressed."""
+        groups = range(self.metadata.num_row_groups)
+        return [int(self.metadata.row_group(group).total_byte_size) for group in groups]
+
+    @cached_property
+    def leaves(self) -> dict[str, tuple[int, ...]]:
+        """The Parquet columns of each column: several for a struct, none of its own name for a list."""
+        names = set(self.schema.names)
+        leaves: dict[str, tuple[int, ...]] = {}
+        for leaf in range(self.metadata.num_columns):
+            path = self.metadata.schema.column(leaf).path
+            name = path if path in names else path.partition(".")[0]
+            leaves[name] = (*leaves.get(name, ()), leaf)
+        return leaves
+
+    @cached_property
+    def kinds(self) -> list[LeafKind]:
+        """How the Parquet columns are stored: the same in every row group of a file that has a page directory."""
+        group = self.metadata.row_group(0)
+        chunks = [group.column(leaf) for leaf in range(group.num_columns)]
+        return [
+            LeafKind(
+                (path,) if (path := chunk.path_in_schema) in self.leaves else tuple(path.split(".")),
+                chunk.physical_type,
+                chunk.compression,
+            )
+            for chunk in chunks
+        ]
+
+    @cached_property
+    def has_excerpts(self) -> bool:
+        """Whether pages of this file can be decoded alone: the file must have the schema that an excerpt gets."""
+        return self.pages is not None and parquet_schema(self.schema).equals(self.metadata.schema)
+
+    def leaves_of(self, columns: Sequence[str]) -> list[int]:
+        return [leaf for name in columns for leaf in self.leaves[name]]
+
+    def is_flat(self, leaf: int) -> bool:
+        """Whether the column has as many values as rows."""
+        return int(self.metadata.schema.column(leaf).max_repetition_level) == 0
+
+    def row_bytes(self, columns: Sequence[str]) -> float:
+        """Return about how many bytes a row of these columns takes, by the first row group."""
+        if not self.metadata.num_row_groups:
+            return 0.0
+        group = self.metadata.row_group(0)
+        leaves = [leaf for name in columns for leaf in self.leaves.get(name, ())]
+        size = sum(group.column(leaf).total_uncompressed_size for leaf in leaves)
+        return float(size / max(1, group.num_rows))
+
+    def bounds(self, group: int, columns: Sequence[str]) -> dict[str, Bounds]:
+        """Return what the statistics of a row group say of these columns; nothing for some."""
+        found: dict[str, Bounds] = {}
+        for name in columns:
+            leaves = self.leaves.get(name, ())
+            if len(leaves) != 1 or not _is_compared(self.schema.field(name).type):
+                continue
+            statistics = self.metadata.row_group(group).column(leaves[0]).statistics
+            if statistics is not None and statistics.has_min_max:
+                found[name] = Bounds(low=statistics.min, high=statistics.max)
+        return found
+
+
+def _is_compared(kind: pa.DataType) -> bool:
+    """Return False for floats, whose statistics leave NaN out, which sorts above all; and for other types."""
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_date32(kind)
+        or (pa.types.is_timestamp(kind) and kind.tz is not None and kind.unit in ("ms", "us"))
+    )

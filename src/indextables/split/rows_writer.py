@@ -1,0 +1,77 @@
+"""The Parquet members of a split that is being written: which columns each has, and how they are encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from indextables.errors import SchemaError
+from indextables.rows import PageSize, RowWriter
+from indextables.schema import TableSchema
+from indextables.split.container import CHUNK_CHECKSUMS, PAGE_DIRECTORY
+
+_PAGES: Final = PageSize(bytes=64 << 10, max_rows=256)
+"""A page is what one hit costs a search: this much of the widest column, but no more rows than this."""
+
+_DICTIONARY_BYTES: Final = 16 << 10
+"""A dictionary is read with any page of its row group, so it stays small; beyond this, values are written plainly."""
+
+_DICTIONARY_TYPES: Final = ("string", "byte", "short", "integer", "date")
+_ZSTD_LEVEL: Final = 1
+
+
+class RowsMemberWriter:
+    """Writes the columns of `schema` to a Parquet file; `texts` are those among them that are tokenised."""
+
+    def __init__(
+        self, path: Path, schema: TableSchema, texts: Collection[str], compression: str = "lz4"
+    ) -> None:
+        self.path = path
+        self.columns = tuple(schema.names)
+        dictionaries = [column.name for column in schema if column.type in _DICTIONARY_TYPES]
+        options: Mapping[str, Any] = {
+            "compression": compression,
+            "compression_level": _ZSTD_LEVEL if compression == "zstd" else None,
+            "write_statistics": [name for name in self.columns if name not in texts],
+            "use_dictionary": [name for name in dictionaries if name not in texts],
+            "dictionary_pagesize_limit": _DICTIONARY_BYTES,
+        }
+        self._writer = RowWriter(path, schema.arrow, _PAGES, lambda _rows, _page_rows: options)
+
+    def write_group(self, rows: pa.Table) -> None:
+        """Write these rows as one row group. They may have more columns than this member."""
+        self._writer.write_group(rows)
+
+    def finish(self) -> list[tuple[str, bytes]]:
+        """Close the file; return the small members that go with it."""
+        checksums, pages = self._writer.finish()
+        documents = [(self.path.name + CHUNK_CHECKSUMS, checksums)]
+        return documents if pages is None else [*documents, (self.path.name + PAGE_DIRECTORY, pages)]
+
+    def abort(self) -> None:
+        self._writer.abort()
+
+
+def column_groups(columns: Sequence[str], setting: str) -> list[list[str]]:
+    """Return the columns of each member: first those that the setting does not name, then the groups that it names.
+
+    Columns that the table does not have are ignored: the setting may be for many tables.
+
+    >>> column_groups(["id", "title", "body", "vector"], "body; vector")
+    [['id', 'title'], ['body'], ['vector']]
+    >>> column_groups(["id", "body"], "")
+    [['id', 'body']]
+    """
+    named = [
+        [name.strip().lower() for name in group.split(",") if name.strip()] for group in setting.split(";")
+    ]
+    every = [name for group in named for name in group]
+    repeated = sorted({name for name in every if every.count(name) > 1})
+    if repeated:
+        raise SchemaError(f"column {repeated[0]!r} is in two column groups; a column is stored once")
+    others = [name for name in columns if name.lower() not in every]
+    groups = [others, *([name for name in columns if name.lower() in group] for group in named)]
+    return [group for group in groups if group] or [[]]
