@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,22 +14,24 @@ import pytest
 import indextables as it
 from indextables.config import Settings, keys
 from indextables.errors import ConfigError
-from indextables.split.index_cache import cache, directory
+from indextables.runtime import Runtime, current, use
+from indextables.split.index_cache import directory
+from indextables.split.index_cache.cache import OPEN_INDEXES
 from indextables.split.index_cache.directory import cache_directory
-from indextables.table.reader_cache import READER_CACHE
+from indextables.table.reader_cache import reader_cache
 
 pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.fixture
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The temporary directory, with no home beside it."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    monkeypatch.setattr(directory, "_own", {})
-    return tmp_path / "tmp"
+    with use(Runtime()):
+        yield tmp_path / "tmp"
 
 
 def mode(path: Path) -> int:
@@ -98,7 +100,9 @@ def test_a_directory_that_others_may_write_to_is_not_used(
     assert found not in (expected, expected.resolve())
     assert (mode(found), found.parent) == (0o700, temporary)
     assert cache_directory(Settings()) == found  # one for the whole process
-    directory._remove_own()
+    directory._remove_own(found, os.getpid() + 1)  # as a forked child would at its end
+    assert found.exists()
+    directory._remove_own(found, os.getpid())
     assert not found.exists()
 
 
@@ -108,10 +112,10 @@ def test_a_directory_of_another_user_is_not_used(
     taken_by_another(temporary / f"indextables-cache-{os.geteuid()}", monkeypatch)
     (planted,) = temporary.iterdir()
     it.write(tmp_path / "t", pa.table({"m": ["alpha"]}), text=["m"])
-    cache._open.clear()
+    current().cache(OPEN_INDEXES).clear()
     assert it.open(tmp_path / "t").count(query="m:alpha") == 1
     assert list(planted.iterdir()) == []
-    directory._remove_own()
+    directory._remove_own(cache_directory(Settings()), os.getpid())
 
 
 def test_a_shared_directory_in_the_settings_gets_a_private_one_inside(tmp_path: Path) -> None:
@@ -154,8 +158,8 @@ def search(table: it.Table) -> int:
     try:
         return table.count(query="m:word7")
     finally:
-        READER_CACHE.clear()
-        cache._open.clear()
+        reader_cache().clear()
+        current().cache(OPEN_INDEXES).clear()
 
 
 def nudge(path: Path) -> None:

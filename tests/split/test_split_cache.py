@@ -14,13 +14,13 @@ import pytest
 from indextables.config import Settings
 from indextables.errors import CorruptTableError
 from indextables.predicates import TextQuery
+from indextables.runtime import current
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import FinishedSplit, SplitWriter, open_split
 from indextables.split.container.bundle import open_bundle
 from indextables.split.index_cache import cache
-from indextables.split.index_cache.cache import IndexCache, OpenIndex, entry_name, open_index
+from indextables.split.index_cache.cache import OPEN_INDEXES, IndexCache, entry_name, open_index
 from indextables.split.index_cache.entry_record import recorded_size
-from indextables.split.retained import Retained
 from indextables.storage import open_store
 
 QUERY = TextQuery("TEXTSEARCH", "t", "alpha")
@@ -54,7 +54,7 @@ def count(split: FinishedSplit, settings: Settings) -> int:
 
 @pytest.fixture(autouse=True)
 def _nothing_open() -> None:
-    cache._open.clear()
+    current().cache(OPEN_INDEXES).clear()
 
 
 def entries(directory: Path) -> list[str]:
@@ -67,7 +67,7 @@ def test_an_index_is_extracted_once(tmp_path: Path) -> None:
     assert count(split, settings) == 1
     [entry] = entries(tmp_path / "cache")
     stamp = (tmp_path / "cache" / entry / "meta.json").stat().st_mtime_ns
-    cache._open.clear()
+    current().cache(OPEN_INDEXES).clear()
     assert count(split, settings) == 1
     assert (tmp_path / "cache" / entry / "meta.json").stat().st_mtime_ns == stamp
 
@@ -91,7 +91,7 @@ def test_the_least_recently_used_entries_go_first(tmp_path: Path) -> None:
     for age, (split, name) in enumerate(zip(splits, names, strict=True)):
         count(split, settings)
         os.utime(tmp_path / "cache" / name / ".files", (1000 + age, 1000 + age))
-    cache._open.clear()
+    current().cache(OPEN_INDEXES).clear()
     count(splits[0], settings)  # used again: now the youngest
     size = recorded_size(tmp_path / "cache" / names[0])
     fourth = write(tmp_path, ["alpha", "beta"])
@@ -113,7 +113,7 @@ def test_an_evicted_entry_keeps_answering_those_who_have_it_open(tmp_path: Path)
         assert reader.count(QUERY) == 1
         shutil.rmtree(tmp_path / "cache")
         assert reader.count(QUERY) == 1
-    cache._open.clear()
+    current().cache(OPEN_INDEXES).clear()
     assert count(split, settings) == 1
 
 
@@ -122,7 +122,7 @@ def test_a_broken_entry_is_extracted_again(tmp_path: Path) -> None:
     count(split, settings)
     [entry] = entries(tmp_path / "cache")
     (tmp_path / "cache" / entry / "meta.json").write_text("{")
-    cache._open.clear()
+    current().cache(OPEN_INDEXES).clear()
     assert count(split, settings) == 1
 
 
@@ -139,13 +139,14 @@ def test_damage_in_the_split_never_reaches_the_cache(tmp_path: Path) -> None:
 
 
 def test_only_so_many_indexes_stay_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "_open", Retained[str, OpenIndex](2))
+    open_indexes = current().cache(OPEN_INDEXES)
+    monkeypatch.setattr(open_indexes, "entries", 2)
     settings = options(tmp_path / "cache")
     store = open_store(str(tmp_path))
     for _ in range(4):
         split = write(tmp_path, ["alpha"])
         open_index(open_bundle(store, split.path.name, split.size), settings)
-    assert len(cache._open) == 2
+    assert len(open_indexes) == 2
 
 
 def test_leftovers_of_dead_processes_are_cleared(tmp_path: Path) -> None:
@@ -224,7 +225,9 @@ def test_processes_that_share_a_cache_count_what_the_others_fill(tmp_path: Path)
 def test_a_scan_of_more_splits_than_stay_open_does_not_open_all_of_them_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "_open", Retained[str, OpenIndex](16))
+    open_indexes = current().cache(OPEN_INDEXES)
+    open_indexes.clear()
+    monkeypatch.setattr(open_indexes, "entries", 16)
     settings, store = options(tmp_path / "cache"), open_store(str(tmp_path))
     first = write(tmp_path, ["alpha"])
     bundles = []
@@ -265,7 +268,7 @@ def _race(directory: Path, splits: list[FinishedSplit], size: str) -> None:
     settings = options(directory, size)
     for _ in range(10):
         for split in splits:
-            cache._open.clear()
+            current().cache(OPEN_INDEXES).clear()
             assert count(split, settings) == 1
 
 

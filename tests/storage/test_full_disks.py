@@ -19,7 +19,8 @@ import indextables as it
 from indextables.columns import Writer
 from indextables.config import keys
 from indextables.errors import IndexTablesError, StorageDeniedError, StorageError, StorageFullError
-from indextables.split.index_cache import cache
+from indextables.runtime import current
+from indextables.split.index_cache.cache import OPEN_INDEXES
 from indextables.storage import local, open_store
 from indextables.storage.claiming import Backoff, Claim, claim
 
@@ -31,7 +32,8 @@ import pyarrow as pa
 import indextables as it
 from indextables.columns import Writer
 from indextables.errors import IndexTablesError
-from indextables.split.index_cache import cache
+from indextables.runtime import current
+from indextables.split.index_cache.cache import OPEN_INDEXES
 
 root, limit = sys.argv[1:]
 rows = pa.table({"id": range(1000), "day": ["a", "b"] * 500,
@@ -43,7 +45,7 @@ for name in "tu":
     it.write(f"{root}/{name}", rows, text=["m"])
 table, other = (it.open(f"{root}/{name}", settings=settings) for name in "tu")
 other.count(query="m:a*")
-cache._open.clear()
+current().cache(OPEN_INDEXES).clear()
 
 def columns():
     with Writer(root + "/c", rows.schema, settings=settings) as writer:
@@ -123,7 +125,7 @@ def test_a_temporary_directory_that_is_none_is_named_with_its_setting(tmp_path: 
 def test_a_cache_directory_that_is_none_is_named_with_its_setting(tmp_path: Path) -> None:
     it.write(tmp_path / "t", ROWS, text=["m"])
     (tmp_path / "a file").write_bytes(b"")
-    cache._open.clear()
+    current().cache(OPEN_INDEXES).clear()
     table = it.open(tmp_path / "t", settings={keys.CACHE_DIRECTORY.key: str(tmp_path / "a file/x")})
     with pytest.raises(StorageError, match=rf"a file/x.*{keys.CACHE_DIRECTORY.key}"):
         table.count(query="m:alpha")

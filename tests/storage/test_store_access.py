@@ -12,6 +12,7 @@ import indextables as it
 from indextables.config import Settings
 from indextables.errors import ConfigError
 from indextables.predicates import TRUE
+from indextables.runtime import current
 from indextables.schema import TableSchema
 from indextables.storage import open_store, opening, options_for_tasks
 from indextables.storage.access import Access, azure_access, s3_access
@@ -189,6 +190,6 @@ def test_clients_are_shared_by_the_tables_of_a_bucket_and_by_nobody_else(monkeyp
     assert client("s3://bucket/a", KEYS | {f"{AWS}secretKey": "another"}) is not first
     monkeypatch.setenv("AWS_REGION", "nowhere-2")
     assert client("s3://bucket/a", KEYS) is not first
-    for n in range(2 * opening.MAX_CLIENTS):
+    for n in range(2 * opening.CLIENTS.entries):
         client(f"s3://bucket-{n}/a", KEYS)
-    assert len(opening._clients) == opening.MAX_CLIENTS
+    assert len(current().cache(opening.CLIENTS)) == opening.CLIENTS.entries

@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from indextables.config import Settings, keys
 from indextables.predicates import TextQuery, parse_where
+from indextables.runtime import current
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import RowRequest, SplitWriter, check_text_query, open_split
 from indextables.split.container.bundle import CHECKSUMS, open_bundle, write_bundle
-from indextables.split.index_cache import cache
-from indextables.split.index_cache.cache import entry_name, open_index
+from indextables.split.index_cache.cache import OPEN_INDEXES, entry_name, open_index
 from support.faults import MemoryStore
 
 Target = Callable[[bytes], None]
@@ -79,7 +79,7 @@ def split_file(data: bytes) -> None:
     """Any bytes in the place of a split."""
     store = MemoryStore()
     store.put("x.split", data)
-    cache._open.clear()
+    current().cache(OPEN_INDEXES).clear()
     shutil.rmtree(_CACHE, ignore_errors=True)
     columns = ("id", "t", "s", "_score", "_snippet")
     with open_split(store, "x.split", settings=_SETTINGS, mapping=_MAPPING) as split:
@@ -102,10 +102,10 @@ def split_member(data: bytes) -> None:
 
 def cached_record(data: bytes) -> None:
     """Any bytes in the place of the record of an entry of the cache."""
-    cache._open.clear()
+    current().cache(OPEN_INDEXES).clear()
     open_index(_BUNDLE, _SETTINGS)
     (_CACHE / entry_name(_BUNDLE) / ".files").write_bytes(data)
-    cache._open.clear()
+    current().cache(OPEN_INDEXES).clear()
     assert open_index(_BUNDLE, _SETTINGS).searcher.num_docs == _ROWS
 
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import indextables as it
 from indextables.predicates import TRUE, parse_where
-from indextables.split.index_cache import cache
+from indextables.runtime import current
+from indextables.split.index_cache.cache import OPEN_INDEXES
 from indextables.table import (
     ScanPlan,
     ScanRequest,
@@ -44,7 +45,7 @@ EVERY = ScanRequest(columns=("id",))
 
 @pytest.fixture
 def options(tmp_path: Path) -> dict[str, str]:
-    cache._open.clear()
+    current().cache(OPEN_INDEXES).clear()
     return {"spark.indextables.cache.directoryPath": str(tmp_path / "cache")}
 
 
@@ -205,10 +206,10 @@ def test_large_splits_are_searched_only_if_their_indexes_are_in_the_cache(
     assert answer_on_driver(plan) is None
     assert not list((tmp_path / "cache").glob("*"))
     rows = by_tasks(plan)  # which unpacks the indexes
-    cache._open.clear()
+    current().cache(OPEN_INDEXES).clear()
     assert in_order(answer_on_driver(plan)) == in_order(rows)  # type: ignore[arg-type]
     shutil.rmtree(tmp_path / "cache")
-    cache._open.clear()
+    current().cache(OPEN_INDEXES).clear()
     assert answer_on_driver(plan) is None
     assert answer_on_driver(planned(path, options, limit=5)) is not None  # which asks no index
 

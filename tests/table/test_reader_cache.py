@@ -14,7 +14,7 @@ from indextables.schema import FieldMapping
 from indextables.split import SplitReader, open_split
 from indextables.storage import Store, open_store
 from indextables.table import ScanRequest, answer_on_driver, plan_scan
-from indextables.table.reader_cache import READER_CACHE, ReaderCache
+from indextables.table.reader_cache import ReaderCache, reader_cache
 
 
 class Place:
@@ -116,7 +116,7 @@ def test_a_damaged_split_is_found_though_it_was_open_before(tmp_path: Path) -> N
     table = it.open(path)
     request = ScanRequest(("id",), parse_where("message TEXTSEARCH '7'", table.snapshot.schema))
     plan = plan_scan(table.uri, table.snapshot, request, table.settings)
-    READER_CACHE.clear()
+    reader_cache().clear()
     answer = answer_on_driver(plan)
     assert answer is not None
     assert answer.column("id").to_pylist() == [7]

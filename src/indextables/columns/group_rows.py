@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -17,7 +16,7 @@ from indextables.columns.manifest import ColumnGroup, ColumnGroupFile
 from indextables.columns.stored_files import Files
 from indextables.errors import CorruptTableError
 from indextables.rows import RowIds
-from indextables.runtime import ForkSafeLock
+from indextables.runtime import Cache
 
 OPEN_FILES: Final = 32
 """How many files of a group are held open: more would be memory for their footers, which a scan does not need again."""
@@ -47,8 +46,7 @@ class GroupRows:
                 )
         counts = [file.end_index - file.start_index for file in group.files]
         self._starts: RowIds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
-        self._opened: OrderedDict[int, FileRows] = OrderedDict()
-        self._lock = ForkSafeLock()
+        self._opened = Cache[int, FileRows](entries=OPEN_FILES)
 
     @property
     def num_rows(self) -> int:
@@ -92,17 +90,8 @@ class GroupRows:
                     yield Chunk(number, chunk, low, high)
 
     def opened(self, number: int) -> FileRows:
-        with self._lock:
-            if number in self._opened:
-                self._opened.move_to_end(number)
-                return self._opened[number]
-        # Opened outside of the lock: other threads need not wait for a store that takes its time.
-        rows = self._open(self._group.files[number])
-        with self._lock:
-            self._opened[number] = rows
-            while len(self._opened) > OPEN_FILES:
-                self._opened.popitem(last=False)
-        return rows
+        # Opened outside of the cache's lock: other threads need not wait for a store that takes its time.
+        return self._opened.get_or_make(number, lambda: self._open(self._group.files[number]))
 
     def _open(self, file: ColumnGroupFile) -> FileRows:
         rows = open_rows(self._group.format, self._files.open(file.path, file.properties))

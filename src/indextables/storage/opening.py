@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from typing import Any, Final
 
 from obstore import exceptions
@@ -11,19 +10,18 @@ from obstore.store import AzureStore, MemoryStore, S3Store
 
 from indextables.config import Settings
 from indextables.errors import ConfigError
-from indextables.runtime import ForkSafeLock
+from indextables.runtime import CacheSpec, current
 from indextables.storage.access import Access, azure_access, s3_access
 from indextables.storage.local import LocalStore
 from indextables.storage.remote import Client, RemoteStore, clean_message
 from indextables.storage.store import Store
 from indextables.storage.uri import Location, parse
 
-# Memory tables live as long as the process and are shared by all of it: the address is the only handle.
+# Not a cache: the tables in it live as long as the process, whose threads and runtimes share them by their address.
 _MEMORY: Final = MemoryStore()
 
-MAX_CLIENTS: Final = 16
-_clients: Final[OrderedDict[object, tuple[Client, Client]]] = OrderedDict()
-_lock: Final = ForkSafeLock()
+# Connections of the parent are not for a child to use. Closing them there could wait for threads that it does not have.
+CLIENTS: Final = CacheSpec[object, tuple[Client, Client]]("store clients", entries=16, after_fork="abandon")
 
 
 def open_store(uri: str | os.PathLike[str], settings: Settings | None = None) -> Store:
@@ -65,22 +63,15 @@ def _connect(kind: Any, location: Location, access: Access) -> Store:
 
 
 def _shared_clients(kind: Any, location: Location, access: Access) -> tuple[Client, Client]:
-    """The clients of one bucket are kept: their open connections save a handshake or two on every call."""
+    """Return the clients of a bucket: from the cache, as open connections save a handshake or two on every call."""
     environment = tuple((k, v) for k, v in sorted(os.environ.items()) if k.startswith(("AWS_", "AZURE_")))
     settings = (*access.config.items(), *(access.credentials or {}).items())
-    # A forked child must not use its parent's connections.
-    key = (os.getpid(), kind, location.container, settings, environment)
-    with _lock:
-        if key not in _clients:
-            _clients[key] = _new_clients(kind, location, access)
-            if len(_clients) > MAX_CLIENTS:
-                _clients.popitem(last=False)
-        _clients.move_to_end(key)
-        return _clients[key]
+    key = (kind, location.container, settings, environment)
+    return current().cache(CLIENTS).make_once(key, lambda: _new_clients(kind, location, access))
 
 
 def _new_clients(kind: Any, location: Location, access: Access) -> tuple[Client, Client]:
-    """One that repeats failed requests and one that does not."""
+    """Return two clients: one that repeats failed requests, and one that does not."""
     provider = {"credential_provider": access.provider} if access.credentials is not None else {}
     client, commit_client = (
         kind(

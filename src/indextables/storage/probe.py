@@ -17,7 +17,7 @@ from indextables.errors import (
     StorageError,
     UnsafeStoreError,
 )
-from indextables.runtime import ForkSafeLock, new_id
+from indextables.runtime import CacheSpec, current, new_id
 
 Create = Callable[[str, bytes], None]
 
@@ -25,17 +25,13 @@ T = TypeVar("T")
 
 _PROBE_PREFIX: Final = "_transaction_log/_probe-"
 _TRIES: Final = 5
-_trusted: set[str] = set()
-_lock: Final = ForkSafeLock()
+_TRUSTED: Final = CacheSpec[str, bool]("stores with conditional creates", entries=1000)
 
 
 def check_conditional_create(uri: str, create: Create, delete: Callable[[str], None], *, place: str) -> None:
     """UnsafeStoreError if the store at `uri` lets a create replace an object. Asks once per process and `place`."""
-    if place in _trusted:
-        return
-    with _lock:
-        if place in _trusted:
-            return
+
+    def probe() -> bool:
         key = _created(create)
         try:
             refused = _refused(create, key)
@@ -48,7 +44,9 @@ def check_conditional_create(uri: str, create: Create, delete: Callable[[str], N
                 f"the store of {uri} ignores conditional creates (If-None-Match), so two writers could overwrite "
                 f"each other's commits; put the table on a store that honours them"
             )
-        _trusted.add(place)
+        return True
+
+    current().cache(_TRUSTED).make_once(place, probe)
 
 
 def _created(create: Create) -> str:

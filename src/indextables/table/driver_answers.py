@@ -21,7 +21,7 @@ from indextables.predicates import bind
 from indextables.runtime import current
 from indextables.split import SplitReader, open_split
 from indextables.storage import is_on_this_machine, open_store
-from indextables.table.reader_cache import READER_CACHE
+from indextables.table.reader_cache import reader_cache
 from indextables.table.scan import (
     ScanPlan,
     ScanRequest,
@@ -156,7 +156,7 @@ def _lease_from_cache(task: ScanTask) -> Callable[[SplitRef], AbstractContextMan
         def opened() -> SplitReader:
             return open_split(store, ref.path, ref.size, settings=settings, mapping=task.mapping)
 
-        return READER_CACHE.lease(store, ref.path, options, task.mapping, opened)
+        return reader_cache().lease(store, ref.path, options, task.mapping, opened)
 
     return borrow
 

@@ -6,16 +6,14 @@ or in one user's hands, never both.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from indextables.runtime import ForkSafeLock
+from indextables.runtime import Cache, CacheSpec, current
 from indextables.schema import FieldMapping
 from indextables.split import SplitReader
-from indextables.split.retained import Retained
 from indextables.storage import Store
 
 MOST: Final = 64
@@ -44,14 +42,18 @@ class FileState:
 
 
 Options: TypeAlias = tuple[tuple[str, str], ...]
+_Key: TypeAlias = tuple[FileState, Options]
+_Split: TypeAlias = tuple[FieldMapping, SplitReader]
+
+# A child shares the position of an open file with its parent: a read in one would move it for the other.
+_SPLITS: Final = CacheSpec[_Key, _Split]("open splits", entries=MOST, eviction="random", after_fork="drop")
 
 
 class ReaderCache:
     """Splits that were read lately."""
 
-    def __init__(self, most: int = MOST) -> None:
-        self._splits = Retained[tuple[FileState, Options], tuple[FieldMapping, SplitReader]](most)
-        self._lock = ForkSafeLock()
+    def __init__(self, most: int = MOST, cache: Cache[_Key, _Split] | None = None) -> None:
+        self._splits = cache or Cache(entries=most, eviction="random")
 
     def __len__(self) -> int:
         return len(self._splits)
@@ -76,20 +78,16 @@ class ReaderCache:
             self._put(state, options, mapping, split)
 
     def clear(self) -> None:
-        with self._lock:
-            self._splits.clear()
+        self._splits.clear()
 
     def _taken(self, state: FileState, options: Options, mapping: FieldMapping) -> SplitReader | None:
-        with self._lock:
-            found = self._splits.pop((state, options))
+        found = self._splits.pop((state, options))
         return found[1] if found is not None and found[0] == mapping else None
 
     def _put(self, state: FileState, options: Options, mapping: FieldMapping, split: SplitReader) -> None:
-        with self._lock:
-            _ = self._splits.put((state, options), (mapping, split))
+        self._splits.put((state, options), (mapping, split))
 
 
-READER_CACHE: Final = ReaderCache()
-os.register_at_fork(
-    after_in_child=READER_CACHE.clear
-)  # files that are open share their position with the parent's
+def reader_cache() -> ReaderCache:
+    """Return the reader cache of the current runtime."""
+    return ReaderCache(cache=current().cache(_SPLITS))

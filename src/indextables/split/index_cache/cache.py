@@ -31,13 +31,12 @@ from typing import Final, TypeAlias, TypeVar
 import tantivy
 
 from indextables.config import Settings, keys
-from indextables.runtime import ForkSafeLock, new_id
+from indextables.runtime import CacheSpec, current, new_id
 from indextables.split.container import Bundle
 from indextables.split.index import engine_errors, is_engine_failure
 from indextables.split.index_cache.directory import ADVICE, cache_directory
 from indextables.split.index_cache.entry_record import RECORD, is_unchanged, record_files, recorded_size
 from indextables.split.index_cache.extraction import extract_members
-from indextables.split.retained import Retained
 from indextables.storage.disk import disk_error, disk_errors, system_error
 
 _log: Final = logging.getLogger(__name__)
@@ -46,7 +45,6 @@ _WORK: Final = ".work"
 _SIZE: Final = ".size"
 _STALE_SECONDS: Final = 3600
 _FILLED_TO: Final = 0.9
-_MAX_OPEN: Final = 128
 _OPEN_TRIES: Final = 3
 
 Fill: TypeAlias = Callable[[Path], dict[str, int]]
@@ -62,9 +60,9 @@ class OpenIndex:
 
 
 # Every open index has a watcher thread, so only so many stay open. Threads do not survive a fork.
-_open: Final = Retained[str, OpenIndex](_MAX_OPEN)
-_lock = ForkSafeLock()
-os.register_at_fork(after_in_child=_open.clear)
+OPEN_INDEXES: Final = CacheSpec[str, OpenIndex](
+    "open indexes", entries=128, eviction="random", after_fork="drop"
+)
 
 
 def open_index(bundle: Bundle, settings: Settings, *, documents: bool = False) -> OpenIndex:
@@ -81,14 +79,12 @@ def open_index(bundle: Bundle, settings: Settings, *, documents: bool = False) -
 
 def open_cached(name: str, bundle: Bundle, fill: Fill, settings: Settings) -> OpenIndex:
     """The index of that name, filled now if neither memory nor disk has it; `bundle` is what it comes from."""
-    with _lock:
-        found = _open.get(name)
+    open_indexes = current().cache(OPEN_INDEXES)
+    found = open_indexes.get(name)
     if found is not None:
         return found
     opened = _open_from(IndexCache.of(settings), name, bundle, fill)
-    with _lock:
-        evicted = _open.put(name, opened)
-    del evicted  # its thread ends outside of the lock
+    open_indexes.put(name, opened)
     return opened
 
 
@@ -117,10 +113,7 @@ def read_cached(name: str, fill: Fill, read: Callable[[Path], Read], settings: S
 
 def is_cached(name: str, settings: Settings) -> bool:
     """Whether the index of that name is in memory or on disk now; it may be evicted the moment after."""
-    with _lock:
-        if name in _open:
-            return True
-    return IndexCache.of(settings).holds(name)
+    return name in current().cache(OPEN_INDEXES) or IndexCache.of(settings).holds(name)
 
 
 def entry_name(bundle: Bundle) -> str:

@@ -16,14 +16,14 @@ from typing import Final
 
 from indextables.config import Settings, keys
 from indextables.errors import ConfigError
+from indextables.runtime import CacheSpec, current
 from indextables.storage.disk import disk_errors
 
 ADVICE: Final = f"or set {keys.CACHE_DIRECTORY.key} to another disk"
 _NAME: Final = "indextables"
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
-_own: dict[int, Path] = {}
-"""By process id, as a forked child must not delete the directory of its parent."""
+_OWN: Final = CacheSpec[str, Path]("directory of this process", entries=1, after_fork="drop")
 
 
 def cache_directory(settings: Settings) -> Path:
@@ -92,15 +92,18 @@ def _owner(path: Path) -> int | None:
 
 
 def _of_this_process() -> Path:
-    process = os.getpid()
-    if process not in _own:
-        with disk_errors("keep indexes in", tempfile.gettempdir(), ADVICE):
-            _own[process] = Path(tempfile.mkdtemp(prefix=f"{_NAME}-cache-"))
-    return _own[process]
+    return current().cache(_OWN).make_once("index cache", _make_own)
 
 
-@atexit.register
-def _remove_own() -> None:
-    path = _own.pop(os.getpid(), None)
-    if path is not None:
+def _make_own() -> Path:
+    with disk_errors("keep indexes in", tempfile.gettempdir(), ADVICE):
+        path = Path(tempfile.mkdtemp(prefix=f"{_NAME}-cache-"))
+    atexit.register(_remove_own, path, os.getpid())
+    return path
+
+
+def _remove_own(path: Path, process: int) -> None:
+    if (
+        os.getpid() == process
+    ):  # a child that was forked inherits the call, and must leave the directory alone
         shutil.rmtree(path, ignore_errors=True)
