@@ -20,7 +20,7 @@ from indextables.columns import (
     SchemaBased,
     Transaction,
     Writer,
-    committing,
+    save_modes,
     write_delta,
 )
 from indextables.errors import (
@@ -321,7 +321,7 @@ def test_wide_groups_get_larger_row_groups(tmp_path):
 
 
 def test_two_writers_that_both_make_a_dataset_both_get_their_rows_in(tmp_path, monkeypatch):
-    original = committing.store_schema
+    original = save_modes.store_schema
     rivals = iter([ROWS.slice(0, 3)])
 
     def store_schema(store, schema, groups):
@@ -329,13 +329,13 @@ def test_two_writers_that_both_make_a_dataset_both_get_their_rows_in(tmp_path, m
             columns.write(tmp_path, rows)
         return original(store, schema, groups)
 
-    monkeypatch.setattr(committing, "store_schema", store_schema)
+    monkeypatch.setattr(save_modes, "store_schema", store_schema)
     assert columns.write(tmp_path, ROWS.slice(3, 3)) == 2
     assert columns.open(tmp_path).to_arrow().equals(ROWS.slice(0, 6))
 
 
 def test_a_write_that_loses_to_a_rival_leaves_no_files(tmp_path, monkeypatch):
-    original = committing.store_schema
+    original = save_modes.store_schema
     rivals = iter([pa.table({"other": [1]})])
 
     def store_schema(store, schema, groups):
@@ -343,7 +343,7 @@ def test_a_write_that_loses_to_a_rival_leaves_no_files(tmp_path, monkeypatch):
             columns.write(tmp_path, rows)
         return original(store, schema, groups)
 
-    monkeypatch.setattr(committing, "store_schema", store_schema)
+    monkeypatch.setattr(save_modes, "store_schema", store_schema)
     with pytest.raises(TableExistsError, match="meanwhile"):
         columns.write(tmp_path, ROWS, mode="error")
     [group] = columns.open(tmp_path).manifest.column_groups

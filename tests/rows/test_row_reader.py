@@ -1,4 +1,4 @@
-"""Rows of a Parquet file by their pages: the same as by a plain read, for flat and nested columns, checked before use."""
+"""Rows of a Parquet file by their pages: those of a plain read, for flat and nested columns, verified before use."""
 
 from __future__ import annotations
 
@@ -147,8 +147,7 @@ def test_a_flipped_bit_of_a_page_is_damage_to_the_rows_of_that_page_only(tmp_pat
                     np.array([row]), ["id", "vector"]
                 )
             except CorruptTableError as error:
-                assert "the checksum of its bytes" in str(error)
-                outcomes.add("noticed")
+                outcomes.add("noticed" if "the checksum of its bytes" in str(error) else str(error))
             else:
                 assert taken.to_pylist() == rows.slice(row, 1).to_pylist()
                 outcomes.add("elsewhere")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from indextables.columns.manifest import ColumnGroup
+from indextables.columns.manifest import ColumnGroup, DeltaLogType
 from indextables.errors import InputError
 from indextables.rows import RowIds
 
@@ -57,6 +57,28 @@ def column_groups(values: Any) -> tuple[ColumnGroup, ...]:
     for item in found:
         expect(item, ColumnGroup, "a column group", "a ColumnGroup, such as Writer.close() returns")
     return found
+
+
+def check_files(groups: Iterable[ColumnGroup]) -> None:
+    """Raise InputError for a file without a path, or with a range of rows that ends before it begins."""
+    for group in groups:
+        for file in group.files:
+            if not file.path:
+                raise InputError(f"a file of column group {group.columns} has no path")
+            if file.end_index < file.start_index:
+                raise InputError(
+                    f"{file.path} has the row range {file.start_index} to {file.end_index}, which ends before it "
+                    f"begins; give start_index <= end_index"
+                )
+
+
+def delta_log_type(value: int, name: str) -> DeltaLogType:
+    """Return the type for a member or its number. Raises InputError, with the types, for any other number."""
+    try:
+        return DeltaLogType(value)
+    except ValueError:
+        kinds = ", ".join(f"{kind.name} ({kind.value})" for kind in DeltaLogType)
+        raise InputError(f"{name} is of type {value!r:.100}; there are {kinds}") from None
 
 
 def positions(indices: Sequence[int] | npt.NDArray[np.int64] | pa.Array) -> RowIds:

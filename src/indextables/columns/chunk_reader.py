@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from indextables.columns.arguments import check_parallelism, expect, positions
-from indextables.columns.fitting import empty_rows
+from indextables.columns.conformance import empty_rows
 from indextables.columns.group_rows import Chunk, GroupRows
 from indextables.errors import InputError
 from indextables.runtime import current

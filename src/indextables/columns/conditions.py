@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.columns.arguments import expect
-from indextables.columns.fitting import known_columns
+from indextables.columns.conformance import known_columns
 from indextables.errors import PredicateError, SchemaError
 from indextables.predicates import (
     TRUE,

@@ -13,11 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from indextables.columns.arguments import expect
-from indextables.columns.committing import Mode, commit_groups
 from indextables.columns.dataset_schema import dataset_schema
 from indextables.columns.manifest import Manifest
 from indextables.columns.policies import SINGLE, AsStored, Policy
 from indextables.columns.reader import Reader
+from indextables.columns.save_modes import Mode, commit_groups
 from indextables.columns.stored_files import Files, as_settings
 from indextables.columns.version_files import LATEST, check_place, find, read_manifest, store_at
 from indextables.columns.writer import Writer

@@ -14,7 +14,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from indextables.columns.formats import open_rows
+from indextables.columns.file_formats import open_rows
 from indextables.columns.layout import STATS_DIR
 from indextables.columns.manifest import ColumnGroup, ColumnGroupFile, Manifest, Statistics
 from indextables.columns.stored_files import Files

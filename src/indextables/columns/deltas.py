@@ -27,13 +27,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from indextables.columns.arguments import expect
-from indextables.columns.file_rows import NO_ROWS
-from indextables.columns.fitting import fitted
+from indextables.columns.arguments import delta_log_type, expect
+from indextables.columns.conformance import conform_table
 from indextables.columns.keysets import KeySet
 from indextables.columns.layout import DELTA_DIR, resolved_path
 from indextables.columns.manifest import ColumnGroup, DeltaLog, DeltaLogType
-from indextables.columns.recording import delta_log_type
 from indextables.columns.stored_files import Files, as_settings
 from indextables.columns.version_files import check_place
 from indextables.config import Settings
@@ -41,6 +39,8 @@ from indextables.errors import CorruptTableError, InputError, SchemaError
 from indextables.rows import TRAILER_BYTES, RowIds, check_footer, footer_size
 from indextables.runtime import new_id
 from indextables.storage import open_store, table_uri
+
+_NO_ROWS: Final[RowIds] = np.empty(0, dtype=np.int64)
 
 POSITION: Final = "pos"
 FILE_PATH: Final = "file_path"
@@ -68,7 +68,7 @@ def write_delta(
     table = pa.Table.from_batches([entries]) if isinstance(entries, pa.RecordBatch) else entries
     match kind:
         case DeltaLogType.POSITIONAL:
-            table = fitted(table, _positional_schema(table.schema), "the positions to delete")
+            table = conform_table(table, _positional_schema(table.schema), "the positions to delete")
         case DeltaLogType.PRIMARY_KEY if any(column.null_count for column in table.columns):
             raise InputError("a primary key is never null, and there are nulls among those to delete")
         case _ if not table.num_columns:
@@ -128,7 +128,7 @@ def load_deletes(
                 keys.append(_key_set(log, entries.select(named), schema, nulls_match=False))
             case DeltaLogType.EQUALITY:
                 keys.append(_key_set(log, entries, schema, nulls_match=True))
-    found = np.unique(np.concatenate(positions)) if positions else NO_ROWS
+    found = np.unique(np.concatenate(positions)) if positions else _NO_ROWS
     return Deletes(found, tuple(keys))
 
 
@@ -157,7 +157,7 @@ def _positional_schema(given: pa.Schema) -> pa.Schema:
 
 
 def _positions(log: DeltaLog, entries: pa.Table, groups: Sequence[ColumnGroup], base: str | None) -> RowIds:
-    table = fitted(entries, _positional_schema(entries.schema), f"the entries of {log.path}")
+    table = conform_table(entries, _positional_schema(entries.schema), f"the entries of {log.path}")
     rows: RowIds = table.column(POSITION).to_numpy()
     total = groups[0].num_rows if groups else 0
     if FILE_PATH not in table.schema.names:
@@ -171,7 +171,7 @@ def _positions(log: DeltaLog, entries: pa.Table, groups: Sequence[ColumnGroup], 
         ],
         dtype=object,
     )
-    found = [NO_ROWS]
+    found = [_NO_ROWS]
     for group in groups:
         start = 0
         for file in group.files:
@@ -184,7 +184,7 @@ def _positions(log: DeltaLog, entries: pa.Table, groups: Sequence[ColumnGroup], 
 def _key_set(log: DeltaLog, entries: pa.Table, schema: pa.Schema, *, nulls_match: bool) -> KeySet:
     _check_columns(log, entries.schema.names, schema)
     typed = pa.schema([schema.field(name).with_nullable(True) for name in entries.schema.names])
-    return KeySet.of(fitted(entries, typed, f"the entries of {log.path}"), nulls_match=nulls_match)
+    return KeySet.of(conform_table(entries, typed, f"the entries of {log.path}"), nulls_match=nulls_match)
 
 
 def _check_columns(log: DeltaLog, wanted: Sequence[str], schema: pa.Schema) -> None:

@@ -9,9 +9,8 @@ from typing import Final
 import pyarrow as pa
 
 from indextables.columns.arguments import expect
-from indextables.columns.file_rows import FileRows
-from indextables.columns.fitting import check_type
-from indextables.columns.formats import FORMATS, PARQUET, VORTEX, open_rows, unknown_format
+from indextables.columns.conformance import check_type
+from indextables.columns.file_formats import FORMATS, PARQUET, VORTEX, FileRows, open_rows, unknown_format
 from indextables.columns.manifest import ColumnGroup, ColumnGroupFile
 from indextables.columns.parquet_files import footer_properties
 from indextables.columns.stored_files import FILE_SIZE, Files, as_settings

@@ -9,9 +9,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from indextables.columns.file_rows import FileRows
-from indextables.columns.fitting import check_type, with_types
-from indextables.columns.formats import open_rows
+from indextables.columns.conformance import cast_columns, check_type
+from indextables.columns.file_formats import FileRows, open_rows
 from indextables.columns.manifest import ColumnGroup, ColumnGroupFile
 from indextables.columns.stored_files import Files
 from indextables.errors import CorruptTableError
@@ -121,7 +120,7 @@ class GroupRows:
                 yield number
 
     def _typed(self, rows: pa.Table, number: int, columns: Sequence[str]) -> pa.Table:
-        return with_types(rows, self._typed_schema(columns), self._group.files[number].path)
+        return cast_columns(rows, self._typed_schema(columns), self._group.files[number].path)
 
     def _typed_schema(self, columns: Sequence[str]) -> pa.Schema:
         return pa.schema([self._schema.field(name) for name in columns])

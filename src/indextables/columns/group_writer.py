@@ -9,8 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from indextables.columns.file_rows import FileSink, WriteOptions
-from indextables.columns.formats import check_schema, new_sink
+from indextables.columns.file_formats import FileSink, WriteOptions, check_schema, new_sink
 from indextables.columns.layout import DATA_DIR
 from indextables.columns.manifest import ColumnGroup, ColumnGroupFile
 from indextables.columns.policies import GroupPlan

@@ -48,6 +48,24 @@ class ColumnGroup:
     def num_rows(self) -> int:
         return sum(file.end_index - file.start_index for file in self.files)
 
+    def slice(self, start: int, stop: int) -> ColumnGroup:
+        """Return the rows from `start` (included) to `stop` (excluded) as a group: the files that hold some of them.
+
+        >>> group = ColumnGroup(("id",), "parquet", (ColumnGroupFile("a", 5, 15), ColumnGroupFile("b", 0, 10)))
+        >>> [(file.path, file.start_index, file.end_index) for file in group.slice(8, 12).files]
+        [('a', 13, 15), ('b', 0, 2)]
+        """
+        files: list[ColumnGroupFile] = []
+        at = 0
+        for file in self.files:
+            rows = file.end_index - file.start_index
+            low, high = max(start - at, 0), min(stop - at, rows)
+            if low < high:
+                first = file.start_index
+                files.append(replace(file, start_index=first + low, end_index=first + high))
+            at += rows
+        return replace(self, files=tuple(files))
+
 
 @dataclass(frozen=True)
 class DeltaLog:

@@ -10,14 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from indextables.columns.column_encoding import compression_options, worth_dictionary
 from indextables.columns.file_checksums import TAIL, Section, add_sections
-from indextables.columns.file_rows import WriteOptions
 from indextables.columns.stored_files import FILE_SIZE, FOOTER_SIZE, StoredFile
 from indextables.predicates import Bounds
 from indextables.rows import (
@@ -34,6 +33,9 @@ from indextables.rows import (
     footer_size,
     parquet_schema,
 )
+
+if TYPE_CHECKING:
+    from indextables.columns.file_formats import WriteOptions
 
 ROW_GROUP_METADATA: Final = "row_group_metadata"
 STORAGE_VERSION: Final = "storage_version"

@@ -14,12 +14,12 @@ import pyarrow as pa
 from indextables.columns.arguments import check_parallelism, column_groups, expect, names, positions, row_span
 from indextables.columns.chunk_reader import ChunkReader
 from indextables.columns.conditions import condition, matches
+from indextables.columns.conformance import empty_rows, known_columns
 from indextables.columns.deltas import Deletes, load_deletes
-from indextables.columns.fitting import empty_rows, known_columns
+from indextables.columns.horizontal import HorizontalRows
 from indextables.columns.layout import resolved
 from indextables.columns.manifest import ColumnGroup, Manifest
 from indextables.columns.pruning import surviving
-from indextables.columns.sidebyside import SideBySide
 from indextables.columns.stored_files import Files
 from indextables.config import Settings
 from indextables.errors import InputError
@@ -71,7 +71,7 @@ class Reader:
         self._apply_deltas = apply_deltas
         self._primary_key = None if primary_key is None else names(primary_key, "primary_key", one=True)
         self._files = Files(settings)
-        self._rows = SideBySide(self._manifest.column_groups, schema, self._files)
+        self._rows = HorizontalRows(self._manifest.column_groups, schema, self._files)
 
     @property
     def schema(self) -> pa.Schema:

@@ -12,17 +12,19 @@ import contextlib
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from indextables.columns.file_checksums import add_sections
-from indextables.columns.file_rows import WriteOptions
 from indextables.columns.stored_files import FILE_SIZE, StoredFile
 from indextables.errors import IndexTablesError, InputError, SchemaError
 from indextables.predicates import Bounds
 from indextables.rows import RowIds
+
+if TYPE_CHECKING:
+    from indextables.columns.file_formats import WriteOptions
 
 CHUNK_ROWS: Final = 8192
 """Vortex reads any rows; this many are called a chunk where the caller counts in chunks."""

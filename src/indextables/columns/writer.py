@@ -14,9 +14,8 @@ from typing import Final, Self, get_args
 import pyarrow as pa
 
 from indextables.columns.arguments import expect
-from indextables.columns.file_rows import WriteOptions
-from indextables.columns.fitting import fitted
-from indextables.columns.formats import FORMATS, unknown_format
+from indextables.columns.conformance import conform_table
+from indextables.columns.file_formats import FORMATS, WriteOptions, unknown_format
 from indextables.columns.group_writer import GroupWriter, Target
 from indextables.columns.manifest import ColumnGroup
 from indextables.columns.policies import SINGLE, Policy, SizeBased, plan_groups
@@ -97,7 +96,7 @@ class Writer:
         self._check_open()
         try:
             with self._disk_errors():
-                for batch in fitted(rows, self._schema, "the rows").to_batches():
+                for batch in conform_table(rows, self._schema, "the rows").to_batches():
                     if batch.num_rows:
                         for group in self._plan(batch):
                             group.add(batch.select(list(group.plan.columns)))

@@ -11,9 +11,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.columns import ColumnGroup, Manifest, Reader
-from indextables.columns.cutting import cut
-from indextables.columns.stored_files import FILE_SIZE
+from indextables.columns import FILE_SIZE, ColumnGroup, Manifest, Reader
 from indextables.predicates import TRUE, Predicate, columns_of
 from indextables.spark.arrow_types import arrow_schema, spark_schema
 
@@ -49,7 +47,7 @@ def tasks_of(whole: ColumnsTask, parallelism: int) -> list[ColumnsTask]:
     return [
         replace(
             whole,
-            manifest=Manifest(tuple(cut(group, start, stop) for group in groups)),
+            manifest=Manifest(tuple(group.slice(start, stop) for group in groups)),
             rows=(0, stop - start),
         )
         for start, stop in ranges

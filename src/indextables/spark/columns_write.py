@@ -8,10 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from indextables.columns import ColumnGroup, Policy, Writer
-from indextables.columns.committing import commit_groups, delete_files
-from indextables.columns.formats import PARQUET
-from indextables.columns.policies import plan_groups
+from indextables.columns import PARQUET, ColumnGroup, Policy, Writer, commit_groups, delete_files, plan_groups
 from indextables.config import Settings
 from indextables.table import WriteMode
 

@@ -26,10 +26,11 @@ _FAMILIES: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
 """Within a family a cast that Arrow calls safe keeps every value; between families it parses or prints them."""
 
 
-def fitted(rows: pa.Table | pa.RecordBatch, schema: pa.Schema, name: str) -> pa.Table:
+def conform_table(rows: pa.Table | pa.RecordBatch, schema: pa.Schema, name: str) -> pa.Table:
     """The rows with exactly these columns, in this order; `name` is what an error calls them.
 
-    >>> fitted(pa.table({"b": [1], "a": [2]}), pa.schema([("a", pa.int32()), ("b", pa.int64())]), "rows").to_pylist()
+    >>> schema = pa.schema([("a", pa.int32()), ("b", pa.int64())])
+    >>> conform_table(pa.table({"b": [1], "a": [2]}), schema, "rows").to_pylist()
     [{'a': 2, 'b': 1}]
     """
     expect(rows, (pa.Table, pa.RecordBatch), name, "a pyarrow.Table or RecordBatch")
@@ -45,10 +46,10 @@ def fitted(rows: pa.Table | pa.RecordBatch, schema: pa.Schema, name: str) -> pa.
         raise SchemaError(
             f"{name} do not have the columns of the schema ({'; '.join(details) or 'one twice'})"
         )
-    return with_types(table.select(schema.names), schema, name)
+    return cast_columns(table.select(schema.names), schema, name)
 
 
-def with_types(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
+def cast_columns(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
     """The same columns in the types of the schema."""
     if table.schema.equals(schema):
         return table

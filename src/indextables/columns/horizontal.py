@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from indextables.columns.fitting import empty_rows
+from indextables.columns.conformance import empty_rows
 from indextables.columns.group_rows import GroupRows
 from indextables.columns.manifest import ColumnGroup
 from indextables.columns.stored_files import Files
@@ -21,7 +21,7 @@ WINDOW_BYTES: Final = 64 << 20
 """Rows are read in windows of about this size, so that memory does not grow with the dataset."""
 
 
-class SideBySide:
+class HorizontalRows:
     def __init__(self, groups: Sequence[ColumnGroup], schema: pa.Schema, files: Files) -> None:
         self._schema = schema
         self.groups = tuple(GroupRows(group, schema, files) for group in groups)

@@ -1,18 +1,24 @@
-"""What a file format has to offer: rows going in, and rows coming out by number, in pieces that are read alone."""
+"""What a file format offers: rows going in, and rows coming out by number, in pieces that are read alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Protocol
 
-import numpy as np
 import pyarrow as pa
 
+from indextables.columns.parquet_files import ParquetRows, ParquetSink
+from indextables.columns.stored_files import StoredFile
+from indextables.columns.vortex_files import VortexRows, VortexSink, check_types
+from indextables.errors import InputError
 from indextables.predicates import Bounds
 from indextables.rows import RowIds
 
-NO_ROWS: Final[RowIds] = np.empty(0, dtype=np.int64)
+PARQUET: Final = "parquet"
+VORTEX: Final = "vortex"
+FORMATS: Final = (PARQUET, VORTEX)
 
 
 @dataclass(frozen=True)
@@ -64,3 +70,37 @@ class FileRows(Protocol):
 
     def fetch(self, rows: RowIds, columns: Sequence[str]) -> pa.Table:
         """Just these rows, ascending."""
+
+
+def new_sink(file_format: str, path: Path, schema: pa.Schema, options: WriteOptions) -> FileSink:
+    match file_format:
+        case "parquet":
+            return ParquetSink(path, schema, options)
+        case "vortex":
+            return VortexSink(path, schema, options)
+        case _:
+            raise unknown_format(file_format)
+
+
+def check_schema(file_format: str, schema: pa.Schema) -> None:
+    """Raise an error if files of this format cannot hold these columns, before there are any rows."""
+    if file_format not in FORMATS:
+        raise unknown_format(file_format)
+    if file_format == VORTEX:
+        check_types(schema)
+
+
+def open_rows(file_format: str, stored: StoredFile) -> FileRows:
+    match file_format:
+        case "parquet":
+            return ParquetRows(stored)
+        case "vortex":
+            return VortexRows(stored)
+        case _:
+            raise unknown_format(file_format)
+
+
+def unknown_format(file_format: str) -> InputError:
+    return InputError(
+        f"files of format {file_format!r} are not known here; there are {' and '.join(FORMATS)}"
+    )
