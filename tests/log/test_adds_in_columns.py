@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import time
 from contextlib import AbstractContextManager
 from typing import Any
 from unittest import mock
@@ -24,7 +25,7 @@ from indextables.log import (
     load_snapshot,
     refresh,
 )
-from indextables.log.actions import adds
+from indextables.log.actions import bulk
 from indextables.log.actions.adds import Adds, parts_of
 from indextables.log.actions.codec import decode_parts
 from indextables.log.actions.entries import Added, to_entries
@@ -100,7 +101,7 @@ LINES = st.one_of(
 
 def small_runs() -> AbstractContextManager[Any]:
     return mock.patch.multiple(
-        "indextables.log.actions.adds", _BATCH_LINES=3, _MIN_COLUMN_ROWS=2, _BLOCK_BYTES=1000
+        "indextables.log.actions.bulk", _BATCH_LINES=3, _MIN_COLUMN_ROWS=2, _BLOCK_BYTES=1000
     )
 
 
@@ -265,11 +266,26 @@ def test_adds_of_few_shapes_are_not_parsed_one_by_one():
     ]
     lines = [orjson.dumps({"add": shapes[n * n % 3] | {"path": f"{n}.split"}}) for n in range(300)]
     text = b"\n".join([b'{"commitInfo":{}}', *lines])
-    with mock.patch.object(adds, "_parse_lines", wraps=adds._parse_lines) as parse:
+    with mock.patch.object(bulk, "_parse_lines", wraps=bulk._parse_lines) as parse:
         actions = decode_parts(text, "7.json")
     assert [call.args[0] for call in parse.call_args_list] == [[b'{"commitInfo":{}}']]
     assert [type(part) for part in parts_of(actions)] == [CommitInfo, Adds]
     assert list(actions) == decode_version(text, "7.json")
+
+
+def test_lines_that_would_cost_more_by_columns_are_parsed():
+    wide = {f"c{n}": "1" for n in range(20_000)}
+    long = "x" * (1 << 18)
+    for body in ({"minValues": wide}, {"stats": long}, {"novel": [[]] * 50_000}):
+        text = b"\n".join([orjson.dumps({"add": {"path": "x", "size": 1} | body})] * 3)
+        began = time.process_time()
+        assert outcome(decode_parts, text) == outcome(decode_version, text)
+        assert time.process_time() - began < 5
+
+
+def test_a_line_that_is_longer_than_a_block_is_parsed():
+    text = b"\n".join([GOOD, GOOD.replace(b'"s"', b'"' + b'\\"' * 2000 + b'"'), GOOD])
+    assert outcome(decode_parts, text) == outcome(decode_version, text)
 
 
 def test_adds_of_many_shapes_are_parsed():

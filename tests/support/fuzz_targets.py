@@ -29,7 +29,7 @@ from indextables.log import (
     decode_version,
     encode_version,
 )
-from indextables.log.actions import adds
+from indextables.log.actions import bulk
 from indextables.log.actions import codec as action_codec
 from indextables.log.actions.codec import decode_parts
 from indextables.log.actions.entries import Added, from_entries, to_entries
@@ -88,7 +88,7 @@ def version_text(data: bytes) -> None:
 def adds_in_columns(data: bytes) -> None:
     """Decode a text by columns, however few its lines are, and line by line: the outcome must be the same."""
     with (
-        mock.patch.multiple(adds, _MIN_COLUMN_ROWS=2, _BATCH_LINES=3),
+        mock.patch.multiple(bulk, _MIN_COLUMN_ROWS=2, _BATCH_LINES=3),
         mock.patch.object(action_codec, "_MANY_LINES", 0),
     ):
         by_columns = _outcome(decode_parts, data)

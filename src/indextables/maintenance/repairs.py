@@ -14,7 +14,7 @@ from indextables.errors import InputError, TableExistsError, TableNotFoundError
 from indextables.log import LOG_DIRECTORY, Action, AddFile, CommitInfo, Metadata, Protocol, Snapshot, commit
 from indextables.log.actions import codec
 from indextables.log.actions.checksums import UNSEALED, seal_version
-from indextables.log.actions.codec import encode_text, in_texts, pack
+from indextables.log.actions.codec import encode_text, group_by_text_size, pack
 from indextables.log.actions.protocol import CURRENT
 from indextables.log.changes.table_changes import combine_protocols
 from indextables.log.cleanup.existence import missing_files
@@ -162,7 +162,7 @@ def _write(target: Store, change: _RecoveredTable, settings: Settings) -> None:
 
     Then the metadata comes last: a log that was not finished has none, and cannot be taken for the table.
     """
-    adds = list(in_texts(change.adds, codec.MAX_INFLATED // 2))
+    adds = list(group_by_text_size(change.adds, codec.MAX_INFLATED // 2))
     if len(adds) < 2:
         commit(target, change, base=None, settings=settings)
         return

@@ -1,7 +1,7 @@
 """Version files as bytes: JSON lines, one action each, plain or compressed.
 
-Written as raw gzip. Read as plain text, raw gzip, and gzip behind the two bytes 01 01 of an older writer. A checksum
-is verified where there is one (see `checksum`).
+The writer produces raw gzip. The reader takes plain text, raw gzip, and gzip behind the two bytes 01 01 that an older
+writer puts in front. If the text names a checksum, the reader verifies it (see `checksums`).
 """
 
 from __future__ import annotations
@@ -14,28 +14,31 @@ from typing import Final
 import orjson
 
 from indextables.errors import CorruptTableError, InputError
-from indextables.log.actions.adds import decode_in_bulk
+from indextables.log.actions.bulk import decode_in_bulk
 from indextables.log.actions.checksums import REPAIR_ADVICE, check_version, seal_version
 from indextables.log.actions.fields import FieldError, from_document, to_document
 from indextables.log.actions.model import Action
 
 MAX_INFLATED: Final = 512 << 20
-"""A text of this size is the largest that is written, and that is inflated: more must not fill memory.
+"""The largest text that is written or inflated, so that a small file cannot fill memory.
 
-The original implementation inflates no more either.
+The original implementation has the same limit.
 """
 
 MAX_STORED: Final = 1 << 30
-"""A file that is larger is not read at all. Plain text is not inflated, and has this limit alone."""
+"""A larger file is not read at all. This is the only limit for plain text, which is not inflated."""
 
 _GZIP: Final = b"\x1f\x8b"
 _OLD_PREFIX: Final = b"\x01\x01"
 _CHUNK: Final = 1 << 20
 _MANY_LINES: Final = 64
+"""Shorter texts are decoded line by line: columns have a fixed cost."""
 
 
 def encode_text(actions: Iterable[Action]) -> bytes:
-    r"""Return the text of a version file, one action a line. InputError for what JSON cannot hold.
+    r"""Return the text of a version file, one action a line.
+
+    Raises InputError if JSON cannot represent a value.
 
     >>> from indextables.log.actions.model import Txn
     >>> encode_text([Txn("app", 3)])
@@ -49,8 +52,8 @@ def encode_text(actions: Iterable[Action]) -> bytes:
         raise InputError(f"an action cannot be written to the log: {reason}") from None
 
 
-def in_texts(actions: Iterable[Action], limit: int) -> Iterator[list[Action]]:
-    """Return the actions in groups, each with a text of up to `limit` bytes unless it is a single action."""
+def group_by_text_size(actions: Iterable[Action], limit: int) -> Iterator[list[Action]]:
+    """Yield the actions in groups whose texts have up to `limit` bytes; a larger action is a group of its own."""
     group: list[Action] = []
     size = 0
     for action in actions:
@@ -65,19 +68,21 @@ def in_texts(actions: Iterable[Action], limit: int) -> Iterator[list[Action]]:
 
 
 def pack(text: bytes, *, compress: bool = True, marked: bool = False) -> bytes:
-    """Return a text as it is stored; `marked`: gzip as older readers know it, behind 01 01."""
-    # No time in the header: equal actions give equal bytes.
+    """Return the bytes to store for a text; `marked` puts 01 01 before the gzip, which older readers require."""
+    # No time in the gzip header: equal actions give equal bytes.
     return (_OLD_PREFIX if marked else b"") + gzip.compress(text, 6, mtime=0) if compress else text
 
 
 def encode_version(actions: Iterable[Action], *, compress: bool = True, marked: bool = False) -> bytes:
-    """Return the bytes of a version file. Its checksum is put in if the commitInfo in front has a place for it."""
+    """Return the bytes of a version file, with its checksum if the commitInfo at the start has a place for it."""
     text, _ = seal_version(encode_text(actions))
     return pack(text, compress=compress, marked=marked)
 
 
 def decode_version(data: bytes, name: str, *, max_inflated: int | None = None) -> list[Action]:
-    """The actions in file order. CorruptTableError names the file, and the line where there is one.
+    """Return the actions in file order.
+
+    Raises CorruptTableError, which names the file and, if one line is at fault, that line.
 
     >>> decode_version(b'{"add": 1}', "7.json")
     Traceback (most recent call last):
@@ -88,20 +93,20 @@ def decode_version(data: bytes, name: str, *, max_inflated: int | None = None) -
 
 
 def decode_parts(data: bytes, name: str) -> Sequence[Action]:
-    """The same actions and errors as of `decode_version`; many adds are decoded to columns, see `adds`."""
+    """Return the actions of `decode_version`, or raise its errors, with many adds in a row as columns (see `bulk`)."""
     text = _checked_text(data, name)
-    if text.count(b"\n") < _MANY_LINES:
+    if len(text.split(b"\n", _MANY_LINES)) <= _MANY_LINES:
         return _parse(text, name)
     try:
         return decode_in_bulk(text)
     except (orjson.JSONDecodeError, FieldError):
-        return _parse(text, name)  # to name the line, or because it takes more than columns can hold
+        return _parse(text, name)  # to name the line, or because columns cannot hold a value
 
 
 def _checked_text(data: bytes, name: str, max_inflated: int | None = None) -> bytes:
     if not data or data.isspace():
-        # An empty commit has at least the frame of its compression: this is what a crash leaves of a file.
-        raise CorruptTableError(f"{name} is empty, so what it committed is lost; {REPAIR_ADVICE}")
+        # No writer produces an empty file, not even for a commit without actions: a crash truncated it.
+        raise CorruptTableError(f"{name} is empty, so the actions of its commit are lost; {REPAIR_ADVICE}")
     text = inflate(data, name, MAX_INFLATED if max_inflated is None else max_inflated)
     check_version(text, name)
     return text
@@ -122,7 +127,7 @@ def _parse(text: bytes, name: str) -> list[Action]:
 
 
 def first_action(data: bytes, name: str) -> Action | None:
-    """The first action alone, without inflating or parsing the rest; None if it does not fit into a chunk."""
+    """Return the first action without inflating or parsing the others; None if it does not fit into one chunk."""
     start = data.find(_GZIP, 0, len(_OLD_PREFIX) + len(_GZIP))
     try:
         head = data if start < 0 else zlib.decompressobj(wbits=31).decompress(data[start:], _CHUNK)
@@ -133,10 +138,13 @@ def first_action(data: bytes, name: str) -> Action | None:
 
 
 def inflate(data: bytes, name: str, limit: int) -> bytes:
+    """Return the text of a stored file. Raises CorruptTableError if it is damaged or larger than `limit` bytes."""
     if data.startswith(_OLD_PREFIX):
         data = data[len(_OLD_PREFIX) :]
         if not data.startswith(_GZIP):
-            raise CorruptTableError(f"{name}: no gzip stream after the compression mark 01 01")
+            raise CorruptTableError(
+                f"{name}: no gzip stream follows the compression mark 01 01; {REPAIR_ADVICE}"
+            )
     if not data.startswith(_GZIP):
         return data
     pieces: list[bytes] = []
@@ -149,9 +157,11 @@ def inflate(data: bytes, name: str, limit: int) -> bytes:
                 data = member.unconsumed_tail
                 size += len(piece)
                 if size > limit:
-                    raise CorruptTableError(f"{name}: inflates to more than {limit >> 20} MB")
+                    raise CorruptTableError(
+                        f"{name}: inflates to more than {limit >> 20} MB, the limit of all readers"
+                    )
                 if not piece and not data and not member.eof:
-                    raise CorruptTableError(f"{name}: the gzip stream is cut off")
+                    raise CorruptTableError(f"{name}: the gzip stream is truncated; {REPAIR_ADVICE}")
                 pieces.append(piece)
         except zlib.error as reason:
             raise CorruptTableError(f"{name}: damaged gzip stream ({reason})") from reason

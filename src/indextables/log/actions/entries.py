@@ -1,4 +1,4 @@
-"""Live files as entries of a state, and back, with nothing lost on the way."""
+"""Conversion of live files to entries of a state and back, without loss."""
 
 from __future__ import annotations
 
@@ -37,21 +37,22 @@ _ATTRIBUTES: Final = {
 }
 _MAPS: Final = {"partitionValues": "partition_values", "minValues": "min_values", "maxValues": "max_values"}
 _LISTS: Final = {"splitTags": "split_tags", "companionSourceFiles": "companion_source_files"}
-REST_FIELDS: Final = {
+FIELDS_WITHOUT_COLUMN: Final = {
     "tags": "tags",
     "hotcacheStartOffset": "hotcache_start_offset",
     "hotcacheLength": "hotcache_length",
 }
+"""Fields of an add that a state's entry keeps in its column `extra`, with the unknown ones."""
 _COLUMNS: Final = {name: attrgetter(attribute) for name, attribute in (_ATTRIBUTES | _MAPS | _LISTS).items()}
 _NOTHING: Final = pa.Table.from_batches([], LIVE_SCHEMA)  # `empty_table` would load pandas
 _ROWS: Final = 8192
 _AT_ONCE: Final = 1 << 17
-"""So many files are put into one array: all their texts together have to stay below 2 GB."""
+"""The most files in one array: all their strings together have to stay below 2 GB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """A live file, and the version and time at which it came. `over_base`: the base state may have it too."""
+    """A live file with the version and time of its commit. `over_base`: the base state may contain its key too."""
 
     file: AddFile
     version: int
@@ -60,76 +61,87 @@ class Added:
 
 
 def to_entries(files: Iterable[tuple[str, Added]]) -> pa.Table:
-    """The files with their keys, in LIVE_SCHEMA."""
-    found = list(files)
-    tables = [_table(found[start : start + _AT_ONCE]) for start in range(0, len(found), _AT_ONCE)]
+    """Return the files with their keys, in LIVE_SCHEMA.
+
+    Raises CorruptTableError if a number of a file does not fit into its column.
+    """
+    rows = list(files)
+    tables = [_table(rows[start : start + _AT_ONCE]) for start in range(0, len(rows), _AT_ONCE)]
     return pa.concat_tables(tables) if tables else _NOTHING
 
 
-def _table(found: list[tuple[str, Added]]) -> pa.Table:
-    columns: dict[str, list[Any]] = {KEY: [key for key, _ in found]}
-    actions = [added.file for _, added in found]
+def _table(rows: list[tuple[str, Added]]) -> pa.Table:
+    columns: dict[str, list[Any]] = {KEY: [key for key, _ in rows]}
+    actions = [added.file for _, added in rows]
     for name, attribute in _COLUMNS.items():
         columns[name] = list(map(attribute, actions))
-    columns["addedAtVersion"] = [added.version for _, added in found]
-    columns["addedAtTimestamp"] = [added.timestamp_ms for _, added in found]
-    columns["extra"] = list(map(_extra, actions))
+    columns["addedAtVersion"] = [added.version for _, added in rows]
+    columns["addedAtTimestamp"] = [added.timestamp_ms for _, added in rows]
+    columns["extra"] = list(map(_encode_extra, actions))
     try:
         return pa.Table.from_arrays(
             [_array(columns[field.name], field.type) for field in LIVE_SCHEMA], schema=LIVE_SCHEMA
         )
     except (pa.ArrowInvalid, OverflowError) as reason:
         raise CorruptTableError(
-            f"the log has a file with a number that is out of range ({reason})"
+            f"the log adds a file with a number that is out of range ({reason})"
         ) from reason
 
 
 def from_entries(entries: pa.Table) -> Iterator[tuple[str, Added]]:
-    """The files of the entries with their keys, made one by one as they are asked for."""
+    """Yield the files of the entries with their keys; objects are made as they are consumed."""
     for batch in entries.to_batches(max_chunksize=_ROWS):
         columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
-        # A column at a time is ten times as fast as a row at a time.
+        # Converting by columns is ten times as fast as by rows.
         values = {attribute: columns[name] for name, attribute in _ATTRIBUTES.items()}
         values |= {attribute: [_mapping(v) for v in columns[name]] for name, attribute in _MAPS.items()}
         values |= {attribute: [_tuple(v) for v in columns[name]] for name, attribute in _LISTS.items()}
         names = list(values)
         rows = zip(*values.values(), strict=True)
-        beside = zip(
+        keys_and_times = zip(
             columns[KEY],
             columns["addedAtVersion"],
             columns["addedAtTimestamp"],
             columns["extra"],
             strict=True,
         )
-        for row, (key, version, timestamp, extra) in zip(rows, beside, strict=True):
-            more = _rest(extra) if extra is not None else {}
-            yield key, Added(AddFile(**dict(zip(names, row, strict=True)), **more), version, timestamp)
+        for row, (key, version, timestamp, extra) in zip(rows, keys_and_times, strict=True):
+            others = _decode_extra(extra) if extra is not None else {}
+            yield key, Added(AddFile(**dict(zip(names, row, strict=True)), **others), version, timestamp)
 
 
-def _extra(file: AddFile) -> str | None:
-    known = {name: getattr(file, attribute) for name, attribute in REST_FIELDS.items()}
-    rest = {**file.extra, **{name: value for name, value in known.items() if value is not None}}
+def _encode_extra(file: AddFile) -> str | None:
+    """Return the fields that have no column of their own as a JSON object; None if the file has none."""
+    fields = {name: getattr(file, attribute) for name, attribute in FIELDS_WITHOUT_COLUMN.items()}
+    extra = {**file.extra, **{name: value for name, value in fields.items() if value is not None}}
     try:
-        return orjson.dumps(rest, default=dict).decode() if rest else None
+        return orjson.dumps(extra, default=dict).decode() if extra else None
     except orjson.JSONEncodeError as reason:  # orjson reads deeper nesting than it writes
         raise CorruptTableError(
             f"the log's add of {file.path!r} has a field that this release cannot keep ({reason})"
         ) from None
 
 
-def _rest(text: str) -> dict[str, Any]:
+def _decode_extra(text: str) -> dict[str, Any]:
+    """Return the arguments for an AddFile that the column `extra` holds."""
     try:
         document = orjson.loads(text)
-        known = {attribute: document.pop(name) for name, attribute in REST_FIELDS.items() if name in document}
+        fields = {
+            attribute: document.pop(name)
+            for name, attribute in FIELDS_WITHOUT_COLUMN.items()
+            if name in document
+        }
     except (orjson.JSONDecodeError, AttributeError) as reason:
-        raise CorruptTableError(f"an entry's field 'extra' is not a JSON object: {text[:100]!r}") from reason
-    return known | {"extra": document}
+        raise CorruptTableError(
+            f"the field 'extra' of an entry is not a JSON object: {text[:100]!r}"
+        ) from reason
+    return fields | {"extra": document}
 
 
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
     if not pa.types.is_map(kind):
         return pa.array(values, kind)
-    # Put together from all keys and all values: to be given pairs costs Arrow three times as much.
+    # Built from all keys and all values: Arrow takes three times as long to convert pairs.
     maps: list[Mapping[str, str]] = [value or {} for value in values]
     ends: list[int | None] = list(itertools.accumulate(map(len, maps), initial=0))
     begins = [None if value is None else begin for value, begin in zip(values, ends, strict=False)]

@@ -1,8 +1,8 @@
-"""Actions to JSON objects and back, by one table made from their dataclasses.
+"""Actions to JSON objects and back, by one table that is derived from their dataclasses.
 
-Reading is tolerant where a value's meaning is plain (a number where text is due in a map, null for absent, a figure
-that cannot be true for an unknown one) and strict where guessing could hide data: a field of the wrong type is an
-error that names it.
+Reading is tolerant where the meaning of a value is clear: a number where a map should hold text is taken as its text,
+null as absent, and an impossible figure (such as a negative number of records) as unknown. It is strict where a guess
+could hide data: a field of the wrong type raises an error that names the field.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from indextables.stats import MAX_LONG, is_count, is_moment
 
 
 class FieldError(ValueError):
-    """What is wrong with one action; the codec adds where."""
+    """An action is invalid. The codec adds the file and the line."""
 
 
 def _text(value: Any) -> str:
@@ -52,7 +52,7 @@ def _whole(value: Any) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class _figure:  # noqa: N801 - a reader, as the functions around it
-    """Read a number that is a fact about a file; where it cannot be one, it is `unknown`.
+    """Reads a number that describes a file. An impossible number is read as `unknown`.
 
     The possible numbers are those between two bounds.
     """
@@ -135,7 +135,10 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
 
 @dataclasses.dataclass(frozen=True)
 class _Shape:
-    """How one action is spelt: JSON name -> (attribute, reader), and what must be there."""
+    """The JSON form of one action: JSON name -> (attribute, reader), and the fields that must be present.
+
+    `lenient`: a field of the wrong type is kept in `extra` instead of refused.
+    """
 
     kind: type[Any]
     fields: Mapping[str, tuple[str, Callable[[Any], Any]]]
@@ -165,7 +168,7 @@ def _shape(kind: type[Any], *, lenient: bool = False, **readers: Callable[[Any],
 _SHAPES: Final[dict[str, _Shape]] = {
     "protocol": _shape(Protocol),
     "metaData": _shape(Metadata, created_time=_MOMENT),
-    # Quickwit's time range came as text from one writer and as a number from another.
+    # One writer stores Quickwit's time range as text, another as a number.
     "add": _shape(
         AddFile,
         time_range_start=_as_text,
@@ -189,7 +192,7 @@ _SHAPES: Final[dict[str, _Shape]] = {
         size=_PLACE,
         skip_count=_figure(lambda value: 0 <= value < 1 << 31, 1),
     ),
-    # Nobody's rows depend on who committed: what does not fit is kept, not fatal.
+    # No row depends on the commit's description, so a field of the wrong type must not make the table unreadable.
     "commitInfo": _shape(CommitInfo, lenient=True, timestamp=_moment),
     "txn": _shape(Txn),
 }
@@ -200,7 +203,7 @@ ADD_FIELDS: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 _SHAPES_READ: Final = _SHAPES | {"skip": _SHAPES["mergeskip"]}
 _PLAIN: Final = frozenset({str, int, bool, float, dict})
-"""What JSON takes as it is: to ask each value whether it is a mapping is what a large commit would cost most."""
+"""Types that orjson writes directly. Checked first: an isinstance check for Mapping dominates large commits."""
 
 _NULL: Final = type(None)
 _ONLY_TEXT: Final[set[type]] = {str}
@@ -215,7 +218,7 @@ _NAMES: Final = {shape.kind: name for name, shape in _SHAPES.items()}
 
 
 def to_document(action: Action) -> dict[str, Any]:
-    """The JSON object of one line: the action's name and its body, nulls left out."""
+    """Return the JSON object of one line: the action's name and its body, without nulls."""
     if isinstance(action, UnknownAction):
         return {action.name: action.body}
     name = _NAMES[type(action)]
@@ -234,9 +237,9 @@ def to_document(action: Action) -> dict[str, Any]:
 
 
 def from_document(document: Any) -> list[Action]:
-    """The action of one line, or FieldError saying what is wrong with it.
+    """Return the actions of one line, which normally is one. Raises FieldError if the line is invalid.
 
-    One name a line is the rule; were there more, each is an action, so that none is overlooked.
+    A line with several names has an action for each, so that none is overlooked.
     """
     if not isinstance(document, dict):
         raise FieldError("the line is not a JSON object")
@@ -253,9 +256,9 @@ def from_document(document: Any) -> list[Action]:
 
 
 def read_column(read: Callable[[Any], Any], values: Sequence[Any], kinds: set[type]) -> Sequence[Any]:
-    """Read many values of one field, of these types; null stays null. FieldError if `read` refuses one of them.
+    """Read many values of one field, which have these types; null stays null.
 
-    The same sequence is returned if every value is read as it is.
+    Returns the same sequence if reading changes no value. Raises FieldError if `read` refuses a value.
 
     >>> read_column(_text_map, [{"a": 1, "b": None}, None], {dict, type(None)})
     [{'a': '1'}, None]
@@ -305,11 +308,11 @@ def _action(name: str, shape: _Shape, body: Any) -> Action:
     extra: dict[str, Any] = {}
     fields = shape.fields
     for key, value in body.items():
-        known = fields.get(key)
-        if known is None:
+        field = fields.get(key)
+        if field is None:
             extra[key] = value
         elif value is not None:
-            attribute, read = known
+            attribute, read = field
             try:
                 values[attribute] = read(value)
             except FieldError as reason:
@@ -317,7 +320,7 @@ def _action(name: str, shape: _Shape, body: Any) -> Action:
                     raise FieldError(f"{name}.{key} {reason}") from None
                 extra[key] = value
     if shape.kind is AddFile:
-        values.setdefault("partition_values", {})  # unpartitioned tables of some writers leave it out
+        values.setdefault("partition_values", {})  # some writers omit it in unpartitioned tables
     missing = [key for key in shape.required if fields[key][0] not in values]
     if missing:
         raise FieldError(f"{name} has no {', '.join(sorted(missing))}")

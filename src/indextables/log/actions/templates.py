@@ -1,4 +1,4 @@
-"""Vectorised decoding of adds: the lines that one writer produces differ in their values alone.
+"""Vectorised decoding of adds: lines of one writer differ only in their values.
 
 A `LineTemplate` is made from one line. It holds the text between the values (the gaps, which contain all names and all
 punctuation) and, for each value, where it begins and ends as a distance from a quote or from the end of the line.
@@ -6,19 +6,20 @@ A line fits a template if it has the same gaps, byte for byte, and values of the
 structure of the line the template was made from, so no parser has to look at it: its values are the text between its
 gaps.
 
-Why that is safe for any bytes: a block without control characters and with valid UTF-8 has no string that spans two
+Why that is correct for any bytes: a `LineBlock` has no control characters and is valid UTF-8, so no string spans two
 lines, and a quote ends a string unless an odd number of backslashes precedes it. A text value is what stands between
-two consecutive unescaped quotes, and where it has escapes orjson decodes it. A number is accepted only if printing the
-parsed number gives the same text. Whatever does not fit is left to the caller, which parses it.
+two consecutive unescaped quotes; if it has escapes, orjson decodes it. A number is accepted only if printing the parsed
+number gives the same text. The caller parses all lines of which one does not fit.
 """
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -27,72 +28,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.log.actions.fields import ADD_FIELDS, reads_range, reads_type
+from indextables.log.actions.line_block import Flags, LineBlock, Positions
 from indextables.state import ENTRY_SCHEMA
 
-Positions: TypeAlias = npt.NDArray[np.int64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
+_MAX_TEMPLATES: Final = 16
+"""Lines with more different shapes than this are parsed."""
 
-ADD_PREFIX: Final = b'{"add":{'
-MAX_TEMPLATES: Final = 16
-"""Lines with more different shapes than this are parsed one by one."""
-
-_QUOTE: Final = ord('"')
-_BACKSLASH: Final = ord("\\")
-_NEWLINE: Final = ord("\n")
-_FIRST_PRINTABLE: Final = 0x20
+_MAX_LINE_BYTES: Final = 1 << 18
+_MAX_VALUES: Final = 256
+"""A line that is longer, or has more values, is parsed: a column has a fixed cost, and few such lines fit a block."""
 
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9]+|true|false|null|[{}\[\],:]')
 _REQUIRED: Final = frozenset({"path", "size"})
 _SUPPORTED: Final = ADD_FIELDS.keys() & set(ENTRY_SCHEMA.names)
-
-
-class LineBlock:
-    """Lines of JSON with the positions of what delimits their values."""
-
-    def __init__(self, text: bytes) -> None:
-        """Find lines and quotes; ValueError if the text has control characters or is not valid UTF-8."""
-        if not text.isascii():
-            text.decode()
-        self.text = text
-        self.codes = np.frombuffer(text, np.uint8)
-        newlines = np.flatnonzero(self.codes == _NEWLINE)
-        if np.count_nonzero(self.codes < _FIRST_PRINTABLE) != len(newlines):
-            raise ValueError("the text has control characters")
-        self.starts = np.concatenate([[0], newlines + 1])
-        self.ends: Positions = np.append(newlines, len(text))
-        self.has_escapes = b"\\" in text
-        self.quotes = self._unescaped_quotes()
-        self.first_quotes: Positions = np.searchsorted(self.quotes, self.starts)
-        self.quote_counts = np.diff(self.first_quotes, append=len(self.quotes))
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def line(self, row: int) -> bytes:
-        """Return one line without its line feed."""
-        return self.text[self.starts[row] : self.ends[row]]
-
-    def runs_of_adds(self) -> Iterator[tuple[int, int, bool]]:
-        """Return first line, end line and whether they start like adds, for all lines in order."""
-        is_add = self.ends - self.starts > len(ADD_PREFIX)
-        for place, code in enumerate(ADD_PREFIX):
-            is_add[is_add] = self.codes[self.starts[is_add] + place] == code
-        changes: Positions = np.flatnonzero(np.diff(is_add)) + 1
-        limits = [0, *changes.tolist(), len(self)]
-        for start, end in itertools.pairwise(limits):
-            yield start, end, bool(is_add[start])
-
-    def _unescaped_quotes(self) -> Positions:
-        quotes = np.flatnonzero(self.codes == _QUOTE)
-        if not self.has_escapes:
-            return quotes
-        slashes = np.flatnonzero(self.codes == _BACKSLASH)
-        run_starts = np.flatnonzero(np.diff(slashes, prepend=-2) != 1)
-        run_lengths = np.diff(run_starts, append=len(slashes))
-        after_runs = slashes[run_starts] + run_lengths
-        is_escaped: Flags = np.zeros(len(self.codes) + 1, bool)
-        is_escaped[after_runs[run_lengths % 2 == 1]] = True
-        return quotes[~is_escaped[quotes]]
 
 
 @dataclass(frozen=True)
@@ -109,7 +57,7 @@ def decode_adds(block: LineBlock, start: int, end: int) -> list[AddGroup] | None
     groups: list[AddGroup] = []
     while len(remaining):
         template = _template_of(block.line(int(remaining[0])))
-        if template is None or len(groups) == MAX_TEMPLATES:
+        if template is None or len(groups) == _MAX_TEMPLATES:
             return None
         try:
             group = template.decode(block, remaining)
@@ -166,6 +114,8 @@ class LineTemplate:
         fits = pieces.have_gaps(self.gaps)
         if not fits.all():
             rows, pieces = rows[fits], _Pieces(block, offsets[fits])
+        if not len(rows):
+            raise _NotPlainError
         return AddGroup(rows, {each.name: pieces.column(each) for each in self.fields})
 
     def _offsets(self, block: LineBlock, rows: Positions) -> npt.NDArray[np.int32]:
@@ -260,6 +210,8 @@ class _Pieces:
 
 def _template_of(line: bytes) -> LineTemplate | None:
     """Return the template of the lines that are like this one; None if it has something that must be parsed."""
+    if len(line) > _MAX_LINE_BYTES:
+        return None
     spans = [match.span() for match in _TOKEN.finditer(line)]
     ends = [end for _, end in spans]
     if [start for start, _ in spans] != [0, *ends[:-1]] or ends[-1] != len(line):
@@ -287,6 +239,7 @@ class _TemplateScan:
         self._gap_start = 0
 
     def template(self) -> LineTemplate:
+        """Return the template of the line. _NotPlainError if it is not an add whose values can be read by columns."""
         template = self._template
         template.quote_count = len(self._quotes)
         if self._take(4) != [b"{", b'"add"', b":", b"{"]:
@@ -355,13 +308,13 @@ class _TemplateScan:
         if not token.startswith(b'"'):
             raise _NotPlainError
         start, end = self._spans[self._next - 1]
-        quote = self._quotes.index(start)
+        quote = bisect.bisect_left(self._quotes, start)
         return self._value(start + 1, end - 1, _Boundary(quote, 1), _Boundary(quote + 1, 0))
 
     def _scalar(self) -> int:
         start, end = self._spans[self._next - 1]
-        before = max(n for n, quote in enumerate(self._quotes) if quote < start)
-        after = before + 1
+        after = bisect.bisect_left(self._quotes, start)
+        before = after - 1
         number = self._value(
             start,
             end,
@@ -375,6 +328,8 @@ class _TemplateScan:
 
     def _value(self, start: int, end: int, start_bound: _Boundary, end_bound: _Boundary) -> int:
         template = self._template
+        if len(template.bounds) == _MAX_VALUES:
+            raise _NotPlainError
         template.gaps.append(self._line[self._gap_start : start])
         template.bounds.append((start_bound, end_bound))
         self._gap_start = end
