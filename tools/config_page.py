@@ -18,6 +18,7 @@ A setting is an option of a read or a write, or a Spark configuration that holds
 Python it goes into `settings={...}`. An option wins over the session. An option that is not on this page is an error,
 which names the nearest one that is. In the configuration of a session, which may be for other releases too, such a key
 is ignored, with a warning in the driver's log. Case does not matter. Sizes take a unit: `4096`, `64K`, `100M`, `2G`.
+Retentions take a unit too: `36 hours`, `7 days`; a number alone is in the unit that the key names.
 
 Keys that begin with `spark.tantivy4spark.` are read as `spark.indextables.`.
 """

@@ -28,12 +28,12 @@ class Place:
         self.store: Store = open_store(str(home / name))
         self.opened = 0
 
-    def open_it(self) -> SplitReader:
+    def open_reader(self) -> SplitReader:
         self.opened += 1
         return open_split(self.store, self.file.path, self.file.size)
 
     def lease(self, cache: ReaderCache, **options: str):
-        return cache.lease(self.store, self.file.path, tuple(options.items()), self.mapping, self.open_it)
+        return cache.lease(self.store, self.file.path, tuple(options.items()), self.mapping, self.open_reader)
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_file_that_is_another_now_is_opened_anew(place: Place) -> None:
 
 
 def test_a_scan_of_more_splits_than_the_cache_holds_finds_most_of_them_there(tmp_path: Path) -> None:
-    cache = ReaderCache(most=8)
+    cache = ReaderCache(max_readers=8)
     places = [Place(tmp_path, f"s{number}") for number in range(9)]
     for _ in range(20):
         for place in places:

@@ -2,5 +2,6 @@
 
 from indextables.config import keys
 from indextables.config._settings import Setting, Settings, layered, of_options
+from indextables.config.durations import in_hours, parse_duration
 
-__all__ = ["Setting", "Settings", "keys", "layered", "of_options"]
+__all__ = ["Setting", "Settings", "in_hours", "keys", "layered", "of_options", "parse_duration"]

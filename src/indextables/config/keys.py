@@ -21,6 +21,7 @@ from indextables.config._settings import (
     whole,
     whole_or_all,
 )
+from indextables.config.durations import hours, milliseconds
 
 TARGET_SPLIT_SIZE: Final = Setting(
     "spark.indextables.write.targetSplitSize",
@@ -275,13 +276,13 @@ RENORMALIZE_THRESHOLD: Final = Setting(
 )
 LOG_RETENTION_HOURS: Final = Setting[int | None](
     "spark.indextables.purge.txLogRetentionHours",
-    whole,
+    hours,
     None,
     "How old a version file must be before clean-up deletes it, in hours; empty = `logRetention.duration` decides.",
 )
 LOG_RETENTION_MS: Final = Setting(
     "spark.indextables.logRetention.duration",
-    whole,
+    milliseconds,
     30 * 24 * 3_600_000,
     "The older way to say the same, in milliseconds (30 days).",
 )
@@ -293,31 +294,31 @@ STATE_RETENTION_VERSIONS: Final = Setting(
 )
 STATE_RETENTION_HOURS: Final = Setting(
     "spark.indextables.state.retention.hours",
-    whole,
+    hours,
     168,
     "How old a state must be before it is deleted, in hours (7 days).",
 )
 STATE_RETENTION_MS: Final = Setting[int | None](
     "spark.indextables.checkpointRetention.duration",
-    whole,
+    milliseconds,
     None,
     "The older way to say the same, in milliseconds; read where `state.retention.hours` is not set.",
 )
 MANIFEST_MIN_AGE_HOURS: Final = Setting(
     "spark.indextables.state.gc.minManifestAgeHours",
-    whole,
+    hours,
     1,
     "How old a manifest that no state names must be before it is deleted: a state that is being written may name it.",
 )
 PURGE_RETENTION_HOURS: Final = Setting(
     "spark.indextables.purge.defaultRetentionHours",
-    whole,
+    hours,
     168,
     "How old a split that no version names must be before PURGE deletes it, in hours (7 days); OLDER THAN overrides.",
 )
 PURGE_MIN_RETENTION_HOURS: Final = Setting(
     "spark.indextables.purge.minRetentionHours",
-    whole,
+    hours,
     24,
     "PURGE refuses to delete splits younger than this: a write that is under way may still commit them.",
 )

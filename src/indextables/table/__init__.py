@@ -1,8 +1,9 @@
-"""Tables: opening, writing, reading and searching them, here or in tasks elsewhere."""
+"""Tables: open, write, read and search them, in this process or in distributed tasks."""
 
+from indextables.table.api import open_table, write_table
 from indextables.table.changes import ChangeSet
 from indextables.table.driver_answers import answer_on_driver
-from indextables.table.handle import Table, open_table, write_table
+from indextables.table.handle import Table
 from indextables.table.scan import (
     COUNT_COLUMN,
     ScanPlan,

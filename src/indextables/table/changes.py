@@ -1,4 +1,4 @@
-"""What changed in a table since a version or a moment: files that came and went, and the rows that are new."""
+"""The changes of a table since a version or a time: files added and removed, and the rows that are new."""
 
 from __future__ import annotations
 
@@ -16,20 +16,28 @@ from indextables.log.diffs.changeset import FileChangeset
 from indextables.log.diffs.diff import BEGINNING, diff_versions, files_added_since, version_at
 from indextables.schema import decode_value
 from indextables.storage import Store, options_for_tasks
+from indextables.table.arguments import to_columns, to_millis
 from indextables.table.scan import ScanRequest, ScanTask, SplitRef, run_scan_task, scan_schema
-from indextables.table.timestamps import to_millis
 
 Since: TypeAlias = int | str | datetime
-"""A version, or a moment as a datetime or its ISO text."""
+"""A version, or a time as a datetime or ISO text."""
 
 
 @dataclass(frozen=True)
 class ChangeSet:
-    """The files that a table has and had not (`adds`), and those that it has no more (`removes`).
+    """The difference between two versions: the files added (`adds`) and the files removed (`removes`).
 
-    It is net: what came and went in between is in neither list, and what went and came back is not either. Files
-    whose `data_change` is False hold rows that were there before, in other files: a merge made them. The changes lie
-    after version `since` (None: after a moment before all that is known) and go up to `new_version`.
+    It is net: a file that was added and removed again, or removed and added again, is in neither list. A file whose
+    `data_change` is False holds rows that the table already had in other files: a merge wrote it. The changes are those
+    after version `since` up to `new_version`. `since` is None if a time was given and the versions of that time are no
+    longer in the log.
+
+    >>> import indextables as it, pyarrow as pa
+    >>> for n in (1, 2):
+    ...     _ = it.write("memory://doc-changeset", pa.table({"n": [n]}))
+    >>> changed = it.open("memory://doc-changeset").changes(since=0)
+    >>> bool(changed), changed.since, changed.new_version, [add.num_records for add in changed.adds]
+    (True, 0, 1, [1])
     """
 
     adds: tuple[AddFile, ...]
@@ -39,13 +47,20 @@ class ChangeSet:
     _read: Callable[[Sequence[str] | None], pa.Table] = field(repr=False, compare=False)
 
     def __bool__(self) -> bool:
-        """Whether anything changed."""
+        """Return True if a file was added or removed."""
         return bool(self.adds or self.removes)
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows that were written since and are still there, whatever merges did with them, in order of the log.
+        """Return the rows that were written since and are still in the table, in the order of the log.
 
-        InputError where a merge has mixed them with older ones and the log no longer tells them apart.
+        Rows that a merge moved to another file are included. InputError if a merge mixed them with older rows and the
+        log no longer tells them apart.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> for n in (1, 2):
+        ...     _ = it.write("memory://doc-new-rows", pa.table({"n": [n]}))
+        >>> it.open("memory://doc-new-rows").changes(since=0).to_arrow(columns=["n"]).to_pylist()
+        [{'n': 2}]
         """
         return self._read(columns)
 
@@ -53,7 +68,7 @@ class ChangeSet:
 def changes(
     store: Store, snapshot: Snapshot, since: Since, settings: Settings, *, adds_only: bool = False
 ) -> ChangeSet:
-    """The changes after `since` up to the snapshot. See `Table.changes`."""
+    """Return the changes after `since` up to the snapshot. See `Table.changes`."""
     version: int | None
     if isinstance(since, bool) or not isinstance(since, int | str | datetime):
         raise InputError(
@@ -61,26 +76,28 @@ def changes(
         )
     if isinstance(since, int):
         version = since
-        found = _found(store, version, snapshot, settings, adds_only=adds_only)
+        diff = _diff(store, version, snapshot, settings, adds_only=adds_only)
     else:
-        moment = to_millis(since, "since")
+        timestamp = to_millis(since, "since")
         try:
-            version = min(version_at(store, moment, settings), snapshot.version)
+            version = min(version_at(store, timestamp, settings), snapshot.version)
         except VersionNotFoundError:
             if not adds_only or snapshot.files.exact_from != BEGINNING:
                 raise
-            # The versions of that time are gone, but each file knows when it came.
-            version, found = None, files_added_since(BEGINNING, snapshot, after_ms=moment)
+            # The versions of that time are deleted, but each file records when it was added.
+            version, diff = None, files_added_since(BEGINNING, snapshot, after_ms=timestamp)
         else:
-            found = _found(store, version, snapshot, settings, adds_only=adds_only)
+            diff = _diff(store, version, snapshot, settings, adds_only=adds_only)
 
     def read(columns: Sequence[str] | None) -> pa.Table:
-        return _rows(store, snapshot, found, columns, settings)
+        return _new_rows(store, snapshot, diff, columns, settings)
 
-    return ChangeSet(found.adds, found.removes, snapshot.version, version, read)
+    return ChangeSet(
+        adds=diff.adds, removes=diff.removes, new_version=snapshot.version, since=version, _read=read
+    )
 
 
-def _found(
+def _diff(
     store: Store, since: int, snapshot: Snapshot, settings: Settings, *, adds_only: bool
 ) -> FileChangeset:
     if adds_only:
@@ -88,28 +105,35 @@ def _found(
     return diff_versions(store, since, snapshot, settings)
 
 
-def _rows(
-    store: Store, snapshot: Snapshot, found: FileChangeset, columns: Sequence[str] | None, settings: Settings
+def _new_rows(
+    store: Store, snapshot: Snapshot, diff: FileChangeset, columns: Sequence[str] | None, settings: Settings
 ) -> pa.Table:
-    if found.rows is None:
+    names = to_columns(columns, snapshot.schema)
+    if diff.rows is None:
         raise InputError(
-            f"splits of {snapshot.uri} were merged since, and which of their rows are new cannot be told any more; "
-            f"ask for changes more often than version files are cleaned up"
+            f"splits of {snapshot.uri} were merged since then, and the log no longer tells which of their rows are "
+            f"new; ask for changes more often than version files are cleaned up"
         )
-    names = (
-        snapshot.schema.names if columns is None else [snapshot.schema.field(name).name for name in columns]
-    )
-    request = ScanRequest(tuple(names))
+    request = ScanRequest(names)
     partitions = [snapshot.schema.field(name) for name in snapshot.partition_columns]
     refs = tuple(
         SplitRef(
-            key,
-            file.size,
-            file.num_records,
-            {c.name: decode_value(file.partition_values.get(c.name), c.type) for c in partitions},
+            path=key,
+            size=file.size,
+            num_records=file.num_records,
+            partition_values={
+                column.name: decode_value(file.partition_values.get(column.name), column.type)
+                for column in partitions
+            },
         )
-        for key, file in found.rows
+        for key, file in diff.rows
     )
-    options = options_for_tasks(store.uri, settings)
-    task = ScanTask(store.uri, options, snapshot.schema, snapshot.mapping, request, refs)
+    task = ScanTask(
+        uri=store.uri,
+        options=options_for_tasks(store.uri, settings),
+        schema=snapshot.schema,
+        mapping=snapshot.mapping,
+        request=request,
+        splits=refs,
+    )
     return pa.Table.from_batches(run_scan_task(task), schema=scan_schema(snapshot.schema, request))

@@ -1,4 +1,4 @@
-"""Making rows fit a table: same columns in the table's order and types, or an error that names the difference."""
+"""Rules of an append: rows must have the table's columns, partitioning and indexing, or types that widen to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WIDENS_TO: Final[dict[str, frozenset[str]]] = {
     "integer": frozenset({"long", "double"}),
     "float": frozenset({"double"}),
 }
-"""Types whose every value the other can hold: those may be appended to a column of the wider type."""
+"""For each type, the wider types that hold all its values: rows of the type may be appended to such a column."""
 
 
 def check_appendable(
@@ -24,14 +24,14 @@ def check_appendable(
     partition_by: list[str] | tuple[str, ...] | None,
     typemap: Mapping[str, str],
 ) -> None:
-    """Refuses an append that would change what the table is."""
+    """Raise SchemaError or ConfigError for an append that would change columns, partitioning or indexing."""
     check_columns(base.schema, schema)
     if partition_by is not None and tuple(n.lower() for n in partition_by) != tuple(
         n.lower() for n in base.partition_columns
     ):
         raise SchemaError(
-            f"the table is partitioned by {_listed(base.partition_columns)} and the write by "
-            f"{_listed(tuple(partition_by))}; leave the partitioning out, or overwrite the table"
+            f"the table is partitioned by {_enumerate(base.partition_columns)} and the write by "
+            f"{_enumerate(tuple(partition_by))}; leave the partitioning out, or overwrite the table"
         )
     for name, kind in resolve_typemap(base.schema, base.partition_columns, typemap).items():
         mapped = base.mapping.get(name)
@@ -44,20 +44,20 @@ def check_appendable(
 
 
 def check_columns(table: TableSchema, rows: TableSchema) -> None:
-    """Refuses rows whose columns are not the table's, whatever their order."""
+    """Raise SchemaError for rows whose columns differ from the table's; their order does not matter."""
     extra = [column.name for column in rows if table.get(column.name) is None]
     missing = [column.name for column in table if rows.get(column.name) is None]
     if extra or missing:
-        details = [f"unknown to the table: {_listed(tuple(extra))}"] if extra else []
-        details += [f"missing: {_listed(tuple(missing))}"] if missing else []
+        details = [f"unknown to the table: {_enumerate(tuple(extra))}"] if extra else []
+        details += [f"missing: {_enumerate(tuple(missing))}"] if missing else []
         raise SchemaError(f"the columns do not fit the table ({'; '.join(details)})")
     for column in table:
-        given = rows.field(column.name).type
-        if given != column.type and column.type not in _WIDENS_TO.get(given, ()):
+        row_type = rows.field(column.name).type
+        if row_type != column.type and column.type not in _WIDENS_TO.get(row_type, ()):
             raise SchemaError(
-                f"column {column.name!r} is {column.type} in the table and {given} in the rows; cast it first"
+                f"column {column.name!r} is {column.type} in the table and {row_type} in the rows; cast it first"
             )
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _enumerate(names: tuple[str, ...]) -> str:
     return ", ".join(repr(name) for name in names) if names else "nothing"

@@ -1,7 +1,8 @@
-"""A small answer that is near is given where the scan is planned: that costs less than starting a single task.
+"""Driver-side answers: a small scan of local splits is answered where it is planned, without a task.
 
-Small: the log and the indexes say beforehand how many rows there will be. Near: the splits lie on this machine, and
-their indexes are unpacked already, or soon are. Whatever is not certain to be both is left to tasks.
+Starting one task costs more than such a scan. Small means that the log and the indexes give the number of rows before
+any row is read. Local means that the splits are on this machine and their indexes are unpacked, or small enough to
+unpack at once. A scan that is not certainly both is left to tasks.
 """
 
 from __future__ import annotations
@@ -36,35 +37,35 @@ from indextables.table.scan import (
 _log: Final = logging.getLogger(__name__)
 
 MAX_SPLITS: Final = 32
-"""As many indexes as a process keeps open: with more, each search would open all of them again."""
+"""The number of indexes that a process keeps open. With more splits, each search would open all of them again."""
 
 MAX_UNPACKED_BYTES: Final = 32 << 20
-"""Splits of this size together may have their indexes unpacked while a scan is planned."""
+"""The total size of splits whose indexes may be unpacked while a scan is planned."""
 
 MAX_STORED_BYTES: Final = 2 << 20
-"""What the rows may take up in their splits, all columns and the index counted."""
+"""The size of the rows in their splits, with all columns and the index."""
 
 MAX_ANSWER_BYTES: Final = 512 << 10
-"""What the rows may take up in memory. The answer travels as text inside Spark's JSON of a schema."""
+"""The size of the answer in memory. It travels as text inside Spark's JSON of a schema."""
 
 
 _READERS: Final = 2
-"""More would wait for Python's lock, and take it from each other."""
+"""Threads that read splits. More of them would only compete for Python's global lock."""
 
 
 @dataclass(frozen=True)
 class Hits:
-    """What is known of one split before any row of it is read: `rows` match, None if it would take reading to know."""
+    """The figures of one split before any row of it is read. `rows` is the number of matches, None if unknown."""
 
     rows: int | None
     size: int
     num_rows: int
 
 
-def shares(found: Iterable[Hits], request: ScanRequest, max_rows: int) -> list[int] | None:
-    """How many rows each split is to give, or None when they are too many or cannot be told.
+def shares(splits: Iterable[Hits], request: ScanRequest, max_rows: int) -> list[int] | None:
+    """Return the number of rows to read from each split, or None if they are too many or unknown.
 
-    Splits are taken from `found` only as long as it is open which it will be.
+    `splits` is consumed only until the result is certain: the caller opens a split for each item.
 
     >>> every = ScanRequest(columns=("id",))
     >>> shares([Hits(3, 1000, 10), Hits(4, 1000, 10)], every, max_rows=7)
@@ -76,22 +77,22 @@ def shares(found: Iterable[Hits], request: ScanRequest, max_rows: int) -> list[i
     """
     taken: list[int] = []
     stored = 0.0
-    for split in found:
+    for split in splits:
         if split.rows is None:
             return None
-        left = None if request.limit is None else request.limit - sum(taken)
-        rows = min(n for n in (split.rows, left, request.top) if n is not None)
+        remaining = None if request.limit is None else request.limit - sum(taken)
+        rows = min(n for n in (split.rows, remaining, request.top) if n is not None)
         taken.append(rows)
         stored += rows * split.size / max(1, split.num_rows)
         if sum(taken) > max_rows or stored > MAX_STORED_BYTES:
             return None
-        if left is not None and rows == left:
+        if remaining is not None and rows == remaining:
             break
     return taken
 
 
 def may_open(uri: str, splits: int) -> bool:
-    """Whether so many splits of a table may be opened where a scan of it is planned.
+    """Return True if the driver may open this many splits of the table.
 
     >>> may_open("/data/logs", 16), may_open("/data/logs", 1000), may_open("s3://bucket/logs", 1)
     (True, False, False)
@@ -102,67 +103,73 @@ def may_open(uri: str, splits: int) -> bool:
 
 
 def answer_on_driver(plan: ScanPlan) -> pa.Table | None:
-    """The answer to a planned scan, in the columns of `scan_schema`, or None if it is one for tasks."""
+    """Return the answer to a planned scan, in the columns of `scan_schema`, or None to leave the scan to tasks."""
     first = plan.tasks[0]
     max_rows = Settings(first.options).get(keys.ANSWER_MAX_ROWS)
     splits = [(task, ref, count_from_log(task, ref)) for task in plan.tasks for ref in task.splits]
     if first.request.count_only:
-        counted, rest = sum(n or 0 for *_, n in splits), [(task, ref) for task, ref, n in splits if n is None]
+        counted, to_open = (
+            sum(n or 0 for *_, n in splits),
+            [(task, ref) for task, ref, n in splits if n is None],
+        )
     else:
-        counted, rest = 0, [(task, ref) for task, ref, n in splits if n != 0]
-    if max_rows == 0 or not may_open(first.uri, len(rest)):
+        counted, to_open = 0, [(task, ref) for task, ref, n in splits if n != 0]
+    if max_rows == 0 or not may_open(first.uri, len(to_open)):
         return None
     try:
         with ExitStack() as stack:
-            looked_at: list[SplitReader] = []
-            found = _looked_at(rest, _lease_from_cache(first), stack, looked_at, max_rows)
+            readers: list[SplitReader] = []
+            hits = _hits(to_open, _lease_from_cache(first), stack, readers, max_rows)
             if first.request.count_only:
-                return _total(counted, found)
-            taken = shares(found, first.request, max_rows)
+                return _total(counted, hits)
+            taken = shares(hits, first.request, max_rows)
             if taken is None:
                 return None
-            _log.debug("%s: a scan of %d splits is answered where it is planned", first.uri, len(taken))
-            return _rows(first, rest, looked_at, taken)
+            _log.debug("%s: a scan of %d splits is answered on the driver", first.uri, len(taken))
+            return _rows(first, to_open, readers, taken)
     except IndexTablesError as reason:
         _log.debug("%s: a scan is left to tasks: %s", first.uri, reason)
-        return None  # tasks may have more luck, and are where an error of reading is expected
+        return None  # a task reads again, and raises the error where callers expect it
 
 
-def _looked_at(
+def _hits(
     splits: Sequence[tuple[ScanTask, SplitRef]],
-    borrow: Callable[[SplitRef], AbstractContextManager[SplitReader]],
+    lease: Callable[[SplitRef], AbstractContextManager[SplitReader]],
     stack: ExitStack,
     readers: list[SplitReader],
     max_rows: int,
 ) -> Iterator[Hits]:
+    """Open one split at a time, add its reader to `readers` and the lease to `stack`, and count its matches."""
     may_unpack = sum(ref.size for _, ref in splits) <= MAX_UNPACKED_BYTES
     for task, ref in splits:
         predicate = bind(task.request.predicate, ref.partition_values)
-        split = stack.enter_context(borrow(ref))
+        split = stack.enter_context(lease(ref))
         readers.append(split)
-        is_near = split.is_at_hand(predicate, may_unpack=may_unpack)
-        only = task.request.count_only
-        rows = split.hits(predicate, counting=only, keep=0 if only else max_rows) if is_near else None
-        yield Hits(rows, ref.size, split.num_rows)
+        is_ready = split.is_at_hand(predicate, may_unpack=may_unpack)
+        counting = task.request.count_only
+        rows = (
+            split.hits(predicate, counting=counting, keep=0 if counting else max_rows) if is_ready else None
+        )
+        yield Hits(rows=rows, size=ref.size, num_rows=split.num_rows)
 
 
 def _lease_from_cache(task: ScanTask) -> Callable[[SplitRef], AbstractContextManager[SplitReader]]:
-    """How a split of a scan comes to hand; where and with which settings is the same for all its tasks."""
+    """Return a function that leases the reader of a split; store and settings are the same for all tasks of a scan."""
     settings = Settings(task.options)
     store = open_store(task.uri, settings)
     options = tuple(sorted(task.options.items()))
 
-    def borrow(ref: SplitRef) -> AbstractContextManager[SplitReader]:
-        def opened() -> SplitReader:
+    def lease(ref: SplitRef) -> AbstractContextManager[SplitReader]:
+        def open_reader() -> SplitReader:
             return open_split(store, ref.path, ref.size, settings=settings, mapping=task.mapping)
 
-        return reader_cache().lease(store, ref.path, options, task.mapping, opened)
+        return reader_cache().lease(store, ref.path, options, task.mapping, open_reader)
 
-    return borrow
+    return lease
 
 
-def _total(counted: int, found: Iterator[Hits]) -> pa.Table | None:
-    for split in found:
+def _total(counted: int, hits: Iterator[Hits]) -> pa.Table | None:
+    for split in hits:
         if split.rows is None:
             return None
         counted += split.rows
@@ -175,7 +182,7 @@ def _rows(
     readers: Sequence[SplitReader],
     taken: Sequence[int],
 ) -> pa.Table | None:
-    """Splits are read side by side: half of the work is done outside of Python's lock."""
+    """Read the splits in parallel: half of the work runs outside of Python's global lock."""
 
     def read(i: int) -> list[pa.RecordBatch]:
         return list(split_rows(*splits[i], readers[i], taken[i])) if taken[i] else []

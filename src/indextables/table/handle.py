@@ -1,19 +1,17 @@
-"""The table as a Python caller sees it: one snapshot, and what can be asked of it."""
+"""The handle of a table: one version of it, the questions that it answers, and the operations on its log."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from operator import index
-from os import PathLike
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.config import Settings, keys
-from indextables.errors import InputError, QueryError
+from indextables.errors import InputError
 from indextables.log import Metadata, Protocol, Snapshot, load_snapshot, read_history
 from indextables.log.snapshots import cache
 from indextables.predicates import (
@@ -26,11 +24,22 @@ from indextables.predicates import (
     parse_where,
 )
 from indextables.runtime import CacheFigures
-from indextables.schema import SCORE, SNIPPET, TableSchema
+from indextables.schema import SCORE, SNIPPET
 from indextables.split import POSITION
-from indextables.storage import open_store, table_uri
+from indextables.storage import Store, open_store
+from indextables.table.arguments import (
+    MAX_ROWS,
+    check_condition,
+    check_flag,
+    check_query,
+    to_columns,
+    to_count,
+    to_hours,
+    to_millis,
+    to_names,
+    to_version,
+)
 from indextables.table.changes import ChangeSet, Since, changes
-from indextables.table.durations import hours
 from indextables.table.listing import files_table, history_table
 from indextables.table.matching import matching_files
 from indextables.table.scan import (
@@ -40,24 +49,23 @@ from indextables.table.scan import (
     run_scan_task,
     scan_schema,
 )
-from indextables.table.timestamps import to_millis
-from indextables.table.write import commit_write, parse_mode, plan_write, run_write_task
 
 if TYPE_CHECKING:
     from indextables.maintenance import CleanedVersions, Purged, StateDescription, Truncated
 
-_MOST_ROWS: Final = 1 << 62
-"""More than any table has, and few enough for Arrow's arithmetic."""
-
 
 class Table:
-    """One version of a table. It never changes under the caller; `open` again, or `refresh`, to see more.
+    """One version of a table. It does not change; `open` the table again, or `refresh`, to see later versions.
 
-    >>> import indextables as it
+    >>> import indextables as it, pyarrow as pa
     >>> rows = pa.table({"id": [1, 2], "message": ["disk full on db1", "login ok"]})
     >>> it.write("memory://doc-table", rows, text=["message"])
     0
     >>> table = it.open("memory://doc-table")
+    >>> table
+    <indextables.Table memory://doc-table version=0 files=1 rows=2>
+    >>> table.version, table.schema.names, table.partition_columns, table.protocol.min_reader_version
+    (0, ['id', 'message'], [], 4)
     >>> table.search("message:(disk AND full)", columns=["id"]).column("id").to_pylist()
     [1]
     """
@@ -69,113 +77,164 @@ class Table:
 
     @property
     def uri(self) -> str:
+        """The address of the table."""
         return self._uri
 
     @property
     def snapshot(self) -> Snapshot:
+        """The snapshot of the log that the handle reads."""
         return self._snapshot
 
     @property
     def settings(self) -> Settings:
+        """The settings with which the table was opened."""
         return self._settings
 
     @property
     def version(self) -> int:
+        """The number of this version."""
         return self._snapshot.version
 
     @property
     def schema(self) -> pa.Schema:
+        """The columns and their Arrow types."""
         return self._snapshot.schema.arrow
 
     @property
     def partition_columns(self) -> list[str]:
+        """The columns whose values name the partitions."""
         return list(self._snapshot.partition_columns)
 
     @property
     def protocol(self) -> Protocol:
+        """The versions of the format that readers and writers must support."""
         return self._snapshot.protocol
 
     @property
     def metadata(self) -> Metadata:
+        """The table's id, schema, partitioning and configuration, as the log records them."""
         return self._snapshot.metadata
 
     def refresh(self) -> Table:
-        """The newest version of the same table."""
-        store = open_store(self._uri, self._settings)
-        return Table(self._uri, load_snapshot(store, settings=self._settings), self._settings)
+        """Open the newest version of the same table, with the same settings.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-refresh", pa.table({"n": [1]}))
+        >>> table = it.open("memory://doc-refresh")
+        >>> _ = it.write("memory://doc-refresh", pa.table({"n": [2]}))
+        >>> table.count(), table.refresh().count()
+        (1, 2)
+        """
+        snapshot = load_snapshot(self._store(), settings=self._settings)
+        return Table(self._uri, snapshot, self._settings)
 
     def files(self, where: str | None = None) -> pa.Table:
-        """One row for each live file that can hold a row that satisfies `where`."""
+        """Return one row for each live file that may hold a row that satisfies `where`.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-files", pa.table({"day": ["mon", "tue"], "n": [1, 2]}), partition_by=["day"])
+        >>> it.open("memory://doc-files").files(where="day = 'mon'").column("num_records").to_pylist()
+        [1]
+        """
         return files_table(matching_files(self._snapshot, self._where(where)).entries)
 
     def to_arrow(
-        self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
+        self, columns: Sequence[str] | None = None, where: str | None = None, *, limit: int | None = None
     ) -> pa.Table:
-        """The rows that satisfy `where`, a Spark SQL condition that may use TEXTSEARCH and its siblings."""
-        batches = self.to_batches(columns, where, limit)
+        """Return the rows that satisfy `where`, a Spark SQL condition that may use TEXTSEARCH and its siblings.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-to-arrow", pa.table({"id": [1, 2], "level": ["INFO", "ERROR"]}))
+        >>> it.open("memory://doc-to-arrow").to_arrow(columns=["id"], where="level = 'ERROR'").to_pylist()
+        [{'id': 2}]
+        """
+        batches = self.to_batches(columns, where=where, limit=limit)
         return pa.Table.from_batches(batches, schema=batches.schema)
 
     def to_batches(
-        self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
+        self, columns: Sequence[str] | None = None, where: str | None = None, *, limit: int | None = None
     ) -> pa.RecordBatchReader:
-        """The same rows as a stream, for results that are larger than memory."""
-        request = ScanRequest(self._columns(columns), self._where(where), limit=_row_count(limit, "limit"))
-        return self._read(request)
+        """Return the rows of `to_arrow` as a stream, for results that are larger than memory.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-to-batches", pa.table({"n": range(5)}))
+        >>> sum(batch.num_rows for batch in it.open("memory://doc-to-batches").to_batches(limit=3))
+        3
+        """
+        names = to_columns(columns, self._snapshot.schema)
+        return self._read(ScanRequest(names, self._where(where), limit=to_count(limit, "limit", "rows")))
 
     def search(
         self,
         query: str,
+        *,
         limit: int | None = 10,
+        offset: int = 0,
         columns: Sequence[str] | None = None,
         where: str | None = None,
         snippet: str | None = None,
-        *,
-        offset: int = 0,
     ) -> pa.Table:
-        """The best matches, best first, with `_score`, and with `_snippet` of the column that `snippet` names.
+        """Return the best matches, best first, with `_score`, and with `_snippet` of the column that `snippet` names.
 
         `query` is in the query language; words without a field are looked for in every text and string column.
-        `limit=None` returns every match. `offset` leaves out that many of the best, for the pages after the first:
+        `limit=None` returns every match. `offset` skips that many of the best matches, for the pages after the first:
         equal scores always come in the same order, so pages of one version neither repeat nor miss a row.
 
-        >>> import indextables as it
+        >>> import indextables as it, pyarrow as pa
         >>> rows = pa.table({"id": range(5), "message": ["disk full"] * 5})
         >>> _ = it.write("memory://doc-pages", rows, text=["message"])
         >>> table = it.open("memory://doc-pages")
         >>> [table.search("disk", limit=2, offset=n).column("id").to_pylist() for n in (0, 2, 4)]
         [[0, 1], [2, 3], [4]]
         """
-        limit, offset = _row_count(limit, "limit"), _row_count(offset, "offset") or 0
+        limit, offset = to_count(limit, "limit", "rows"), to_count(offset, "offset", "rows") or 0
         predicate = conjunction([_text_query(query), self._where(where)])
-        wanted = (*self._columns(columns), SCORE, *([SNIPPET] if snippet is not None else []))
-        best = None if limit is None else min(limit + offset, _MOST_ROWS)
+        names = to_columns(columns, self._snapshot.schema)
+        output = (*names, SCORE, *([SNIPPET] if snippet is not None else []))
+        best = None if limit is None else min(limit + offset, MAX_ROWS)
         if snippet is not None:
             snippet = self._text_column(snippet)
-        keyed = (*wanted, SPLIT_PATH, POSITION)
-        request = ScanRequest(keyed, predicate, top=best, snippet_column=snippet)
+        request = ScanRequest(
+            columns=(*output, SPLIT_PATH, POSITION), predicate=predicate, top=best, snippet_column=snippet
+        )
         # Every word may name its own field here, so the guard against accidental searches of wide tables is off.
         rows = self._read(request, {keys.INDEX_ALL_MAX_FIELDS.key: "0"}).read_all()
-        return rows.select(wanted).take(_ranking(rows)[offset:best])
+        return rows.select(output).take(_ranking(rows)[offset:best])
 
-    def count(self, query: str | None = None, where: str | None = None) -> int:
-        """How many rows match the query and satisfy `where`; without either, how many there are."""
-        asked = [_text_query(query)] if query is not None else []
-        request = ScanRequest((), conjunction([*asked, self._where(where)]), count_only=True)
+    def count(self, query: str | None = None, *, where: str | None = None) -> int:
+        """Count the rows that match the query and satisfy `where`; without either, all rows.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> rows = pa.table({"message": ["disk full", "disk slow", "login ok"]})
+        >>> _ = it.write("memory://doc-count", rows, text=["message"])
+        >>> table = it.open("memory://doc-count")
+        >>> table.count(), table.count("disk"), table.count(where="message TEXTSEARCH 'login'")
+        (3, 2, 1)
+        """
+        queries = [_text_query(query)] if query is not None else []
+        request = ScanRequest((), conjunction([*queries, self._where(where)]), count_only=True)
         counts = self._read(request, {keys.INDEX_ALL_MAX_FIELDS.key: "0"}).read_all()
         return int(pc.sum(counts.column(0)).as_py())
 
     def history(self) -> pa.Table:
-        """Who did what and when, newest first."""
-        return history_table(read_history(open_store(self._uri, self._settings)), up_to=self.version)
+        """Return one row for each version up to this one, newest first: what was done, when, and by which engine.
 
-    def changes(self, since: Since, until: Since | None = None, *, adds_only: bool = False) -> ChangeSet:
-        """What changed after `since`, a version or a moment, up to `until`, or up to this version.
+        >>> import indextables as it, pyarrow as pa
+        >>> for mode in ("append", "overwrite"):
+        ...     _ = it.write("memory://doc-history", pa.table({"n": [1]}), mode=mode)
+        >>> it.open("memory://doc-history").history().select(["version", "files_removed"]).to_pylist()
+        [{'version': 1, 'files_removed': 1}, {'version': 0, 'files_removed': 0}]
+        """
+        return history_table(read_history(self._store()), up_to=self.version)
 
-        Since -1 is since before the first version. With `adds_only` only the state is asked, which is quick and can
-        go further back: nothing is said of files that went, and a file that came back counts as new. Without it,
-        VersionNotFoundError if clean-up has left no way to know what was removed.
+    def changes(self, since: Since, *, until: Since | None = None, adds_only: bool = False) -> ChangeSet:
+        """Return the changes after `since`, a version or a time, up to `until`, or up to this version.
 
-        >>> import indextables as it
+        `since=-1` means from before the first version. With `adds_only` only the state is read, which is fast and can
+        go further back: removed files are not reported, and a file that was removed and added again counts as new.
+        Without it, VersionNotFoundError if clean-up has deleted the record of what was removed.
+
+        >>> import indextables as it, pyarrow as pa
         >>> for n in (1, 2):
         ...     _ = it.write("memory://doc-changes", pa.table({"n": [n]}))
         >>> changed = it.open("memory://doc-changes").changes(since=0)
@@ -184,107 +243,182 @@ class Table:
         >>> changed.to_arrow().column("n").to_pylist()
         [2]
         """
-        store, snapshot = open_store(self._uri, self._settings), self._snapshot
-        if isinstance(until, int):
-            snapshot = load_snapshot(store, until, settings=self._settings)
-        elif until is not None:
+        store, snapshot = self._store(), self._snapshot
+        if isinstance(until, str | datetime):
             snapshot = load_snapshot(store, as_of_ms=to_millis(until, "until"), settings=self._settings)
+        elif until is not None:
+            snapshot = load_snapshot(store, to_version(until, "until"), settings=self._settings)
+        adds_only = check_flag(adds_only, "adds_only")
         return changes(store, snapshot, since, self._settings, adds_only=adds_only)
 
     def drop_partitions(self, where: str) -> int:
-        """Removes every partition that satisfies `where`, a condition on partition columns; the new version."""
+        """Remove every partition that satisfies `where`, a condition on partition columns; return the new version.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-drop", pa.table({"day": ["mon", "tue"], "n": [1, 2]}), partition_by=["day"])
+        >>> it.open("memory://doc-drop").drop_partitions("day = 'mon'")
+        1
+        >>> it.open("memory://doc-drop").to_arrow().to_pylist()
+        [{'day': 'tue', 'n': 2}]
+        """
         from indextables.maintenance import drop_partitions
 
-        predicate = self._where(where)
-        return drop_partitions(
-            open_store(self._uri, self._settings), self._snapshot, predicate, self._settings
-        )[0]
+        predicate = self._where(check_condition(where))
+        return drop_partitions(self._store(), self._snapshot, predicate, self._settings)[0]
 
     def restore(self, version: int) -> int:
-        """Makes the table what it was at an older version, in a new version, which it returns."""
+        """Make the table what it was at an older version, as a new version; return that version.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> for n in (1, 2):
+        ...     _ = it.write("memory://doc-restore-table", pa.table({"n": [n]}), mode="overwrite")
+        >>> it.open("memory://doc-restore-table").restore(0)
+        2
+        >>> it.open("memory://doc-restore-table").to_arrow().to_pylist()
+        [{'n': 1}]
+        """
         from indextables.maintenance import restore
 
-        return restore(open_store(self._uri, self._settings), version, self._settings, self._snapshot)
+        return restore(self._store(), to_version(version, "version"), self._settings, self._snapshot)
 
-    def describe_log(self, *, include_all: bool = False) -> pa.Table:
-        """The actions of the newest state and of the versions after it, or of every version file; one row each."""
-        from indextables.maintenance import describe_log
+    def checkpoint(self) -> int:
+        """Write the state of the newest version, compacted, so that opening it is cheap; return that version.
 
-        return describe_log(open_store(self._uri, self._settings), self._settings, include_all=include_all)
-
-    def describe_state(self) -> StateDescription:
-        """The figures of the state from which a reader of the newest version starts."""
-        from indextables.maintenance import describe_state
-
-        return describe_state(open_store(self._uri, self._settings), self._settings)
-
-    def invalidate_cache(self) -> CacheFigures:
-        """Forgets what this process has read of the log, and how often that was of use up to now."""
-        return cache.invalidate(self._uri)
-
-    def clean_versions(self, retention_hours: int | None = None, *, dry_run: bool = False) -> CleanedVersions:
-        """Deletes the version files that are older than the retention and that a state covers."""
-        from indextables.maintenance import clean_versions
-
-        store = open_store(self._uri, self._settings)
-        return clean_versions(store, self._settings, hours=retention_hours, dry_run=dry_run or None)
-
-    def truncate_time_travel(self, *, dry_run: bool = False) -> Truncated:
-        """Deletes all history before the current version, for good. No row is lost.
-
-        Nothing is deleted in a dry run, which the setting `cleanup.dryRun` can ask for too.
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-checkpoint", pa.table({"n": [1]}))
+        >>> it.open("memory://doc-checkpoint").checkpoint()
+        0
         """
-        from indextables.maintenance import truncate_time_travel
+        from indextables.maintenance import upgrade_and_checkpoint
 
-        store = open_store(self._uri, self._settings)
-        return truncate_time_travel(store, self._settings, dry_run=dry_run or None)
+        return upgrade_and_checkpoint(self._store(), self._settings).state_version
 
-    def purge(
-        self,
-        older_than: str | timedelta | None = None,
-        log_retention: str | timedelta | None = None,
-        *,
-        dry_run: bool = False,
-    ) -> Purged:
-        """Deletes splits that no readable version names, and version files, states and manifests past retention.
+    def upgrade_protocol(
+        self, *, min_reader_version: int | None = None, min_writer_version: int | None = None
+    ) -> int:
+        """Raise the protocol to at least these versions; return the version of the table that has it.
 
-        `older_than` is how old splits must be, `log_retention` how old version files and states: `"7 days"`,
-        `"36 hours"` or a timedelta; without them the settings decide. A dry run deletes nothing and says what would go.
+        Without a version, the newest one that this release supports. The protocol is never lowered.
 
-        >>> import indextables as it
-        >>> _ = it.write("memory://doc-purge", pa.table({"n": [1]}))
-        >>> it.open("memory://doc-purge").purge(older_than="7 days", dry_run=True).message
-        'would delete 0 splits, 0 version files, 0 states, 0 manifests'
-        """
-        from indextables.maintenance import purge
-
-        store = open_store(self._uri, self._settings)
-        age, log_age = hours(older_than, "older_than"), hours(log_retention, "log_retention")
-        return purge(store, self._settings, hours=age, log_hours=log_age, dry_run=dry_run or None)
-
-    def upgrade_protocol(self, min_reader_version: int = 4, min_writer_version: int = 4) -> int:
-        """Raise the protocol to at least these versions, unless the table has it; return the version that does.
-
-        >>> import indextables as it
+        >>> import indextables as it, pyarrow as pa
         >>> _ = it.write("memory://doc-upgrade", pa.table({"n": [1]}))
         >>> it.open("memory://doc-upgrade").upgrade_protocol(min_reader_version=2, min_writer_version=3)
         0
         """
         from indextables.maintenance import upgrade_protocol
 
-        return upgrade_protocol(
-            open_store(self._uri, self._settings),
+        versions = {"min_reader_version": min_reader_version, "min_writer_version": min_writer_version}
+        checked = {name: to_version(number, name) for name, number in versions.items() if number is not None}
+        return upgrade_protocol(self._store(), self._settings, self._snapshot, **checked)
+
+    def purge(
+        self,
+        older_than: str | timedelta | None = None,
+        *,
+        log_retention: str | timedelta | None = None,
+        dry_run: bool = False,
+    ) -> Purged:
+        """Delete splits that no readable version names, and version files, states and manifests past retention.
+
+        This is the usual way to drop history. `older_than` is the least age of splits, `log_retention` that of version
+        files and states: `"7 days"`, `"36 hours"` or a timedelta; without them the settings decide. A dry run deletes
+        nothing and reports what would be deleted.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-purge", pa.table({"n": [1]}))
+        >>> it.open("memory://doc-purge").purge(older_than="7 days", dry_run=True).message
+        'would delete 0 splits, 0 version files, 0 states, 0 manifests'
+        """
+        from indextables.maintenance import purge
+
+        return purge(
+            self._store(),
             self._settings,
-            self._snapshot,
-            min_reader_version=min_reader_version,
-            min_writer_version=min_writer_version,
+            hours=to_hours(older_than, "older_than"),
+            log_hours=to_hours(log_retention, "log_retention"),
+            dry_run=check_flag(dry_run, "dry_run") or None,
         )
 
-    def checkpoint(self) -> int:
-        """Writes the state of the newest version, compacted, so that opening it is cheap; that version."""
-        from indextables.maintenance import upgrade_and_checkpoint
+    def clean_versions(
+        self,
+        older_than: str | timedelta | int | None = None,
+        *,
+        retention_hours: int | None = None,
+        dry_run: bool = False,
+    ) -> CleanedVersions:
+        """Delete the version files that are older than `older_than` and that a state covers, and nothing else.
 
-        return upgrade_and_checkpoint(open_store(self._uri, self._settings), self._settings).state_version
+        `purge` does the same with `log_retention`, and more. `retention_hours`, or a number as `older_than`, is an
+        older way to give the age.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-clean", pa.table({"n": [1]}))
+        >>> it.open("memory://doc-clean").clean_versions("7 days", dry_run=True).versions_found
+        0
+        """
+        from indextables.maintenance import clean_versions
+
+        if older_than is not None and retention_hours is not None:
+            raise InputError("older_than and retention_hours exclude each other; give older_than")
+        number = older_than if isinstance(older_than, int) else retention_hours
+        if isinstance(older_than, int) or number is not None:
+            hours = to_count(number, "retention_hours", "hours")
+        else:
+            hours = to_hours(older_than, "older_than")
+        dry_run = check_flag(dry_run, "dry_run")
+        return clean_versions(self._store(), self._settings, hours=hours, dry_run=dry_run or None)
+
+    def truncate_time_travel(self, *, dry_run: bool = False) -> Truncated:
+        """Delete all history before the current version, for good. No row is lost.
+
+        `purge` deletes only what is past its retention; this ignores retention, and leaves splits alone. The setting
+        `cleanup.dryRun` asks for a dry run too.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> for n in (1, 2):
+        ...     _ = it.write("memory://doc-time-travel", pa.table({"n": [n]}))
+        >>> it.open("memory://doc-time-travel").truncate_time_travel(dry_run=True).versions_deleted
+        1
+        """
+        from indextables.maintenance import truncate_time_travel
+
+        dry_run = check_flag(dry_run, "dry_run")
+        return truncate_time_travel(self._store(), self._settings, dry_run=dry_run or None)
+
+    def describe_log(self, *, include_all: bool = False) -> pa.Table:
+        """Return the actions of the newest state and of later versions, or of every version file; one row each.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-describe-log", pa.table({"n": [1]}))
+        >>> it.open("memory://doc-describe-log").describe_log().column("action_type").to_pylist()[1:]
+        ['protocol', 'metadata', 'add']
+        """
+        from indextables.maintenance import describe_log
+
+        include_all = check_flag(include_all, "include_all")
+        return describe_log(self._store(), self._settings, include_all=include_all)
+
+    def describe_state(self) -> StateDescription:
+        """Return the figures of the state from which a reader of the newest version starts.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-describe-state", pa.table({"n": [1]}))
+        >>> _ = it.open("memory://doc-describe-state").checkpoint()
+        >>> it.open("memory://doc-describe-state").describe_state().num_files
+        1
+        """
+        from indextables.maintenance import describe_state
+
+        return describe_state(self._store(), self._settings)
+
+    def invalidate_cache(self) -> CacheFigures:
+        """Clear this process's cache of the table's snapshots; return its hit and miss counters.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-invalidate", pa.table({"n": [1]}))
+        >>> figures = it.open("memory://doc-invalidate").invalidate_cache()
+        """
+        return cache.invalidate(self._uri)
 
     def __repr__(self) -> str:
         files = self._snapshot.files.entries()
@@ -292,27 +426,17 @@ class Table:
         rows = "unknown" if counts.null_count else pc.sum(counts).as_py() or 0
         return f"<indextables.Table {self._uri} version={self.version} files={files.num_rows} rows={rows}>"
 
+    def _store(self) -> Store:
+        return open_store(self._uri, self._settings)
+
     def _where(self, where: str | None) -> Predicate:
         if where is None:
             return TRUE
         return parse_where(where, self._snapshot.schema, limits=QueryLimits.of(self._settings))
 
-    def _columns(self, columns: Sequence[str] | None) -> tuple[str, ...]:
-        if columns is None:
-            return tuple(self._snapshot.schema.names)
-        given = _names(columns, "columns")
-        if not given:
-            raise InputError(
-                "columns is empty; name at least one column, or use count() for the number of rows"
-            )
-        resolved = tuple(self._snapshot.schema.field(name).name for name in given)
-        if repeated := [name for name in dict.fromkeys(resolved) if resolved.count(name) > 1]:
-            raise InputError(f"columns names {', '.join(map(repr, repeated))} more than once")
-        return resolved
-
     def _text_column(self, name: str) -> str:
-        (given,) = _names([name], "snippet")
-        column = self._snapshot.schema.field(given).name
+        (checked,) = to_names([name], "snippet")
+        column = self._snapshot.schema.field(checked).name
         mapped = self._snapshot.mapping.get(column)
         if mapped is None or mapped.kind != "text":
             raise InputError(f"snippet is {column!r}, which is not indexed as text; only text has snippets")
@@ -323,118 +447,31 @@ class Table:
         plan = plan_scan(self._uri, self._snapshot, request, settings)
 
         def batches() -> Iterator[pa.RecordBatch]:
-            left = request.limit
+            remaining = request.limit
             for task in plan.tasks:
                 for batch in run_scan_task(task):
-                    yield batch if left is None else batch.slice(0, left)
-                    left = None if left is None else left - batch.num_rows
-                    if left is not None and left <= 0:
+                    yield batch if remaining is None else batch.slice(0, remaining)
+                    remaining = None if remaining is None else remaining - batch.num_rows
+                    if remaining is not None and remaining <= 0:
                         return
 
         return pa.RecordBatchReader.from_batches(scan_schema(self._snapshot.schema, request), batches())
 
 
-def open_table(
-    path: str | PathLike[str],
-    version: int | None = None,
-    as_of: str | datetime | None = None,
-    settings: Mapping[str, str] | None = None,
-) -> Table:
-    """A table at its newest version, at `version`, or as it was at the moment `as_of` (UTC unless it says).
-
-    Raises TableNotFoundError where there is no table, and VersionNotFoundError for a version that it lacks.
-    """
-    if version is not None and as_of is not None:
-        raise InputError("version and as_of exclude each other; give one of them")
-    chosen = Settings(settings)
-    uri = table_uri(path)
-    snapshot = load_snapshot(
-        open_store(uri, chosen),
-        version,
-        as_of_ms=None if as_of is None else to_millis(as_of, "as_of"),
-        settings=chosen,
-    )
-    return Table(uri, snapshot, chosen)
-
-
-def write_table(
-    path: str | PathLike[str],
-    data: Any,
-    mode: str = "append",
-    partition_by: Sequence[str] | None = None,
-    text: Sequence[str] = (),
-    settings: Mapping[str, str] | None = None,
-    txn: tuple[str, int] | None = None,
-) -> int:
-    """Writes Arrow data and returns the version that holds it. The table is made if there is none.
-
-    `data` is a pyarrow Table, RecordBatch or RecordBatchReader, or anything that speaks Arrow's C stream
-    (Polars, DuckDB, pandas). `text` names the string columns to tokenise for full-text search. `mode` is append,
-    overwrite, error (fail if the table exists) or ignore (do nothing if it does). With `txn`, an application's name
-    and the number of this write in it, a write that the table has already, or a later one of, is not made again.
-    """
-    options = dict(settings or {}) | {f"{keys.TYPEMAP.prefix}{name}": "text" for name in _names(text, "text")}
-    chosen = Settings(options)
-    uri = table_uri(path)
-    schema, batches = _stream(data)
-    partitions = None if partition_by is None else _names(partition_by, "partition_by")
-    plan = plan_write(uri, schema, mode=parse_mode(mode), partition_by=partitions, settings=chosen, txn=txn)
-    if plan is None:
-        return open_table(uri, settings=settings).version
-    return commit_write(plan, [run_write_task(plan, batches)])
-
-
-def _stream(data: Any) -> tuple[TableSchema, Iterable[pa.RecordBatch]]:
-    if isinstance(data, pa.RecordBatch):
-        data = pa.Table.from_batches([data])
-    if isinstance(data, pa.Table):
-        return TableSchema.from_arrow(data.schema), data.to_batches(max_chunksize=65536)
-    if hasattr(data, "__arrow_c_stream__"):
-        reader = pa.RecordBatchReader.from_stream(data)
-        return TableSchema.from_arrow(reader.schema), reader
-    raise InputError(
-        f"cannot write a {type(data).__name__}; give a pyarrow Table, RecordBatch or RecordBatchReader, "
-        "or an object with __arrow_c_stream__ such as a Polars or pandas DataFrame"
-    )
-
-
-def _names(names: Sequence[str], argument: str) -> list[str]:
-    if isinstance(names, str):
-        raise InputError(f"{argument} is the string {names!r}; it takes a list of column names")
-    if not isinstance(names, Iterable):
-        raise InputError(f"{argument} is a {type(names).__name__}; it takes a list of column names")
-    given = list(names)
-    for name in given:
-        if not isinstance(name, str):
-            raise InputError(f"{argument} has a {type(name).__name__} in it; names of columns are strings")
-    return given
-
-
 def _text_query(query: str) -> TextQuery:
-    if not isinstance(query, str):
-        raise QueryError(f"a query is a string, not {type(query).__name__}")
-    return TextQuery("INDEXQUERY", ALL_FIELDS, query)
-
-
-def _row_count(number: int | None, argument: str) -> int | None:
-    """A number of rows that an argument gives, however large; None for no limit."""
-    if number is None:
-        return None
-    if isinstance(number, bool) or not hasattr(number, "__index__") or number < 0:
-        raise InputError(f"{argument} is {number!r}; it takes a whole number of rows, zero or more")
-    return min(index(number), _MOST_ROWS)
+    return TextQuery("INDEXQUERY", ALL_FIELDS, check_query(query))
 
 
 def _ranking(rows: pa.Table) -> pa.Array:
-    """The rows by score, best first, then by the path of their split and their position in it.
+    """Order the rows by score, best first, then by the path of their split and their position in it.
 
-    This does not depend on the order in which splits are read, nor on that of the files in the log.
+    The order does not depend on the order in which splits are read, nor on that of the files in the log.
     """
     paths = rows.column(SPLIT_PATH).combine_chunks().dictionary_encode()
     rank = pc.rank(paths.dictionary).to_numpy() if len(paths.dictionary) else np.empty(0, np.uint64)
-    keys = (
+    sort_keys = (
         rows.column(POSITION).to_numpy(),
         rank[paths.indices.to_numpy(zero_copy_only=False)],
         -rows.column(SCORE).to_numpy(),
     )
-    return pa.array(np.lexsort(keys))
+    return pa.array(np.lexsort(sort_keys))

@@ -1,4 +1,4 @@
-"""Files and versions as Arrow tables, for people and for scripts."""
+"""Live files and versions as Arrow tables: the answers of `Table.files` and `Table.history`."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import pyarrow as pa
 from indextables.log import HistoryEntry
 from indextables.state import KEY
 
-_TEXTS: Final = pa.map_(pa.string(), pa.string())
-_MOMENT: Final = pa.timestamp("ms", tz="UTC")
+_STRING_MAP: Final = pa.map_(pa.string(), pa.string())
+_TIMESTAMP: Final = pa.timestamp("ms", tz="UTC")
 
 FILES_SCHEMA: Final = pa.schema(
     {
         "path": pa.string(),
-        "partition_values": _TEXTS,
+        "partition_values": _STRING_MAP,
         "size": pa.int64(),
         "num_records": pa.int64(),
-        "modification_time": _MOMENT,
-        "min_values": _TEXTS,
-        "max_values": _TEXTS,
+        "modification_time": _TIMESTAMP,
+        "min_values": _STRING_MAP,
+        "max_values": _STRING_MAP,
         "num_merge_ops": pa.int32(),
         "doc_mapping_ref": pa.string(),
     }
@@ -30,9 +30,9 @@ FILES_SCHEMA: Final = pa.schema(
 HISTORY_SCHEMA: Final = pa.schema(
     {
         "version": pa.int64(),
-        "timestamp": _MOMENT,
+        "timestamp": _TIMESTAMP,
         "operation": pa.string(),
-        "parameters": _TEXTS,
+        "parameters": _STRING_MAP,
         "files_added": pa.int64(),
         "files_removed": pa.int64(),
         "rows_added": pa.int64(),
@@ -59,15 +59,15 @@ _SOURCES: Final = {
 
 
 def files_table(entries: pa.Table) -> pa.Table:
-    """One row for each entry of a state, its path as the key in the store."""
+    """Return one row for each entry; the path is the key in the store."""
     columns = [entries.column(_SOURCES[field.name]).cast(field.type) for field in FILES_SCHEMA]
     return pa.Table.from_arrays(columns, schema=FILES_SCHEMA)
 
 
 def history_table(entries: Sequence[HistoryEntry], *, up_to: int) -> pa.Table:
-    """One row a version, in the order given; versions after `up_to` are left out."""
+    """Return one row for each version up to `up_to`, in the order of `entries`."""
     rows = []
-    for version, info, did in entries:
+    for version, info, figures in entries:
         if version > up_to:
             continue
         parameters = (
@@ -76,14 +76,14 @@ def history_table(entries: Sequence[HistoryEntry], *, up_to: int) -> pa.Table:
         rows.append(
             (
                 version,
-                did.timestamp_ms,
+                figures.timestamp_ms,
                 info.operation if info else None,
                 parameters,
-                did.files_added,
-                did.files_removed,
-                did.rows_added,
-                did.bytes_added,
-                did.bytes_removed,
+                figures.files_added,
+                figures.files_removed,
+                figures.rows_added,
+                figures.bytes_added,
+                figures.bytes_removed,
                 info.engine if info else None,
                 info.txn_id if info else None,
                 info.read_version if info else None,

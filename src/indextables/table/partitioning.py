@@ -1,4 +1,4 @@
-"""Rows by partition: batches in any order become one stream of batches for each partition value.
+"""Group rows by partition: batches in any order become one stream of batches for each partition value.
 
 Rows are collected until they fill a run, grouped by partition, and spilled to one local Arrow file, a record
 batch for each partition of the run. A task therefore has one open file, however many partitions its input mixes
@@ -27,7 +27,7 @@ PartitionKey: TypeAlias = tuple[str | None, ...]
 """The partition values of a row in column order, as the log writes them."""
 
 _RUN_BYTES: Final = 16 << 20
-"""Rows are grouped when they are so many: a run is held twice, and its batches should not be tiny."""
+"""The size of a run. It is held in memory twice while it is grouped, and its batches should not be tiny."""
 
 _OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 
@@ -130,6 +130,8 @@ class PartitionSpill:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with contextlib.suppress(OSError):  # of a full disk: what is in the file is not needed any more
+        with contextlib.suppress(
+            OSError
+        ):  # a full disk; the file is deleted next, so its content does not matter
             self._close_writer()
         self._path.unlink(missing_ok=True)

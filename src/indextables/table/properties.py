@@ -1,4 +1,4 @@
-"""Settings that belong to a table: what the write that made it chose holds for later writes that say nothing."""
+"""Table properties: settings of the write that creates a table, which later writes use unless they set their own."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from indextables.errors import SchemaError
 from indextables.log import Metadata
 from indextables.schema import TableSchema
 
+_KEYS: Final = frozenset(setting.key for setting in keys.TABLE_PROPERTIES)
+
 _COLUMNS: Final = (keys.STATS_COLUMNS, keys.BLOOM_COLUMNS)
 """The properties that name columns."""
 
 
 def properties_to_store(settings: Settings, schema: TableSchema) -> dict[str, str]:
-    """The properties that a caller has set, as a table's configuration keeps them.
+    """Return the properties that the caller has set, in the form of a table's configuration.
 
-    SchemaError for a column that is not there, or that has no minimum.
+    SchemaError for a column that the table does not have, or that cannot have a minimum.
 
     >>> from indextables.schema import Field
     >>> schema = TableSchema((Field("Host", "string"),))
     >>> properties_to_store(Settings({"spark.indextables.stats.bloom.columns": "host"}), schema)
     {'spark.indextables.stats.bloom.columns': 'Host'}
     """
-    known = {setting.key for setting in keys.TABLE_PROPERTIES}
-    chosen = {key: value for key, value in settings if key in known}
+    properties = {key: value for key, value in settings if key in _KEYS}
     for setting in keys.TABLE_PROPERTIES:
-        settings.get(setting)  # a value that does not parse is an error now and not in some task
+        settings.get(setting)  # raise the error of a value that does not parse now, and not in a task
     for setting in _COLUMNS:
-        if setting.key in chosen:
+        if setting.key in properties:
             columns = [schema.field(name) for name in settings.get(setting)]
             binary = [column.name for column in columns if column.type == "binary"]
             if binary and setting is keys.STATS_COLUMNS:
                 raise SchemaError(
                     f"column {binary[0]!r} is binary and has no min/max; leave it out of {setting.key}"
                 )
-            chosen[setting.key] = ",".join(column.name for column in columns)
-    return chosen
+            properties[setting.key] = ",".join(column.name for column in columns)
+    return properties
 
 
 def with_properties(settings: Settings, metadata: Metadata) -> Settings:
-    """The settings, and where they are silent those of the table."""
-    known = {setting.key for setting in keys.TABLE_PROPERTIES}
-    kept = {key: value for key, value in metadata.configuration.items() if key in known}
-    return Settings(kept | dict(settings))
+    """Return the settings, completed by the properties of the table."""
+    properties = {key: value for key, value in metadata.configuration.items() if key in _KEYS}
+    return Settings(properties | dict(settings))

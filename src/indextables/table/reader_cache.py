@@ -1,7 +1,7 @@
-"""Splits that stay open from one answer to the next: opening one costs more than a search of it.
+"""A cache of open split readers: opening a split costs more than searching it.
 
-Only those whose file lies on this machine, where it is seen whether it is still the same file. A split is on the cache
-or in one user's hands, never both.
+Only splits in local files are cached, whose identity (inode, size, modification time) can be checked. A reader is
+leased to one user at a time: while it is leased it is not in the cache, so that two threads never share one.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from indextables.schema import FieldMapping
 from indextables.split import SplitReader
 from indextables.storage import Store
 
-MOST: Final = 64
+MAX_READERS: Final = 64
 """A cache keeps the end of each split in memory and its file mapped: some hundred kB each."""
 
 
 @dataclass(frozen=True)
 class FileState:
-    """A file as it was: any other content of the same name differs in one of these."""
+    """The identity of a file. Other content under the same name differs in at least one field."""
 
     path: str
     inode: int
@@ -31,14 +31,15 @@ class FileState:
 
     @classmethod
     def of(cls, store: Store, key: str) -> FileState | None:
+        """Return the identity of an object in a local file; None for any other object."""
         path = store.local_path(key)
         if path is None:
             return None
         try:
-            found = path.stat()
+            status = path.stat()
         except OSError:
             return None
-        return cls(str(path), found.st_ino, found.st_size, found.st_mtime_ns)
+        return cls(path=str(path), inode=status.st_ino, size=status.st_size, changed=status.st_mtime_ns)
 
 
 Options: TypeAlias = tuple[tuple[str, str], ...]
@@ -46,14 +47,16 @@ _Key: TypeAlias = tuple[FileState, Options]
 _Split: TypeAlias = tuple[FieldMapping, SplitReader]
 
 # A child shares the position of an open file with its parent: a read in one would move it for the other.
-_SPLITS: Final = CacheSpec[_Key, _Split]("open splits", entries=MOST, eviction="random", after_fork="drop")
+_SPLITS: Final = CacheSpec[_Key, _Split](
+    "open splits", entries=MAX_READERS, eviction="random", after_fork="drop"
+)
 
 
 class ReaderCache:
-    """Splits that were read lately."""
+    """The readers of the splits that were read most recently."""
 
-    def __init__(self, most: int = MOST, cache: Cache[_Key, _Split] | None = None) -> None:
-        self._splits = cache or Cache(entries=most, eviction="random")
+    def __init__(self, max_readers: int = MAX_READERS, cache: Cache[_Key, _Split] | None = None) -> None:
+        self._splits = cache if cache is not None else Cache(entries=max_readers, eviction="random")
 
     def __len__(self) -> int:
         return len(self._splits)
@@ -65,24 +68,28 @@ class ReaderCache:
         key: str,
         options: Options,
         mapping: FieldMapping,
-        open_it: Callable[[], SplitReader],
+        open_reader: Callable[[], SplitReader],
     ) -> Iterator[SplitReader]:
-        """A split from the cache, or opened, for this use alone. One that has failed does not come back."""
+        """Lease a reader for the time of a `with` block: from the cache, or a new one from `open_reader`.
+
+        The reader returns to the cache when the block ends without an error. A reader that failed is dropped.
+        """
         state = FileState.of(store, key)
-        split = None if state is None else self._taken(state, options, mapping)
+        split = None if state is None else self._take(state, options, mapping)
         if split is None:
-            split = open_it()
-        with split:  # what a search has remembered of the split goes; what the split itself is stays
+            split = open_reader()
+        with split:  # leaving it drops the results of searches and keeps the open file and index
             yield split
         if state is not None:
             self._put(state, options, mapping, split)
 
     def clear(self) -> None:
+        """Drop every reader that is not leased."""
         self._splits.clear()
 
-    def _taken(self, state: FileState, options: Options, mapping: FieldMapping) -> SplitReader | None:
-        found = self._splits.pop((state, options))
-        return found[1] if found is not None and found[0] == mapping else None
+    def _take(self, state: FileState, options: Options, mapping: FieldMapping) -> SplitReader | None:
+        cached = self._splits.pop((state, options))
+        return cached[1] if cached is not None and cached[0] == mapping else None
 
     def _put(self, state: FileState, options: Options, mapping: FieldMapping, split: SplitReader) -> None:
         self._splits.put((state, options), (mapping, split))

@@ -1,6 +1,6 @@
-"""Reading rows: which splits can hold an answer, how they are shared out, and what one task does.
+"""Scans: which splits may hold an answer, how they are distributed to tasks, and what one task does.
 
-A plan is made where the log is read; its tasks run anywhere (they pickle) and need nothing but the store.
+The driver plans a scan from the log. Tasks run anywhere (they pickle) and need only the store.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from indextables.table.matching import matching_files
 _log: Final = logging.getLogger(__name__)
 
 SPLIT_PATH: Final = "__split_path"
-"""The path of a row's split in the table: with the row's position in it, what orders rows of equal score."""
+"""The path of a row's split in the table. With the row's position in the split it orders rows of equal score."""
 
 COUNT_COLUMN: Final = "count"
 SCAN_TASK_BYTES: Final = 256 << 20
 SEARCH_TASK_BYTES: Final = 8 << 30
-"""Splits share a task up to about this size, when there are more of them than parallel tasks.
+"""The size of the splits of one task, when there are more splits than parallel tasks.
 
-A search or a count touches little of a split, and what it costs most is the start of another task.
+A search or a count reads little of a split: starting another task would cost more.
 """
 
 
 @dataclass(frozen=True)
 class ScanRequest:
-    """What to read: columns in the order wanted, the rows to keep, and how many are enough.
+    """What to read: the columns in output order, the condition on rows, and how many rows are enough.
 
-    `top` keeps each split's best by score; `count_only` asks for the number of rows and nothing else.
+    `top` keeps the best rows of each split by score; `count_only` asks for the number of rows alone.
     """
 
     columns: tuple[str, ...]
@@ -55,7 +55,7 @@ class ScanRequest:
 
 @dataclass(frozen=True)
 class SplitRef:
-    """One split to read, and what is known of all its rows."""
+    """One split to read, with the partition values that all its rows share."""
 
     path: str
     size: int
@@ -65,7 +65,7 @@ class SplitRef:
 
 @dataclass(frozen=True)
 class ScanTask:
-    """The part of a scan that runs in one place."""
+    """The part of a scan that runs in one process."""
 
     uri: str
     options: dict[str, str] = field(repr=False)  # credentials may be among them
@@ -77,9 +77,9 @@ class ScanTask:
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """The tasks of a scan. There is always one, so that a count of nothing is 0 and not nothing.
+    """The tasks of a scan, at least one, so that a count over no splits is 0 and not an empty answer.
 
-    `rows` is how many the splits have, None if the log does not say it of each.
+    `rows` is the number of rows in the splits, None if the log does not record it for each of them.
     """
 
     tasks: tuple[ScanTask, ...]
@@ -90,7 +90,7 @@ class ScanPlan:
 
 
 def check_predicate(snapshot: Snapshot, predicate: Predicate, settings: Settings) -> None:
-    """Refuses, before anything runs, a search that its columns cannot answer or that does not parse."""
+    """Raise QueryError, before anything runs, for a search that does not parse or does not fit its columns."""
     for query in text_queries(predicate):
         check_text_query(
             query,
@@ -104,18 +104,25 @@ def check_predicate(snapshot: Snapshot, predicate: Predicate, settings: Settings
 def plan_scan(
     uri: str, snapshot: Snapshot, request: ScanRequest, settings: Settings, *, parallelism: int = 1
 ) -> ScanPlan:
-    """Shares the splits that can match out to tasks of even size."""
+    """Distribute the splits that may match to tasks of about equal size."""
     check_predicate(snapshot, request.predicate, settings)
-    found = matching_files(snapshot, request.predicate)
-    known = (found.column(KEY), found.column("size"), found.column("numRecords"), found.partition_values())
-    refs = _enough(list(map(SplitRef, *known)), request)
+    files = matching_files(snapshot, request.predicate)
+    figures = (files.column(KEY), files.column("size"), files.column("numRecords"), files.partition_values())
+    refs = _enough(list(map(SplitRef, *figures)), request)
     size = total_bytes(ref.size for ref in refs)
     is_light = request.count_only or text_queries(request.predicate)
     slots = max(parallelism, math.ceil(size / (SEARCH_TASK_BYTES if is_light else SCAN_TASK_BYTES)))
     options = options_for_tasks(uri, settings)
     tasks = tuple(
-        ScanTask(uri, options, snapshot.schema, snapshot.mapping, request, group)
-        for group in _shared_out(refs, slots)
+        ScanTask(
+            uri=uri,
+            options=options,
+            schema=snapshot.schema,
+            mapping=snapshot.mapping,
+            request=request,
+            splits=group,
+        )
+        for group in _distribute(refs, slots)
     )
     rows = total(ref.num_records for ref in refs)
     _log.debug(
@@ -126,27 +133,29 @@ def plan_scan(
         snapshot.files.expected,
         len(tasks),
     )
-    return ScanPlan(tasks, rows, size, splits_total=snapshot.files.expected, splits_read=len(refs))
+    return ScanPlan(
+        tasks=tasks, rows=rows, bytes=size, splits_total=snapshot.files.expected, splits_read=len(refs)
+    )
 
 
 def run_scan_task(task: ScanTask) -> Iterator[pa.RecordBatch]:
-    """The rows of one task, in the requested columns and the table's types."""
+    """Yield the rows of one task, in the requested columns and the table's types."""
     if task.request.count_only:
         yield count_batch(sum(_count(task, ref) for ref in task.splits))
         return
-    left = task.request.limit
+    remaining = task.request.limit
     for ref in task.splits:
         with open_task_split(task, ref) as split:
-            for batch in split_rows(task, ref, split, left):
+            for batch in split_rows(task, ref, split, remaining):
                 yield batch
-                if left is not None:
-                    left -= batch.num_rows
-        if left is not None and left <= 0:
+                if remaining is not None:
+                    remaining -= batch.num_rows
+        if remaining is not None and remaining <= 0:
             return
 
 
 def scan_schema(schema: TableSchema, request: ScanRequest) -> pa.Schema:
-    """The columns that the batches of a scan have."""
+    """Return the schema of the batches of a scan."""
     if request.count_only:
         return pa.schema({COUNT_COLUMN: pa.int64()})
     return pa.schema(
@@ -158,7 +167,7 @@ def scan_schema(schema: TableSchema, request: ScanRequest) -> pa.Schema:
 
 
 def count_from_log(task: ScanTask, ref: SplitRef) -> int | None:
-    """How many rows of a split match, where the log tells."""
+    """Return the number of matching rows of a split if the log alone decides it, else None."""
     predicate = bind(task.request.predicate, ref.partition_values)
     if predicate == TRUE:
         return ref.num_records
@@ -166,10 +175,12 @@ def count_from_log(task: ScanTask, ref: SplitRef) -> int | None:
 
 
 def count_batch(total: int) -> pa.RecordBatch:
+    """Return the answer to a count."""
     return pa.record_batch({COUNT_COLUMN: pa.array([total], pa.int64())})
 
 
 def open_task_split(task: ScanTask, ref: SplitRef) -> SplitReader:
+    """Open a split of a task with the task's settings."""
     settings = Settings(task.options)
     store = open_store(task.uri, settings)
     return open_split(store, ref.path, ref.size, settings=settings, mapping=task.mapping)
@@ -178,11 +189,11 @@ def open_task_split(task: ScanTask, ref: SplitRef) -> SplitReader:
 def split_rows(
     task: ScanTask, ref: SplitRef, split: SplitReader, limit: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one split, with the columns that are the same in all of them."""
+    """Yield the rows of one split, with the columns that have one value in the whole split."""
     request = task.request
-    known = {**ref.partition_values, SPLIT_PATH: ref.path}
-    stored = tuple(name for name in request.columns if name not in known)
-    wanted = RowRequest(
+    constants = {**ref.partition_values, SPLIT_PATH: ref.path}
+    stored = tuple(name for name in request.columns if name not in constants)
+    row_request = RowRequest(
         columns=stored,
         predicate=bind(request.predicate, ref.partition_values),
         limit=limit,
@@ -190,12 +201,12 @@ def split_rows(
         snippet_column=request.snippet_column,
     )
     schema = scan_schema(task.schema, request)
-    for batch in split.rows(wanted):
-        yield _with_columns_of_split(batch, known, schema)
+    for batch in split.rows(row_request):
+        yield _with_constants(batch, constants, schema)
 
 
 def _enough(refs: list[SplitRef], request: ScanRequest) -> list[SplitRef]:
-    """With a limit and nothing to filter, the first splits that hold that many rows."""
+    """Return the first splits that hold enough rows, if there is a limit and no condition; else all of them."""
     if request.limit is None or request.predicate != TRUE:
         return refs
     taken, rows = [], 0
@@ -207,8 +218,8 @@ def _enough(refs: list[SplitRef], request: ScanRequest) -> list[SplitRef]:
     return taken
 
 
-def _shared_out(refs: list[SplitRef], slots: int) -> list[tuple[SplitRef, ...]]:
-    """Largest first, each to the lightest group; groups keep the order of the log inside."""
+def _distribute(refs: list[SplitRef], slots: int) -> list[tuple[SplitRef, ...]]:
+    """Assign each split, largest first, to the lightest group. Inside a group the order is that of the log."""
     groups: list[list[int]] = [[] for _ in range(max(1, min(slots, len(refs))))]
     weights = [(0, number) for number in range(len(groups))]  # a heap: the lightest is first
     for i in sorted(range(len(refs)), key=lambda i: -refs[i].size):
@@ -219,21 +230,21 @@ def _shared_out(refs: list[SplitRef], slots: int) -> list[tuple[SplitRef, ...]]:
 
 
 def _count(task: ScanTask, ref: SplitRef) -> int:
-    known = count_from_log(task, ref)
-    if known is not None:
-        return known
+    count = count_from_log(task, ref)
+    if count is not None:
+        return count
     with open_task_split(task, ref) as split:
         return split.count(bind(task.request.predicate, ref.partition_values))
 
 
-def _with_columns_of_split(
-    batch: pa.RecordBatch, known: Mapping[str, Value | None], schema: pa.Schema
+def _with_constants(
+    batch: pa.RecordBatch, constants: Mapping[str, Value | None], schema: pa.Schema
 ) -> pa.RecordBatch:
     if len(batch.schema) == len(schema):
         return batch
     columns = [
-        pa.repeat(pa.scalar(known[field.name], field.type), batch.num_rows)
-        if field.name in known
+        pa.repeat(pa.scalar(constants[field.name], field.type), batch.num_rows)
+        if field.name in constants
         else batch.column(field.name)
         for field in schema
     ]

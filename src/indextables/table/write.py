@@ -1,9 +1,9 @@
-"""Writing rows: what is decided once, what each task does, and the one commit at the end.
+"""Writes: what is decided once, what each task does, and the one commit at the end.
 
 plan_write  (once)        checks mode, schema, partitioning and typemap against the table
-run_write_task (anywhere) rows -> splits in the store, not yet visible
-commit_write (once)       one version makes them all visible, or none
-abort_write               deletes the splits of a write that is known to have failed
+run_write_task (anywhere) turns rows into splits in the store, which no version names yet
+commit_write (once)       publishes one version that names all the splits, or none
+abort_write               deletes the splits of a write that certainly did not commit
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from indextables.schema import (
 from indextables.split import FinishedSplit, SplitWriter
 from indextables.storage import Store, open_store, options_for_tasks
 from indextables.storage.scratch import ScratchDirectory
-from indextables.table.conform import check_appendable
+from indextables.table.append_rules import check_appendable
 from indextables.table.partitioning import PartitionKey, PartitionSpill
 from indextables.table.properties import properties_to_store, with_properties
 
@@ -60,10 +60,10 @@ WriteMode = Literal["append", "overwrite", "error", "ignore"]
 
 @dataclass(frozen=True)
 class WritePlan:
-    """What the tasks of one write share. `metadata` is the table's, or the one this write will give it.
+    """The plan that all tasks of one write share.
 
-    `replaces` is the metadata that an overwrite saw. `txn` is the write's place in a sequence of its application's:
-    each is committed once, and in order.
+    `metadata` is the table's, or the one that this write gives it. `replaces` is the metadata that an overwrite read.
+    `txn` is the number of the write in the sequence of its application: each is committed once, and in order.
     """
 
     uri: str
@@ -80,7 +80,7 @@ class WritePlan:
 
 @dataclass(frozen=True)
 class TaskResult:
-    """The splits that one task has put into the store."""
+    """The splits that one task has stored."""
 
     adds: tuple[AddFile, ...]
 
@@ -94,11 +94,14 @@ def plan_write(
     settings: Settings,
     txn: tuple[str, int] | None = None,
 ) -> WritePlan | None:
-    """The plan, or None when there is nothing to do: mode `ignore` on a table that exists, or a `txn` that it has."""
+    """Return the plan of a write, or None if there is nothing to do.
+
+    That is so for mode `ignore` on a table that exists, and for a `txn` that the table already has.
+    """
     if mode not in get_args(WriteMode):
         raise InputError(f"mode is {mode!r}; it takes {', '.join(get_args(WriteMode))}")
     base = find_snapshot(open_store(uri, settings))
-    sequence = _checked_txn(txn)
+    sequence = _to_txn(txn)
     if base is not None and (mode == "ignore" or is_batch_committed(sequence, base)):
         return None
     if base is not None and mode == "error":
@@ -133,24 +136,24 @@ def build_write_plan(
     replaces: Metadata | None,
     txn: Txn | None = None,
 ) -> WritePlan:
-    """Return the plan of a write for which everything is decided; the rest follows from the metadata."""
+    """Build a plan from decisions already made: schema, partitioning and mapping follow from the metadata."""
     schema = TableSchema.of_table(metadata.schema_string)
     return WritePlan(
-        uri,
-        options_for_tasks(uri, with_properties(settings, metadata)),
-        mode,
-        base_version,
-        metadata,
-        schema,
-        metadata.partition_columns,
-        FieldMapping.of(schema, metadata.partition_columns, stored_typemap(metadata)),
-        replaces,
-        txn,
+        uri=uri,
+        options=options_for_tasks(uri, with_properties(settings, metadata)),
+        mode=mode,
+        base_version=base_version,
+        metadata=metadata,
+        schema=schema,
+        partition_columns=metadata.partition_columns,
+        mapping=FieldMapping.of(schema, metadata.partition_columns, stored_typemap(metadata)),
+        replaces=replaces,
+        txn=txn,
     )
 
 
 def find_snapshot(store: Store) -> Snapshot | None:
-    """The newest snapshot of the table, or None where there is no table."""
+    """Return the newest snapshot of the table, or None if there is no table."""
     try:
         return load_snapshot(store)
     except TableNotFoundError:
@@ -158,7 +161,7 @@ def find_snapshot(store: Store) -> Snapshot | None:
 
 
 def stored_typemap(metadata: Metadata) -> dict[str, str]:
-    """Which columns the table keeps as text, as its metadata records it."""
+    """Return how the table indexes its string columns, from its metadata."""
     return {
         key.removeprefix(TYPEMAP_PREFIX): value
         for key, value in metadata.configuration.items()
@@ -167,7 +170,7 @@ def stored_typemap(metadata: Metadata) -> dict[str, str]:
 
 
 def run_write_task(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> TaskResult:
-    """Indexes the rows into splits and stores them. Nothing is visible until the commit."""
+    """Index the rows into splits and store them. Readers see nothing of them until the commit."""
     settings = Settings(plan.options)
     store = open_store(plan.uri, settings)
     rows = (conform(batch, plan.schema) for batch in batches)
@@ -176,7 +179,7 @@ def run_write_task(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> TaskRe
         with ScratchDirectory(settings) as directory:
             for key, part in _partitions(plan, rows, directory):
                 for split in _splits(plan, part, settings, directory):
-                    adds.append(_store(plan, store, key, split))  # noqa: PERF401 - kept even if the next one fails
+                    adds.append(_store(plan, store, key, split))  # noqa: PERF401 - the list must hold it if the next one fails
     except BaseException:
         _delete(store, adds)
         raise
@@ -184,9 +187,10 @@ def run_write_task(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> TaskRe
 
 
 def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
-    """One commit for the whole write; the version it made, or the newest one when there was nothing to commit.
+    """Commit the whole write as one version; return it, or the version planned on if there is nothing to commit.
 
-    A write whose `txn` somebody else committed first is not committed again, and its splits are deleted.
+    If another process has committed the same `txn` first, this write is not committed again: its splits are deleted and
+    the version of that table is returned.
     """
     stored = [result for result in results if result is not None]
     adds = tuple(add for result in stored for add in result.adds)
@@ -194,7 +198,7 @@ def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
         return plan.base_version
     settings = Settings(plan.options)
     store = open_store(plan.uri, settings)
-    base = None if plan.base_version is None else _planned_on(store, plan.base_version)
+    base = None if plan.base_version is None else _load_base(store, plan.base_version)
     change: Append | Overwrite
     if plan.mode == "overwrite":
         change = Overwrite(adds=adds, metadata=plan.metadata, replaces=plan.replaces, txn=plan.txn)
@@ -206,7 +210,8 @@ def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
     except CommitUnknownError:
         raise
     except IndexTablesError:
-        # Ours, and so a commit that certainly did not happen. After anything else the splits may be live.
+        # Any other IndexTablesError means that the commit certainly did not happen, so the splits can be deleted. After
+        # an error of another kind a version may name them: they stay, and a purge finds them if none does.
         abort_write(plan, stored)
         raise
     if done.skipped:
@@ -214,27 +219,28 @@ def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
     return done.version
 
 
-def _planned_on(store: Store, version: int) -> Snapshot:
+def _load_base(store: Store, version: int) -> Snapshot:
     try:
         return load_snapshot(store, version)
     except VersionNotFoundError:
-        # Cleaned up while the rows were being written. The rules of a change do not need it: they look at the newest.
+        # Clean-up deleted that version while the tasks wrote rows. The conflict rules of a change need only the newest
+        # version, so it serves as the base.
         return load_snapshot(store)
 
 
 def abort_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> None:
-    """Deletes what the tasks stored. Only for a write that certainly did not commit."""
+    """Delete the splits that the tasks stored. Only for a write that certainly did not commit."""
     store = open_store(plan.uri, Settings(plan.options))
     _delete(store, [add for result in results if result is not None for add in result.adds])
 
 
-def _checked_txn(txn: tuple[str, int] | None) -> Txn | None:
+def _to_txn(txn: tuple[str, int] | None) -> Txn | None:
     if txn is None:
         return None
-    app_id, version = txn
-    if not isinstance(app_id, str) or not app_id or not isinstance(version, int) or version < 0:
-        raise InputError(f"txn is {txn!r}; it takes the application's name and a number that grows from 0")
-    return Txn(app_id, version)
+    match txn:
+        case (str(app_id), int(version)) if app_id and version >= 0 and not isinstance(version, bool):
+            return Txn(app_id, version)
+    raise InputError(f"txn is {txn!r}; it takes the application's name and a number that grows from 0")
 
 
 def _new_metadata(
@@ -244,28 +250,28 @@ def _new_metadata(
     typemap: Mapping[str, str],
     properties: Mapping[str, str],
 ) -> Metadata:
-    """Metadata for a new table, or for one whose rows are all replaced.
+    """Return the metadata of a new table, or of one whose rows are all replaced.
 
-    An overwrite that does not say otherwise keeps the partitioning and the text columns that still fit.
+    An overwrite keeps the partitioning and the text columns that the new schema still has, unless it sets its own.
     """
     if partition_by is None and base is not None:
         partition_by = [name for name in base.partition_columns if schema.get(name) is not None]
     columns = check_partition_columns(schema, partition_by or [])
-    kept: dict[str, str] = {}
+    inherited: dict[str, str] = {}
     if base is not None:
         for name, kind in stored_typemap(writer_metadata(base)).items():
             column = schema.get(name)
             if column is not None and column.type == "string" and column.name not in columns:
-                kept[column.name] = kind
-    chosen = kept | resolve_typemap(schema, columns, typemap)
-    mapping = FieldMapping.of(schema, columns, chosen).to_json()
-    carried = {
+                inherited[column.name] = kind
+    kinds = inherited | resolve_typemap(schema, columns, typemap)
+    mapping = FieldMapping.of(schema, columns, kinds).to_json()
+    other_keys = {
         key: value
         for key, value in (base.metadata.configuration.items() if base is not None else ())
         if not key.startswith(TYPEMAP_PREFIX)
     }
-    configuration = carried | {f"{REGISTRY_PREFIX}{mapping_hash(mapping)}": mapping}
-    configuration |= {f"{TYPEMAP_PREFIX}{name}": kind for name, kind in chosen.items()} | dict(properties)
+    configuration = other_keys | {f"{REGISTRY_PREFIX}{mapping_hash(mapping)}": mapping}
+    configuration |= {f"{TYPEMAP_PREFIX}{name}": kind for name, kind in kinds.items()} | dict(properties)
     return Metadata(
         id=base.metadata.id if base is not None else str(new_id()),
         schema_string=schema.to_json(),
@@ -290,7 +296,7 @@ def _partitions(
 def _splits(
     plan: WritePlan, rows: Iterator[pa.RecordBatch], settings: Settings, directory: Path
 ) -> Iterator[FinishedSplit]:
-    """Splits of about the target size; none for no rows."""
+    """Yield splits of about the target size; none if there are no rows."""
     schema = plan.schema.without(plan.partition_columns)
     target = settings.get(keys.TARGET_SPLIT_SIZE)
     writer: SplitWriter | None = None
@@ -342,8 +348,13 @@ def _delete(store: Store, adds: Iterable[AddFile]) -> None:
 
 
 def parse_mode(text: str) -> WriteMode:
-    """Spark's and our names for the modes."""
-    folded = {"errorifexists": "error", "default": "error"}.get(text.lower(), text.lower())
+    """Return the mode for its name in Spark or here, in any case.
+
+    >>> parse_mode("ErrorIfExists")
+    'error'
+    """
+    folded = text.lower() if isinstance(text, str) else ""
+    folded = {"errorifexists": "error", "default": "error"}.get(folded, folded)
     if folded not in get_args(WriteMode):
         raise InputError(f"mode is {text!r}; it takes {', '.join(get_args(WriteMode))}")
     return cast("WriteMode", folded)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NoReturn
 
+from indextables.config import in_hours, parse_duration
 from indextables.errors import CommandError
 from indextables.spark.sql.statements import (
     Age,
@@ -26,7 +27,6 @@ from indextables.spark.sql.statements import (
 from indextables.spark.sql.tokens import Token, misplaced, tokenize
 
 _PRODUCT: Final = ("INDEXTABLES", "TANTIVY4SPARK")
-_HOURS: Final = {"HOUR": 1, "HOURS": 1, "DAY": 24, "DAYS": 24}
 _LONGEST_AGE: Final = 9
 """How many digits a number of days may have."""
 
@@ -131,7 +131,7 @@ class _Parser:
             raise self._expected("a whole number of days or hours")
         self._at += 1
         unit = self._expect("DAYS", "HOURS", "DAY", "HOUR")
-        return Age(int(token.value) * _HOURS[unit.value.upper()], token.start)
+        return Age(in_hours(parse_duration(f"{token.value} {unit.value}")), token.start)
 
     def _repair(self) -> Statement:
         self._expect("INDEXFILES")
