@@ -118,6 +118,7 @@ def test_a_damaged_split_is_found_though_it_was_open_before(tmp_path: Path) -> N
     plan = plan_scan(table.uri, table.snapshot, request, table.settings)
     reader_cache().clear()
     answer = answer_on_driver(plan)
+    assert len(reader_cache()) == 1  # the cache of the process keeps what the answer has opened
     assert answer is not None
     assert answer.column("id").to_pylist() == [7]
     (split,) = path.glob("**/*.split")
