@@ -8,11 +8,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import uuid
 from pathlib import Path
 
 import hypothesis
 import pytest
 
+from indextables.storage import Store, open_store
+from support.faults import MemoryStore
 from support.servers import azurite, rclone, seaweedfs, server  # noqa: F401 - fixtures, one of each for the whole run
 
 SPARK_TESTS = Path(__file__).parent / "spark"
@@ -31,6 +34,18 @@ hypothesis.settings.register_profile(
     "untimed", deadline=None
 )  # how long a case takes says more of the machine
 hypothesis.settings.load_profile("untimed")
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    """A store at a place of its own, so that no cache of this process answers for another test's table."""
+    return MemoryStore(f"memory://{uuid.uuid4()}")
+
+
+@pytest.fixture(params=["memory", "local"])
+def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    """A store in memory, and one on the disk."""
+    return open_store(f"memory://{uuid.uuid4()}" if request.param == "memory" else tmp_path / "table")
 
 
 CACHE_HOME = pytest.StashKey[str]()

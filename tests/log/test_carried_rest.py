@@ -42,13 +42,6 @@ def chosen(form: str = "avro") -> Settings:
     return Settings({keys.STATE_FORMAT.key: form, keys.CHECKPOINT_ENABLED.key: "false"})
 
 
-@pytest.fixture
-def store(request) -> MemoryStore:
-    """At a place of its own: what this process knows of another test's table must not be taken for this one's."""
-    cache.forget()
-    return MemoryStore(f"memory://{request.node.name}")
-
-
 def told(store: Any) -> Snapshot:
     cache.forget()
     return load_snapshot(store)

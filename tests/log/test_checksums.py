@@ -40,12 +40,6 @@ PLAIN = Settings({keys.COMPRESS_VERSION_FILES.key: "false"})
 PLAIN_JSON = Settings(dict(PLAIN) | {keys.STATE_FORMAT.key: "json"})
 
 
-@pytest.fixture
-def store(request: pytest.FixtureRequest) -> MemoryStore:
-    cache.forget()
-    return MemoryStore(f"memory://{request.node.name}")
-
-
 def grow(store: MemoryStore, paths: str = "abcd", settings: Settings = PLAIN) -> None:
     """One version for each letter, which adds the file of that name."""
     for path in paths:

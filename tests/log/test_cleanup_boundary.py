@@ -74,11 +74,6 @@ def append(*paths: str) -> Append:
 
 
 @pytest.fixture
-def store(request: pytest.FixtureRequest) -> MemoryStore:
-    return MemoryStore(f"memory://{request.node.name}")
-
-
-@pytest.fixture
 def base(store: MemoryStore) -> Snapshot:
     """Two versions, with files a and b."""
     return run(store, append("b"), run(store, append("a")).snapshot).snapshot

@@ -54,9 +54,9 @@ QUIET = Settings({keys.CHECKPOINT_ENABLED.key: "false"})
 AT_ONCE = StateRetention(versions=1, age_ms=0, manifest_age_ms=0)
 
 
-@pytest.fixture(params=["memory", "local"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return open_store(f"memory://{uuid.uuid4()}" if request.param == "memory" else tmp_path / "table")
+@pytest.fixture
+def store(any_store: Store) -> Store:
+    return any_store
 
 
 def write(store: Any, name: str, *, overwrite: bool = True, settings: Settings = QUIET) -> int:

@@ -89,11 +89,6 @@ def merge(*groups: tuple[str, str], table: Metadata = TABLE) -> MergeSplits:
 
 
 @pytest.fixture
-def store() -> MemoryStore:
-    return MemoryStore()
-
-
-@pytest.fixture
 def base(store: MemoryStore) -> Snapshot:
     """Files a and b of monday, c of tuesday."""
     first = Append((add("a"), add("b"), add("c", "tue")), TABLE, create="only")
@@ -140,7 +135,7 @@ def test_the_commit_info_says_who_what_when_and_from_where(store: MemoryStore, b
 
 def test_an_existing_table_is_not_made_again(store: MemoryStore, base: Snapshot):
     for seen in (base, None):
-        with pytest.raises(TableExistsError, match="memory://test"):
+        with pytest.raises(TableExistsError, match=f"{store.uri}"):
             run(store, append("d", create="only"), seen)
     assert load_snapshot(store).version == 0
 
@@ -151,7 +146,7 @@ def test_an_existing_table_is_not_made_again(store: MemoryStore, base: Snapshot)
     ids=lambda c: c.operation,
 )
 def test_what_needs_a_table_makes_none(store: MemoryStore, change: Change):
-    with pytest.raises(TableNotFoundError, match="memory://test"):
+    with pytest.raises(TableNotFoundError, match=f"{store.uri}"):
         run(store, change)
     assert store.objects == {}
 
@@ -423,7 +418,7 @@ def test_files_written_for_another_table_are_refused(
     store: MemoryStore, base: Snapshot, table: Metadata, words: str
 ):
     for change in (append("d", table=table), merge(("ab", "d"), table=table)):
-        with pytest.raises(SchemaError, match=f"memory://test has changed.*{words}"):
+        with pytest.raises(SchemaError, match=f"{store.uri} has changed.*{words}"):
             run(store, change, base)
 
 

@@ -26,11 +26,6 @@ from support.logs import add, live, metadata
 
 
 @pytest.fixture
-def store(request: pytest.FixtureRequest) -> MemoryStore:
-    return MemoryStore(f"memory://{request.node.name}")
-
-
-@pytest.fixture
 def known(store: MemoryStore) -> Snapshot:
     """Version 0, which somebody remembers; since then came two more."""
     first = commit(store, Append((add("a"),), metadata()), base=None).snapshot

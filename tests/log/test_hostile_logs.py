@@ -26,11 +26,6 @@ from support.faults import MemoryStore
 from support.logs import add, live, metadata, put_table, put_version
 
 
-@pytest.fixture
-def store(request: pytest.FixtureRequest) -> MemoryStore:
-    return MemoryStore(f"memory://{request.node.name}")
-
-
 def append_to(store: MemoryStore) -> None:
     commit(store, Append((add("mine"),), metadata()), base=None)
 

@@ -77,13 +77,6 @@ def asked_only(form: str = "json") -> Settings:
     return chosen(form, **{"checkpoint.enabled": "false"})
 
 
-@pytest.fixture
-def store(request) -> MemoryStore:
-    """At a place of its own: what this process knows of another test's table must not be taken for this one's."""
-    cache.forget()
-    return MemoryStore(f"memory://{request.node.name}")
-
-
 def told(store: Any, version: int | None = None) -> Snapshot:
     cache.forget()
     return load_snapshot(store, version)

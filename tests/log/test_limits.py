@@ -39,12 +39,6 @@ TINY = 4000
 
 
 @pytest.fixture
-def store(request: pytest.FixtureRequest) -> MemoryStore:
-    cache.forget()
-    return MemoryStore(f"memory://{request.node.name}")
-
-
-@pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A log whose readers take a few kilobytes."""
     monkeypatch.setattr(codec, "MAX_INFLATED", TINY)

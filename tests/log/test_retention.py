@@ -124,9 +124,8 @@ def test_the_newer_key_wins_over_the_older_one(options: dict[str, str], expected
 
 
 @pytest.fixture
-def store(request: pytest.FixtureRequest) -> MemoryStore:
+def store(store: MemoryStore) -> MemoryStore:
     """Versions 0 to 5 without a state."""
-    store = MemoryStore(f"memory://{request.node.name}")
     snapshot = None
     for n in range(6):
         change = Append((add(f"f{n}"),), metadata())

@@ -39,11 +39,6 @@ from support.faults import FaultyStore, MemoryStore
 from support.logs import add, live, metadata, put_table, put_version
 
 
-@pytest.fixture
-def store() -> MemoryStore:
-    return MemoryStore()
-
-
 def test_versions_are_replayed_in_order(store: MemoryStore):
     put_table(store, [add("a"), add("b")], [RemoveFile("a")], [add("a", rows=7)], [RemoveFile("b"), add("c")])
     snapshot = load_snapshot(store)
@@ -139,7 +134,7 @@ def test_a_gap_is_read_up_to_with_a_warning_and_not_written_to(store: MemoryStor
     for base in (snapshot, load_snapshot(store, 0), None):
         with (
             pytest.warns(VersionGapWarning),
-            pytest.raises(CorruptTableError, match=r"version 2 of memory://test is missing.*restore"),
+            pytest.raises(CorruptTableError, match=rf"version 2 of {store.uri} is missing.*restore"),
         ):
             commit(store, Append((add("d"),), metadata()), base=base)
     assert store.objects == before
@@ -203,7 +198,7 @@ def test_a_newer_writer_part_still_lets_us_read(store: MemoryStore, protocol: Pr
     put_table(store, [add("a")], protocol=protocol)
     snapshot = load_snapshot(store)
     assert live(snapshot) == ["a"]
-    with pytest.raises(ProtocolError, match="to write memory://test takes"):
+    with pytest.raises(ProtocolError, match=f"to write {store.uri} takes"):
         commit(store, Append((add("b"),), metadata()), base=snapshot)
     assert load_snapshot(store).version == 1
 
@@ -217,7 +212,7 @@ def test_features_of_the_specs_are_known(store: MemoryStore):
 @pytest.mark.parametrize("path", ["../../etc/passwd", "splits/../../x", "..", "", "a\0b", "./..//x"])
 def test_a_path_that_leaves_the_table_is_refused(store: MemoryStore, path: str):
     put_table(store, [add(path)])
-    with pytest.raises(CorruptTableError, match="memory://test, version 1: the log names a file"):
+    with pytest.raises(CorruptTableError, match=f"{store.uri}, version 1: the log names a file"):
         load_snapshot(store)
     assert load_snapshot(store, 0).version == 0
     with pytest.raises(CorruptTableError):

@@ -60,13 +60,6 @@ FIXTURE_CHANGES = {
 PLACES = itertools.count()
 
 
-@pytest.fixture
-def store(request) -> MemoryStore:
-    """At a place of its own: what this process knows of another test's table must not be taken for this one's."""
-    cache.forget()
-    return MemoryStore(f"memory://{request.node.name}")
-
-
 @pytest.fixture(params=["memory", "local"])
 def path(request, tmp_path) -> str:
     cache.forget()

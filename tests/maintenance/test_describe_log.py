@@ -73,8 +73,7 @@ def moment(ms: int) -> datetime:
 
 
 @pytest.fixture
-def store(request: pytest.FixtureRequest) -> MemoryStore:
-    store = MemoryStore(f"memory://{request.node.name}")
+def store(store: MemoryStore) -> MemoryStore:
     features = Protocol(4, 3, frozenset({"avroState", "footerOffsets"}), frozenset())
     put_version(store, 0, [CommitInfo("t0", "WRITE", timestamp=1000), features, TABLE])
     put_version(store, 1, [CommitInfo("t1", "WRITE", timestamp=2000), FULL, Txn("app", 1), add("b.split")])

@@ -20,12 +20,6 @@ from support.faults import MemoryStore
 from support.logs import add, metadata, put_version
 
 
-@pytest.fixture
-def store() -> MemoryStore:
-    cache.forget()
-    return MemoryStore()
-
-
 def test_without_a_table_there_is_nothing_to_describe(store: MemoryStore):
     with pytest.raises(TableNotFoundError):
         describe_state(store, Settings())

@@ -32,8 +32,7 @@ def put(store: MemoryStore, path: str, year: str | None, day: str | None) -> Non
 
 
 @pytest.fixture
-def store(request: pytest.FixtureRequest) -> MemoryStore:
-    store = MemoryStore(f"memory://{request.node.name}")
+def store(store: MemoryStore) -> MemoryStore:
     for n, (year, day) in enumerate(DAYS):
         put(store, f"f{n}", year, day)
     put(store, "f4", None, None)

@@ -76,9 +76,9 @@ def splits(store: Any) -> set[str]:
     return {key.removeprefix("splits/").removesuffix(".split") for key in keys_}
 
 
-@pytest.fixture(params=["memory", "local"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return open_store(f"memory://{uuid.uuid4()}" if request.param == "memory" else tmp_path / "table")
+@pytest.fixture
+def store(any_store: Store) -> Store:
+    return any_store
 
 
 # Splits

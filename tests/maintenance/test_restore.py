@@ -22,9 +22,8 @@ OTHER = metadata({**COLUMNS, "id": "string"})
 
 
 @pytest.fixture
-def store(request: pytest.FixtureRequest) -> MemoryStore:
+def store(store: MemoryStore) -> MemoryStore:
     """Version 0 has a, version 1 a and b, version 2 only c, of another schema."""
-    store = MemoryStore(f"memory://{request.node.name}")
     snapshot = commit(store, Append((add("a"),), TABLE), base=None).snapshot
     snapshot = commit(store, Append((add("b"),), TABLE), base=snapshot).snapshot
     commit(store, Overwrite((add("c"),), OTHER), base=snapshot)

@@ -31,9 +31,8 @@ SETTINGS = Settings({keys.CHECKPOINT_ENABLED.key: "false"})
 
 
 @pytest.fixture
-def store(request: pytest.FixtureRequest) -> MemoryStore:
+def store(store: MemoryStore) -> MemoryStore:
     """Four appends, a state between, a dropped partition."""
-    store = MemoryStore(f"memory://{request.node.name}")
     snapshot = None
     for n, day in enumerate(["mon", "tue", "mon", None]):
         change = Append((add(f"f{n}", day),), metadata(), txn=Txn("app", n))

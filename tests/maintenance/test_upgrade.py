@@ -46,11 +46,6 @@ LEGACY: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def store(request: pytest.FixtureRequest) -> MemoryStore:
-    return MemoryStore(f"memory://{request.node.name}")
-
-
 def legacy_table(store: MemoryStore, protocol: Protocol) -> None:
     files = [
         add("inline", doc_mapping_json="[]", doc_mapping_ref=None, **LEGACY),

@@ -16,11 +16,6 @@ SETTINGS = Settings()
 
 
 @pytest.fixture
-def store(request: pytest.FixtureRequest) -> MemoryStore:
-    return MemoryStore(f"memory://{request.node.name}")
-
-
-@pytest.fixture
 def base(store: MemoryStore) -> Snapshot:
     return commit(store, Append((add("a"), add("b")), metadata()), base=None).snapshot
 

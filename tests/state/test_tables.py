@@ -58,11 +58,6 @@ def _nothing_remembered() -> None:
     cache.forget()
 
 
-@pytest.fixture
-def store() -> MemoryStore:
-    return MemoryStore()
-
-
 def load(store, *args, **more):
     cache.forget()
     return load_snapshot(store, *args, **more)

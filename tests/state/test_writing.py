@@ -26,7 +26,7 @@ from indextables.state import (
     state_key,
     write_state,
 )
-from support.faults import Fault, FaultyStore, MemoryStore, fails, loses_the_answer
+from support.faults import Fault, FaultyStore, fails, loses_the_answer
 from support.logs import add
 
 DAY = Field("day", "integer")
@@ -51,11 +51,6 @@ def live(store, version: int) -> list[str]:
 
 def manifests(store) -> list[str]:
     return [info.key for info in store.list_from("_transaction_log/manifests")]
-
-
-@pytest.fixture
-def store() -> MemoryStore:
-    return MemoryStore()
 
 
 @pytest.mark.spec("testWriteEmptyManifest")

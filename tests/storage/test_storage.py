@@ -30,9 +30,9 @@ from indextables.storage import Store, local, open_store, table_uri
 from indextables.storage.remote import RemoteStore
 
 
-@pytest.fixture(params=["local", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return open_store(str(tmp_path / "t") if request.param == "local" else f"memory:{tmp_path}")
+@pytest.fixture
+def store(any_store: Store) -> Store:
+    return any_store
 
 
 def test_what_was_put_is_got_back_whole_and_in_ranges(store: Store):
