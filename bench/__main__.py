@@ -29,9 +29,7 @@ def tables_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compari
     from pyspark import StorageLevel  # noqa: PLC0415 - only this part needs Spark
 
     from bench import tables  # noqa: PLC0415
-    from indextables.demo import log_batch, log_dataframe  # noqa: PLC0415
-    from indextables.demo.logs import CHUNK_ROWS  # noqa: PLC0415
-    from indextables.demo.session import local_session  # noqa: PLC0415
+    from indextables.demo import CHUNK_ROWS, local_session, log_batch, log_dataframe  # noqa: PLC0415
 
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
     spark = local_session("indextables bench", HOME, memory_gb=max(2, min(8, memory // 3)))

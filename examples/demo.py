@@ -13,8 +13,7 @@ from report import Report
 from rich.panel import Panel
 
 import indextables as it
-from indextables.demo import RARE_WORD, log_dataframe, log_table
-from indextables.demo.session import local_session
+from indextables.demo import RARE_WORD, local_session, log_dataframe, log_table
 
 HOME = Path(__file__).resolve().parent.parent / "demo-data"
 

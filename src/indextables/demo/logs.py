@@ -1,6 +1,7 @@
-"""Rows of the sample data set, drawn in chunks that depend on nothing but the seed and their own number.
+"""The rows of the sample data set, generated in chunks.
 
-So the data are the same whether one process draws them or a cluster does, in whatever order.
+A chunk depends on the seed and its number only, so that the data are the same whether one process generates them or a
+cluster, in any order.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ LOG_SCHEMA: Final = pa.schema(
         ("trace_id", pa.binary()),
     ]
 )
-"""One column at least of every type a table takes. `message` is the one to index as text."""
+"""At least one column of every type that a table supports. `message` is meant to be indexed as text."""
 
 SPARK_SCHEMA: Final = (
     "timestamp timestamp, date date, service string, level string, host string, message string, severity byte, "
@@ -43,9 +44,9 @@ SPARK_SCHEMA: Final = (
 )
 
 RARE_WORD: Final = "quarantined"
-"""Stands in exactly one message of 10,000."""
+"""Occurs in exactly one of 10,000 messages."""
 BROAD_WORD: Final = "cache"
-"""Stands in about every tenth message, and inside no other word."""
+"""Occurs in about every tenth message, and never as part of another word."""
 
 CHUNK_ROWS: Final = 50_000
 _RARE_EVERY: Final = 10_000
@@ -61,7 +62,7 @@ _SEVERITY: Final = {"FATAL": 2, "ERROR": 3, "WARN": 4, "INFO": 6, "DEBUG": 7}  #
 
 
 def log_table(rows: int, *, seed: int = 7) -> pa.Table:
-    """The data set as an Arrow table.
+    """Return the data set as an Arrow table.
 
     >>> log_table(3).column("level").to_pylist()
     ['INFO', 'WARN', 'INFO']
@@ -70,7 +71,7 @@ def log_table(rows: int, *, seed: int = 7) -> pa.Table:
 
 
 def log_dataframe(spark: SparkSession, rows: int, *, seed: int = 7, tasks: int | None = None) -> DataFrame:
-    """The same rows as a DataFrame, drawn by the executors."""
+    """Return the same rows as a DataFrame. The executors generate them."""
     chunks = _chunks(rows)
 
     def draw(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -82,7 +83,7 @@ def log_dataframe(spark: SparkSession, rows: int, *, seed: int = 7, tasks: int |
 
 
 def log_batch(chunk: int, rows: int, *, seed: int = 7) -> pa.RecordBatch:
-    """Chunk number `chunk` of a data set of `rows` rows."""
+    """Return chunk number `chunk` of a data set of `rows` rows."""
     first = chunk * CHUNK_ROWS
     number = np.arange(first, min(first + CHUNK_ROWS, rows))
     size = len(number)
@@ -92,7 +93,7 @@ def log_batch(chunk: int, rows: int, *, seed: int = 7) -> pa.RecordBatch:
     kind[number % _RARE_EVERY == _RARE_AT] = len(TEMPLATES)
     micros = _timestamps(number, rows, rng)
     durations = rng.lognormal(3.0, 0.8, size) * np.array([t.slow for t in _ALL])[kind]
-    service, message = _said(kind, durations, rng)
+    service, message = _messages(kind, durations, rng)
     status = np.array([t.status or 0 for t in _ALL], np.int16)[kind]
     host = service * _HOSTS_A_SERVICE + rng.integers(0, _HOSTS_A_SERVICE, size)
 
@@ -117,22 +118,22 @@ def log_batch(chunk: int, rows: int, *, seed: int = 7) -> pa.RecordBatch:
 
 def _chunks(rows: int) -> int:
     if rows < 1:
-        raise ValueError("the data set has one row at least")
+        raise ValueError(f"the data set needs at least one row, not {rows}")
     return -(-rows // CHUNK_ROWS)
 
 
 def _timestamps(number: npt.NDArray[np.int64], rows: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Rising over the days of the data set, dense at noon and thin at night."""
+    """Return rising timestamps over the days of the data set, dense at noon and sparse at night."""
     passed = (number + rng.random(len(number))) / rows
     cycle = 2 * np.pi * _DAYS
     passed += 0.6 / cycle * np.sin(cycle * passed)
     return _START_US + (passed * (_DAYS * _DAY_US - 1)).astype(np.int64)
 
 
-def _said(
+def _messages(
     kind: npt.NDArray[np.int64], durations: npt.NDArray[np.float64], rng: np.random.Generator
 ) -> tuple[npt.NDArray[np.int64], pa.Array]:
-    """Service and message of each row. Rows of one template are rendered together, then put back in order."""
+    """Return the service and the message of each row. Rows of one template are rendered together."""
     order = np.argsort(kind, kind="stable")
     present, starts = np.unique(kind[order], return_index=True)
     service: npt.NDArray[np.int64] = np.empty(len(kind), np.int64)
@@ -152,7 +153,7 @@ def _nulls(rng: np.random.Generator, size: int, share: float) -> npt.NDArray[np.
 
 
 def _identifiers(rng: np.random.Generator, size: int) -> pa.Array:
-    """Sixteen random bytes for most rows."""
+    """Return sixteen random bytes for most rows, and null for the others."""
     fixed = pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(16), size, [None, pa.py_buffer(rng.bytes(16 * size))]
     )

@@ -1,7 +1,7 @@
-"""What the services of the sample data set say: message templates, and how their parameters are drawn.
+"""The messages of the sample data set: templates, and random values for their parameters.
 
-A template belongs to a level and to the services that may log it. Its weight is its share of all rows, so
-that the weights of one level add up to that level's share and the words keep known frequencies.
+A template belongs to a level and to the services that may log it. Its weight is its share of all rows: the weights of a
+level add up to the share of the level, and words have known frequencies.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Template:
 
     @property
     def pieces(self) -> list[tuple[str, str | None]]:
-        """The text cut at its parameters: (literal, parameter that follows or None)."""
+        """Return the text split at its parameters: (literal, the parameter that follows or None)."""
         where = (
             " [worker-{small} span {hex}{hex}]"
             if self.status is None
@@ -70,7 +70,7 @@ QUARANTINED: Final = Template(
     "object {path} quarantined after checksum mismatch, expected {hex} found {hex}",
     500,
 )
-"""What the rare rows say. It is placed by row number, so it takes no part in the draw."""
+"""The message of the rare rows. It is placed by row number and never drawn, so that its weight is 0."""
 
 TEMPLATES: Final = (
     # DEBUG: 16%
@@ -166,7 +166,7 @@ TEMPLATES: Final = (
 
 
 def render(template: Template, rng: np.random.Generator, durations: npt.NDArray[np.float64]) -> pa.Array:
-    """One message for each duration given."""
+    """Return one message for each duration."""
     rows = len(durations)
     parts: list[pa.Array | str] = []
     for literal, parameter in template.pieces:
@@ -196,7 +196,7 @@ def _hex(rng: np.random.Generator, rows: int) -> pa.Array:
     return pc.binary_join_element_wise(*halves, "")
 
 
-def _joined(*parts: Draw | str) -> Draw:
+def _concat(*parts: Draw | str) -> Draw:
     def draw(rng: np.random.Generator, rows: int) -> pa.Array:
         return pc.binary_join_element_wise(*(p if isinstance(p, str) else p(rng, rows) for p in parts), "")
 
@@ -228,12 +228,12 @@ _DRAWS: Final[dict[str, Draw]] = {
     "flag": _one_of("new-checkout", "dark-mode", "fast-lane", "reprice", "reindex", "double-entry"),
     "gateway": _one_of("stripe", "adyen", "paypal", "worldpay"),
     "hex": _hex,
-    "host": _joined(_one_of("db", "kv", "queue", "edge", "node"), "-", _number(1, 40), ".internal"),
+    "host": _concat(_one_of("db", "kv", "queue", "edge", "node"), "-", _number(1, 40), ".internal"),
     "id": _id,
-    "ip": _joined("10.", _octet, ".", _octet, ".", _octet),
-    "key": _joined(_resource, ":", _id),
+    "ip": _concat("10.", _octet, ".", _octet, ".", _octet),
+    "key": _concat(_resource, ":", _id),
     "model": _one_of("bm25-v2", "ranker-v7", "als-v3", "twotower-v1"),
-    "path": _joined("/api/v", _number(1, 4), "/", _resource, "/", _id),
+    "path": _concat("/api/v", _number(1, 4), "/", _resource, "/", _id),
     "port": _number(1_024, 65_536),
     "reason": _one_of(
         "insufficient funds", "card expired", "mailbox full", "suspected fraud", "unknown recipient"
@@ -243,7 +243,7 @@ _DRAWS: Final[dict[str, Draw]] = {
     "small": _number(1, 64),
     "table": _one_of("orders", "order_items", "customers", "stock", "payments", "audit_log"),
     "topic": _one_of("order-events", "stock-events", "mail-outbox", "clicks", "price-changes"),
-    "user": _joined(
+    "user": _concat(
         _one_of("ada", "grace", "linus", "edsger", "barbara", "donald", "alan"), _number(1, 2_000)
     ),
 }

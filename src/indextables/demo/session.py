@@ -1,4 +1,4 @@
-"""A Spark session on this machine that keeps its log to itself, for the demo and the bench."""
+"""A local Spark session for the demo and the benchmarks, whose log goes to a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 def local_session(
     name: str, home: Path, memory_gb: int, options: dict[str, str] | None = None
 ) -> SparkSession:
-    """All cores of this machine, nothing open to others. What Spark logs, and what it leaves behind, goes to `home`."""
+    """Start a session on all cores of this machine, reachable from this machine only.
+
+    Spark's log and its warehouse go to the directory `home`.
+    """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - Spark is optional
 
     from indextables.spark import configure  # noqa: PLC0415
@@ -41,12 +44,12 @@ def local_session(
 
 @contextmanager
 def _errors_to(path: Path) -> Iterator[None]:
-    """What programs started meanwhile write to stderr goes to a file, for as long as they live."""
-    kept = os.dup(2)
+    """Redirect stderr to a file. Programs that are started inside keep writing there after the block ends."""
+    saved = os.dup(2)
     with path.open("wb") as log:
         os.dup2(log.fileno(), 2)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(saved, 2)
+        os.close(saved)

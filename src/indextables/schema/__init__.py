@@ -1,4 +1,4 @@
-"""What a table's columns are: their types, how each is indexed, and how partition values are written."""
+"""The columns of a table: their types, how each is indexed, and how partition values are written as text."""
 
 from indextables.schema.casting import cast_exactly, conform
 from indextables.schema.mapping import (

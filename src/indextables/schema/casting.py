@@ -35,7 +35,7 @@ def conform(batch: pa.RecordBatch, schema: TableSchema) -> pa.RecordBatch:
 
 
 def cast_exactly(values: pa.Array, name: str, kind: pa.DataType) -> pa.Array:
-    """Cast the values of column `name`; SchemaError if that would change a value.
+    """Cast the values of column `name` to type `kind`. SchemaError if the cast would change a value.
 
     >>> cast_exactly(pa.array([1_000], pa.timestamp("ns", "UTC")), "at", pa.timestamp("us", "UTC"))[0].value
     1
@@ -55,15 +55,16 @@ def cast_exactly(values: pa.Array, name: str, kind: pa.DataType) -> pa.Array:
         if pa.types.is_timestamp(values.type) and pa.types.is_timestamp(kind):
             hint = (
                 "; a table keeps microseconds: round the column first, "
-                "as by pyarrow.compute.floor_temporal(column, unit='microsecond')"
+                "for example with pyarrow.compute.floor_temporal(column, unit='microsecond')"
             )
         raise SchemaError(f"column {name!r} does not fit type {kind}: {reason}{hint}") from None
-    if pa.types.is_floating(values.type) and pa.types.is_floating(kind):  # Arrow rounds these without a word
+    if pa.types.is_floating(values.type) and pa.types.is_floating(kind):  # Arrow rounds these silently
         _check_floats(values, cast, name, kind)
     return cast
 
 
 def _check_floats(values: pa.Array, cast: pa.Array, name: str, kind: pa.DataType) -> None:
+    """Raise SchemaError for the first value that the cast has rounded."""
     wide = pc.cast(values, pa.float64())
     back = pc.cast(cast, pa.float64())
     changed = pc.and_(pc.not_equal(wide, back), pc.invert(pc.and_(pc.is_nan(wide), pc.is_nan(back))))

@@ -1,8 +1,8 @@
 """How each column is indexed: the field mapping of a split, and its entry in the table's schema registry.
 
-A split indexes every column but binary ones and the partition columns, whose values are the same in all its
-rows. Dates and timestamps are indexed as their integers (days, microseconds): Tantivy's own date type keeps
-seconds only in its fast fields.
+A split indexes every column except binary columns and the partition columns, whose values are the same in all of its
+rows. Dates and timestamps are indexed as integers (days, microseconds): the fast fields of Tantivy's own date type keep
+seconds only.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ IndexKind = Literal["text", "string", "i64", "f64", "bool", "none"]
 
 REGISTRY_PREFIX: Final = "docMappingSchema."
 TOKENIZER: Final = "words"
-"""How text is cut into words: at everything but letters and digits, lower-cased, words of any length."""
+"""Splits text at every character that is not a letter or digit, and lower-cases the words, which may have any length."""
 
 CUTTING_TOKENIZER: Final = "default"
-"""The tokenizer of splits from before `TOKENIZER`: the same, but it drops words of 40 bytes and more."""
+"""The tokenizer of splits written before `TOKENIZER`: the same, but it drops words of 40 bytes and more."""
 
 TYPEMAP_PREFIX: Final = "indextables.indexing.typemap."
-"""Where `metaData.configuration` keeps the choice that the first writer made for a column."""
+"""Prefix of the keys of `metaData.configuration` that record how the first writer indexed a string column."""
 
 
 @dataclass(frozen=True)
 class MappedField:
-    """One indexed column. `kind` text is tokenised; string is one exact term; none is not in the index."""
+    """One column. Kind `text` is tokenised, `string` is one exact term, `none` is not in the index."""
 
     name: str
     spark_type: str
@@ -42,7 +42,7 @@ class MappedField:
 
 @dataclass(frozen=True)
 class FieldMapping:
-    """The indexed columns of a table, partition columns left out.
+    """How each column of a table is indexed, without the partition columns.
 
     >>> import pyarrow as pa
     >>> columns = {"id": pa.int64(), "message": pa.string(), "host": pa.string()}
@@ -60,24 +60,26 @@ class FieldMapping:
     def of(
         cls, schema: TableSchema, partition_columns: tuple[str, ...] | list[str], typemap: Mapping[str, str]
     ) -> FieldMapping:
-        chosen = resolve_typemap(schema, partition_columns, typemap)
+        """Return the mapping of a schema: as the typemap says, else by the type of each column."""
+        kinds = resolve_typemap(schema, partition_columns, typemap)
         return cls(
             tuple(
-                MappedField(column.name, column.type, _kind(column, chosen.get(column.name)))
+                MappedField(column.name, column.type, _kind(column, kinds.get(column.name)))
                 for column in schema
                 if column.name not in partition_columns
             )
         )
 
     def get(self, name: str) -> MappedField | None:
-        found = next((f for f in self.fields if f.name == name), None)
-        return found or next((f for f in self.fields if f.name.lower() == name.lower()), None)
+        """Return the column of that name, by exact match or else in another case; None if there is none."""
+        exact = next((f for f in self.fields if f.name == name), None)
+        return exact or next((f for f in self.fields if f.name.lower() == name.lower()), None)
 
     def of_kind(self, *kinds: IndexKind) -> list[MappedField]:
         return [f for f in self.fields if f.kind in kinds]
 
     def to_json(self) -> str:
-        """The `docMappingJson` of a split: a list of fields, in the words of the format."""
+        """Return the `docMappingJson` of a split: a list of fields as the format names them."""
         return orjson.dumps([_document(f) for f in self.fields]).decode()
 
     @classmethod
@@ -86,9 +88,9 @@ class FieldMapping:
 
 
 def tokenizers(text: str) -> dict[str, str]:
-    """Return the tokenizer of each text column, by the JSON of a mapping.
+    """Return the tokenizer of each text column, from the JSON of a split's mapping.
 
-    It belongs to a split, not to a `FieldMapping`: one table may hold splits of several tokenizers.
+    It is not part of `FieldMapping`, because the splits of one table may have different tokenizers.
 
     >>> tokenizers('[{"name":"t","type":"text","tokenizer":"default"},{"name":"n","type":"i64"}]')
     {'t': 'default'}
@@ -103,11 +105,12 @@ def tokenizers(text: str) -> dict[str, str]:
 def resolve_typemap(
     schema: TableSchema, partition_columns: tuple[str, ...] | list[str], typemap: Mapping[str, str]
 ) -> dict[str, str]:
-    """The user's typemap by the schema's own column names, checked: `text` or `string`, on string columns.
+    """Return `text` or `string` for each column of the user's typemap, under the column's name in the schema.
 
-    Both spellings of the setting are taken: `typemap.message = text` and `typemap.text = message,title`.
+    Accepts both forms of the setting: `typemap.message = text` and `typemap.text = message,title`. ConfigError if it
+    names an unknown column, a column that is not a string, or another kind.
     """
-    chosen: dict[str, str] = {}
+    kinds: dict[str, str] = {}
     for key, value in typemap.items():
         if schema.get(key) is None and key.lower() in ("text", "string"):
             pairs = [(name.strip(), key.lower()) for name in value.split(",") if name.strip()]
@@ -117,21 +120,22 @@ def resolve_typemap(
             column = schema.get(name)
             if column is None:
                 raise ConfigError(
-                    f"typemap names column {name!r}, which the table does not have; "
-                    f"it has {', '.join(schema.names)}"
+                    f"typemap names the unknown column {name!r}: the table has {', '.join(schema.names)}"
                 )
             if kind not in ("text", "string"):
-                raise ConfigError(f"typemap of column {name!r} is {kind!r}; it takes text or string")
+                raise ConfigError(f"typemap of column {name!r} is {kind!r}: it takes text or string")
             if column.type != "string":
-                raise ConfigError(f"column {name!r} is {column.type}; only string columns take a typemap")
+                raise ConfigError(
+                    f"typemap of column {name!r}: the column is {column.type}; only string columns have a typemap"
+                )
             if kind == "text" and column.name in partition_columns:
-                raise ConfigError(f"column {name!r} is a partition column, which is not indexed as text")
-            chosen[column.name] = kind
-    return chosen
+                raise ConfigError(f"typemap of column {name!r}: a partition column cannot be indexed as text")
+            kinds[column.name] = kind
+    return kinds
 
 
 def mapping_hash(document: str) -> str:
-    """The registry's name for a mapping: equal mappings hash alike, however their JSON is ordered.
+    """Return the hash that names a mapping in the registry. It does not depend on the order of keys and fields.
 
     >>> mapping_hash('[{"name":"b"},{"type":"x","name":"a"}]') == mapping_hash('[{"name":"a","type":"x"},{"name":"b"}]')
     True
@@ -154,9 +158,9 @@ def _canonical(node: Any) -> Any:
     return node
 
 
-def _kind(column: Field, chosen: str | None) -> IndexKind:
+def _kind(column: Field, typemap: str | None) -> IndexKind:
     if column.type == "string":
-        return "text" if chosen == "text" else "string"
+        return "text" if typemap == "text" else "string"
     if column.type in INTEGER_TYPES or column.type in ("date", "timestamp"):
         return "i64"
     if column.type in FLOAT_TYPES:
@@ -165,16 +169,16 @@ def _kind(column: Field, chosen: str | None) -> IndexKind:
 
 
 def _document(mapped: MappedField) -> dict[str, Any]:
-    stringy = mapped.kind in ("text", "string")
+    is_text = mapped.kind in ("text", "string")
     document: dict[str, Any] = {
         "name": mapped.name,
         "type": {"string": "text", "none": "bytes"}.get(mapped.kind, mapped.kind),
         "sparkType": mapped.spark_type,
-        "indexed": stringy,
+        "indexed": is_text,
         "fast": mapped.kind in ("i64", "f64", "bool"),
         "stored": False,
     }
-    if stringy:
+    if is_text:
         document["tokenizer"] = TOKENIZER if mapped.kind == "text" else "raw"
     return document
 

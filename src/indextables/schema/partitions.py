@@ -1,4 +1,4 @@
-"""Partition values: their text in the log, and the directory they name, escaped as Spark escapes it."""
+"""Partition values: their text in the log, and the names of their directories, escaped as Spark does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ESCAPED: Final = frozenset("\"#%'*/:=?\\\x7f{[]^") | {chr(c) for c in range(1, 
 
 
 def check_partition_columns(schema: TableSchema, names: list[str] | tuple[str, ...]) -> tuple[str, ...]:
-    """The partition columns by the schema's own spelling, or an error that says which one cannot be one."""
+    """Return the partition columns by their names in the schema. SchemaError if one cannot partition a table."""
     columns = tuple(schema.field(name) for name in names)
     for column in columns:
         if column.type not in PARTITION_TYPES:
@@ -28,14 +28,14 @@ def check_partition_columns(schema: TableSchema, names: list[str] | tuple[str, .
             )
     resolved = tuple(column.name for column in columns)
     if len(set(resolved)) != len(resolved):
-        raise SchemaError(f"a column is named twice in the partitioning ({', '.join(names)})")
+        raise SchemaError(f"a column appears twice among the partition columns: {', '.join(names)}")
     if resolved and len(resolved) == len(schema):
-        raise SchemaError("every column is a partition column; a table needs at least one that is not")
+        raise SchemaError("every column is a partition column: a table needs at least one other column")
     return resolved
 
 
 def encode_value(value: Value | None, kind: str) -> str | None:
-    """A partition value as the log writes it. Null has no text: the key is left out.
+    """Return a partition value as text of the log, or None for null, whose key the log leaves out.
 
     >>> encode_value(datetime(2024, 5, 1, 12, 0, 0, 5, tzinfo=UTC), "timestamp")
     '2024-05-01 12:00:00.000005'
@@ -51,14 +51,16 @@ def encode_value(value: Value | None, kind: str) -> str | None:
         return value.isoformat()
     if value == NULL_DIRECTORY:
         raise SchemaError(
-            f"the partition value {NULL_DIRECTORY!r} stands for null in tables and would be read back as null; "
+            f"the partition value {NULL_DIRECTORY!r} is the name for null and would be read back as null: "
             "write null, or another value"
         )
     return str(value)
 
 
 def decode_value(text: str | None, kind: str) -> Value | None:
-    """The inverse of `encode_value`; the null directory's name, which other writers store, is null too.
+    """Return the partition value of a text, the inverse of `encode_value`. SchemaError if it is not of that type.
+
+    The name of the directory for null, which other writers put into the log, is null too.
 
     >>> decode_value("2024-05-01", "date")
     datetime.date(2024, 5, 1)
@@ -75,12 +77,12 @@ def decode_value(text: str | None, kind: str) -> Value | None:
         if kind == "timestamp":
             return _timestamp(text)
     except (ValueError, KeyError) as reason:
-        raise SchemaError(f"partition value {text!r} is not a {kind}") from reason
+        raise SchemaError(f"the partition value {text!r} is not of type {kind}") from reason
     return text
 
 
 def micros(value: datetime) -> int:
-    """Microseconds since 1970, exactly (a float of seconds would round).
+    """Return the microseconds since 1970, exactly: a float of seconds would round.
 
     >>> micros(datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC))
     -1
@@ -89,7 +91,7 @@ def micros(value: datetime) -> int:
 
 
 def partition_path(values: Mapping[str, str | None], columns: tuple[str, ...]) -> str:
-    """`col=value/...` for a file, with the characters escaped that Spark escapes; empty without columns.
+    """Return the directory of a file, `col=value/...`, escaped as Spark does. It is empty without columns.
 
     >>> partition_path({"date": "2024-01-01", "path": "a/b"}, ("date", "path"))
     'date=2024-01-01/path=a%2Fb'
@@ -106,7 +108,7 @@ def unescape(text: str) -> str:
 
 
 def _directory(value: str | None) -> str:
-    # An empty value has no directory of its own; like Spark, file it with the nulls. The log keeps them apart.
+    # An empty value cannot name a directory. Like Spark, use that of null; the log tells the two apart.
     return NULL_DIRECTORY if value is None or value == "" else escape(value)
 
 

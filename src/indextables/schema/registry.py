@@ -1,8 +1,8 @@
-"""Doc mappings in a table's registry: which are ours, and what those of other writers say of the columns.
+"""The doc mappings in a table's registry: which ones this package wrote, and what those of other writers say.
 
-`metaData.configuration` keeps each mapping once, as `docMappingSchema.<hash>`, and files name theirs by its hash. Some
-writers put the mapping into every file instead. Mappings of ours name the Spark type of each field; no other writer
-does, and the hash covers it, so a file that names a mapping of ours was written by us.
+`metaData.configuration` keeps each mapping once, as `docMappingSchema.<hash>`, and a file refers to it by the hash.
+Some writers put the mapping into every file instead. Only this package records the Spark type of each field, and the
+hash covers it: a file that names such a mapping was written by this package.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from indextables.schema.types import TableSchema
 
 
 def own_refs(configuration: Mapping[str, str]) -> frozenset[str]:
-    """The hashes of the mappings that were written by us.
+    """Return the hashes of the mappings that this package wrote.
 
     >>> ours = '[{"name":"n","type":"i64","sparkType":"long"}]'
     >>> own_refs({"docMappingSchema.a": ours, "docMappingSchema.b": '[{"name":"n","type":"i64"}]'})
@@ -32,26 +32,26 @@ def typemap_of(
     partition_columns: tuple[str, ...],
     of_a_file: Callable[[], str | None] = lambda: None,
 ) -> dict[str, str]:
-    """Which string columns are text and which are one exact term, as far as the table says.
+    """Return `text` or `string` for each string column whose kind the table records.
 
-    Our writers record their choice, and from then on it counts. A table that we never wrote to says it in its doc
-    mapping; `of_a_file` is the mapping of any live file, for tables whose registry does not have just the one.
+    This package records the kinds in the configuration, and they take precedence. For a table that it has never written
+    to, they come from the doc mapping: the only one of the registry, else `of_a_file`, the mapping of any live file.
     """
     registry = _registry(configuration)
-    chosen = {
+    recorded = {
         key.removeprefix(TYPEMAP_PREFIX): kind
         for key, kind in configuration.items()
         if key.startswith(TYPEMAP_PREFIX)
     }
     if any(_is_ours(document) for document in registry.values()):
-        return chosen
+        return recorded
     document = next(iter(registry.values())) if len(registry) == 1 else of_a_file()
     kinds = {} if document is None else _kinds(document)
     return {
         column.name: kinds[column.name]
         for column in schema
         if column.type == "string" and column.name in kinds and column.name not in partition_columns
-    } | chosen
+    } | recorded
 
 
 def _registry(configuration: Mapping[str, str]) -> dict[str, str]:
@@ -67,7 +67,7 @@ def _is_ours(document: str) -> bool:
 
 
 def _kinds(document: str) -> dict[str, str]:
-    """Text with the tokenizer `raw` is one exact term; without a name it is the default tokenizer."""
+    """Return the kind of each text field. The tokenizer `raw` makes one exact term; a missing name is the default."""
     return {
         field["name"]: "string" if field.get("tokenizer") == "raw" else "text"
         for field in _fields(document)
@@ -76,7 +76,7 @@ def _kinds(document: str) -> dict[str, str]:
 
 
 def _fields(document: str) -> list[dict[str, Any]]:
-    """The fields of a mapping; a text that is no mapping has none, for it is only a hint."""
+    """Return the fields of a mapping, and none for a text that is not one: the mapping is only a hint."""
     try:
         fields = orjson.loads(document)
     except orjson.JSONDecodeError:

@@ -1,7 +1,7 @@
-"""The columns of a table: Spark's schema JSON (what the log stores) and Arrow (what rows travel as).
+"""The schema of a table: as Spark's schema JSON, which the log stores, and as an Arrow schema, which rows have.
 
-Every column is nullable, whatever the writer's schema said: Spark compares nullability when it reads, and
-a table that many writers append to cannot promise more.
+Every column is nullable, whatever the writer's schema says: Spark compares nullability when it reads, and a table with
+many writers cannot guarantee more.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ ARROW_TYPES: Final[dict[str, pa.DataType]] = {
     "timestamp": pa.timestamp("us", tz="UTC"),
     "binary": pa.binary(),
 }
-"""Spark's type names (as in its schema JSON) and the one Arrow type that stands for each."""
+"""Spark's type names, as in its schema JSON, and the Arrow type of each."""
 
 INTEGER_TYPES: Final = frozenset({"byte", "short", "integer", "long"})
 FLOAT_TYPES: Final = frozenset({"float", "double"})
 
 _DEFAULT_COLLATION: Final = "string collate UTF8_BINARY"
-"""What Spark calls a plain string whose collation was written out, as SHOW CREATE TABLE does."""
+"""Spark's name for a plain string whose collation is explicit, as SHOW CREATE TABLE writes it."""
 
 SCORE: Final = "_score"
 SNIPPET: Final = "_snippet"
@@ -52,10 +52,10 @@ RESERVED_COLUMNS: Final = frozenset({SCORE, SNIPPET, ALL_COLUMN})
 
 @dataclass(frozen=True)
 class Field:
-    """One column. `type` is Spark's name for it, or its JSON where Spark has no name.
+    """One column. `type` is Spark's name of the type, or its JSON where the type has no name.
 
-    Columns of tables that others wrote may have a type that is not among `ARROW_TYPES`: they can be named and left
-    out, and asking for their `arrow_type` is the error.
+    Tables of other writers may have columns whose type is not in `ARROW_TYPES`. They can be listed and left out;
+    `arrow_type` raises SchemaError for them.
     """
 
     name: str
@@ -88,10 +88,10 @@ class TableSchema:
             folded = column.name.lower()
             if folded in seen:
                 raise SchemaError(
-                    f"columns {seen[folded]!r} and {column.name!r} differ only in case; rename one of them"
+                    f"columns {seen[folded]!r} and {column.name!r} differ only in case: rename one of them"
                 )
             if folded in RESERVED_COLUMNS:
-                raise SchemaError(f"column {column.name!r} has a reserved name; rename it before writing")
+                raise SchemaError(f"column {column.name!r} has a reserved name: rename it before writing")
             seen[folded] = column.name
 
     def __iter__(self) -> Iterator[Field]:
@@ -110,14 +110,14 @@ class TableSchema:
         return {column.name.lower(): column for column in self.fields} | exact
 
     def get(self, name: str) -> Field | None:
-        """The column of that name; case decides only between exact matches, as in Spark."""
+        """Return the column of that name, by exact match or else in another case, as Spark does; None if unknown."""
         return self._by_name.get(name) or self._by_name.get(name.lower())
 
     def field(self, name: str) -> Field:
-        found = self.get(name)
-        if found is None:
-            raise SchemaError(f"no column {name!r}; the table has {', '.join(self.names)}")
-        return found
+        column = self.get(name)
+        if column is None:
+            raise SchemaError(f"no column {name!r}: the table has {', '.join(self.names)}")
+        return column
 
     def without(self, names: list[str] | tuple[str, ...]) -> TableSchema:
         return TableSchema(tuple(column for column in self.fields if column.name not in set(names)))
@@ -127,7 +127,7 @@ class TableSchema:
         return pa.schema([pa.field(column.name, column.arrow_type) for column in self.fields])
 
     def to_json(self) -> str:
-        """Spark's schema JSON, as `metaData.schemaString` holds it."""
+        """Return Spark's schema JSON, as `metaData.schemaString` has it."""
         columns = [
             {"name": c.name, "type": _type_json(c.type), "nullable": True, "metadata": c.metadata}
             for c in self.fields
@@ -136,7 +136,7 @@ class TableSchema:
 
     @classmethod
     def from_json(cls, text: str) -> TableSchema:
-        """The schema of rows to be written: SchemaError for a type that a table cannot hold."""
+        """Parse the schema of rows to be written. SchemaError for a type that a table cannot hold."""
         schema = cls.of_table(text)
         for column in schema:
             _ = column.arrow_type
@@ -144,10 +144,10 @@ class TableSchema:
 
     @classmethod
     def of_table(cls, text: str) -> TableSchema:
-        """The schema of a table that is there, whatever types its writer knew.
+        """Parse the schema of an existing table, which may have types that this release does not support.
 
-        >>> made = '{"type":"struct","fields":[{"name":"n","type":"long"},{"name":"d","type":"decimal(9,2)"}]}'
-        >>> TableSchema.of_table(made).field("n").arrow_type
+        >>> text = '{"type":"struct","fields":[{"name":"n","type":"long"},{"name":"d","type":"decimal(9,2)"}]}'
+        >>> TableSchema.of_table(text).field("n").arrow_type
         DataType(int64)
         """
         try:
@@ -192,6 +192,8 @@ def _spark_type(column: pa.Field) -> str:
 
 
 def _unsupported(name: str, kind: object) -> str:
-    hint = "; give it a time zone" if str(kind).startswith("timestamp") else "; cast it or leave it out"
-    known = ", ".join(ARROW_TYPES)
-    return f"column {name!r} has type {kind}, which a table cannot hold{hint}. Types that it can: {known}"
+    advice = "give it a time zone" if str(kind).startswith("timestamp") else "cast it or leave it out"
+    return (
+        f"column {name!r} has type {kind}, which a table cannot hold: {advice}. "
+        f"Supported types: {', '.join(ARROW_TYPES)}"
+    )
