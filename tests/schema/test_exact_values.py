@@ -128,7 +128,7 @@ def test_a_zone_is_named_as_sessions_name_it(zone: str, hour: int) -> None:
 
 def test_a_zone_that_python_does_not_know_is_an_error_only_where_it_matters() -> None:
     assert parse_time("2024-05-01T12:00Z", "Mars/Olympus").hour == 12
-    with pytest.raises(ValueError, match="write times with an offset"):
+    with pytest.raises(ValueError, match="write timestamps with an offset"):
         parse_time("2024-05-01T12:00", "Mars/Olympus")
 
 

@@ -22,7 +22,7 @@ IndexKind = Literal["text", "string", "i64", "f64", "bool", "none"]
 
 REGISTRY_PREFIX: Final = "docMappingSchema."
 TOKENIZER: Final = "words"
-"""Splits text at every character that is not a letter or digit, and lower-cases the words, which may have any length."""
+"""Splits text at every character that is not a letter or digit, and lower-cases the words of any length."""
 
 CUTTING_TOKENIZER: Final = "default"
 """The tokenizer of splits written before `TOKENIZER`: the same, but it drops words of 40 bytes and more."""

@@ -1,6 +1,7 @@
-"""The Bloom filters of a split: a member for each, and one that says which column it is of.
+"""The Bloom filters of a split: one member for each, and `bloom.json`, which names the column of each.
 
-They come before the index is opened: a filter that says no spares fetching that, and all rows.
+They are asked before the index is opened. A filter that excludes a value makes it unnecessary to fetch the index and
+the rows.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from indextables.stats import BloomFilter, ColumnFilter
 
 
 def bloom_members(filters: Mapping[str, BloomFilter]) -> tuple[dict[str, bytes], bytes]:
-    """The members of a split's filters, and the one that names their columns."""
+    """Return the members with a split's filters, and the content of `bloom.json`."""
     names = {column: f"bloom-{n}.filter" for n, column in enumerate(filters)}
     members = {names[column]: bloom.to_bytes() for column, bloom in filters.items()}
     return members, orjson.dumps(names)
 
 
 class SplitBlooms:
-    """The filters of an open split, read when they are first asked."""
+    """The filters of an open split. Each is read when it is first used."""
 
     def __init__(self, bundle: Bundle, schema: TableSchema) -> None:
-        """ValueError, TypeError or SchemaError where the split says nonsense about them."""
+        """Read which columns have a filter. ValueError, TypeError or SchemaError if `bloom.json` is wrong."""
         names = orjson.loads(bundle.read(BLOOM_COLUMNS)) if BLOOM_COLUMNS in bundle.members else {}
         if not isinstance(names, dict):
             raise TypeError(f"{BLOOM_COLUMNS} is not a JSON object")
@@ -41,7 +42,7 @@ class SplitBlooms:
         return bool(self._bounds)
 
     def bounds(self, column: str) -> Bounds | None:
-        """For the pruning engine: no bounds, but which values are not there."""
+        """Return the filter of a column in the form that pruning takes, without minimum and maximum."""
         return self._bounds.get(column)
 
 

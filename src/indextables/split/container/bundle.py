@@ -1,10 +1,11 @@
-"""The container of a split: the Quickwit bundle layout, so that one reader opens ours and the original's.
+"""The container of a split: the layout of a Quickwit bundle, and the names of its members.
 
     [members][magic u32][version u32][JSON file table][table length u32][hotcache][hotcache length u32]
 
-The length of the table counts its magic and version too; the hotcache of ours is empty. What ours adds is the
-member `checksums.json`: size and CRC-32 of every other member, and of the footer of each Parquet member, which
-is read without the rest. The pages of Parquet members carry checksums of their own.
+The table length includes the magic number and the version. This package writes an empty hotcache and adds the member
+`checksums.json`: size and CRC-32 of every other member, and of the footer of each Parquet member, which is read without
+the rest. The pages of Parquet members have checksums of their own. Splits of other writers have the same layout without
+`checksums.json`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -40,7 +41,7 @@ _HEADER: Final = struct.Struct("<II")
 _COPY_BYTES: Final = 1 << 20
 _TAIL_BYTES: Final = 1 << 17
 _MAX_WHOLE_BYTES: Final = 256 << 20
-"""Footers and the members that are read as a whole are far smaller, even those of splits of many gigabytes."""
+"""The limit for footers and for members that are read whole: both are far smaller, even in splits of many gigabytes."""
 
 
 def rows_member(group: int) -> str:
@@ -50,7 +51,7 @@ def rows_member(group: int) -> str:
 
 @dataclass(frozen=True)
 class Written:
-    """Where the parts of a finished bundle lie."""
+    """The size of a finished bundle, and where its footer starts."""
 
     size: int
     footer_start: int
@@ -58,7 +59,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Member:
-    """One file inside a bundle; `crc32` is None where the writer left no checksums."""
+    """One file inside a bundle. `crc32` is None if the writer recorded no checksums."""
 
     name: str
     offset: int
@@ -68,7 +69,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Bundle:
-    """An opened container: its file table, and its last bytes, which were read to find it."""
+    """An open container: its file table, and its last bytes (`tail`), from which the table was read."""
 
     store: Store
     key: str
@@ -84,42 +85,48 @@ class Bundle:
 
     @property
     def fingerprint(self) -> str:
-        """Differs between any two splits that differ: their checksums or their file tables do."""
+        """A hash of the checksums and the file table: it differs between any two splits that differ."""
         start = self.members[CHECKSUMS].offset if CHECKSUMS in self.members else self.footer_start
         return hashlib.sha256(self.range(start, self.size - start)).hexdigest()[:32]
 
     def member(self, name: str) -> Member:
+        """Return the member of that name. CorruptTableError if there is none."""
         try:
             return self.members[name]
         except KeyError:
             raise CorruptTableError(f"{self.name} has no member {name!r}") from None
 
     def read(self, name: str) -> bytes:
-        """A whole member, checked."""
+        """Read a whole member and verify its checksum."""
         member = self.member(name)
         if member.length > _MAX_WHOLE_BYTES:
-            raise self.damaged(f"{name!r} has {member.length} bytes, which is beyond all bounds")
+            raise self.damaged(
+                f"{name!r} has {member.length} bytes, more than the limit of {_MAX_WHOLE_BYTES}"
+            )
         return self.checked(member, self.range(member.offset, member.length))
 
     def range(self, offset: int, length: int) -> bytes:
+        """Read some bytes, from `tail` if it has them."""
         start = offset - (self.size - len(self.tail))
         if start >= 0:
             return self.tail[start : start + length]
         return self.store.get_range(self.key, offset, length)
 
     def checked(self, member: Member, data: bytes | memoryview) -> bytes:
+        """Return the content of a member. CorruptTableError if its checksum is wrong."""
         if member.crc32 is not None and zlib.crc32(data) != member.crc32:
             raise self.damaged(f"the checksum of {member.name!r} is wrong")
         return bytes(data)
 
     def damaged(self, reason: object) -> CorruptTableError:
+        """Return the error that says what is wrong with this split."""
         return CorruptTableError(f"{self.name} is damaged: {reason}")
 
 
 def write_bundle(
     target: Path, files: Iterable[tuple[str, Path]], documents: Iterable[tuple[str, bytes]]
 ) -> Written:
-    """Pack `files`, then the small `documents`, so that one read of the end finds all that opening needs."""
+    """Write `files`, then the small `documents`: one read of the end gets all that opening a split needs."""
     table: dict[str, dict[str, int]] = {}
     checksums: dict[str, Any] = {"members": {}, "parquetFooters": {}}
     with target.open("wb") as out:
@@ -135,24 +142,25 @@ def write_bundle(
 
 
 def open_bundle(store: Store, key: str, size: int | None = None) -> Bundle:
-    """Read the end of a split and find its members there."""
+    """Open a split by reading its end, where the file table is. Without `size`, ask the store for it."""
     size, tail = _read_tail(store, key, size)
     try:
         footer_start, tail, members = _file_table(store, key, size, tail)
     except (struct.error, KeyError, TypeError, AttributeError, ValueError) as reason:
         raise CorruptTableError(f"split {store.uri}/{key} is damaged: {reason}") from reason
-    return _with_checksums(Bundle(store, key, size, footer_start, members, tail))
+    bundle = Bundle(store=store, key=key, size=size, footer_start=footer_start, members=members, tail=tail)
+    return _with_checksums(bundle)
 
 
 def _read_tail(store: Store, key: str, size: int | None) -> tuple[int, bytes]:
     name = f"split {store.uri}/{key}"
     try:
-        found = store.head(key).size if size is None else size
-        if found < 2 * _U32.size + _HEADER.size:
-            raise CorruptTableError(f"{name} is damaged: {found} bytes are too few for a split")
-        return found, store.get_range(key, max(0, found - _TAIL_BYTES), min(found, _TAIL_BYTES))
+        length = store.head(key).size if size is None else size
+        if length < 2 * _U32.size + _HEADER.size:
+            raise CorruptTableError(f"{name} is damaged: {length} bytes are too few for a split")
+        return length, store.get_range(key, max(0, length - _TAIL_BYTES), min(length, _TAIL_BYTES))
     except ObjectNotFoundError as reason:
-        raise CorruptTableError(f"{name} is missing, though the table's log names it") from reason
+        raise CorruptTableError(f"{name} is missing, but the table's log names it") from reason
     except StorageError as reason:
         if size is not None and (actual := store.head(key).size) != size:
             raise CorruptTableError(f"{name} is damaged: it has {actual} bytes instead of {size}") from reason
@@ -194,60 +202,66 @@ def _parquet_footer(path: Path) -> bytes:
 def _file_table(store: Store, key: str, size: int, tail: bytes) -> tuple[int, bytes, dict[str, Member]]:
     hotcache_length = _U32.unpack_from(tail, len(tail) - 4)[0]
     length_at = size - 4 - hotcache_length - 4
-    tail = _reaching(store, key, size, tail, length_at)
+    tail = _extend_tail(store, key, size, tail, length_at)
     table_length = _U32.unpack_from(tail, length_at - (size - len(tail)))[0]
     footer_start = length_at - table_length
-    tail = _reaching(store, key, size, tail, footer_start)
+    tail = _extend_tail(store, key, size, tail, footer_start)
     at = footer_start - (size - len(tail))
     magic, version = _HEADER.unpack_from(tail, at)
     if magic != _MAGIC:
-        raise ValueError("its file table does not begin with the bundle's magic number")
+        raise ValueError(f"its file table starts with {magic} instead of the magic number {_MAGIC}")
     if version != _VERSION:
-        raise ValueError(f"its bundle has version {version}; this release reads version {_VERSION}")
+        raise ValueError(f"its container has version {version}; this release reads version {_VERSION}")
     files = orjson.loads(tail[at + _HEADER.size : at + table_length])["files"]
     members = {}
     for name, place in files.items():
         start, end = place["start"], place["end"]
         if not (isinstance(start, int) and isinstance(end, int)):
-            raise ValueError(f"the place of member {name!r} is not two numbers")  # noqa: TRY004
+            raise ValueError(f"the position of member {name!r} is not two numbers")  # noqa: TRY004
         if not 0 <= start <= end <= footer_start or "/" in name or name in ("", ".", ".."):
-            raise ValueError(f"member {name!r} does not lie inside it")
+            raise ValueError(
+                f"member {name!r} is not inside the split, at {start} to {end} of {footer_start} bytes"
+            )
         members[name] = Member(name, start, end - start)
     if sum(member.length for member in members.values()) > footer_start:
-        raise ValueError("its members overlap")  # unpacked, they would take more room than the split itself
+        raise ValueError("its members overlap")  # extracted, they would be larger than the split itself
     return footer_start, tail, members
 
 
-def _reaching(store: Store, key: str, size: int, tail: bytes, offset: int) -> bytes:
+def _extend_tail(store: Store, key: str, size: int, tail: bytes, offset: int) -> bytes:
+    """Return the bytes from `offset` to the end, or the whole tail if it begins before that."""
     if offset < 0:
-        raise ValueError("its last bytes give lengths that it does not have")
+        raise ValueError(f"the lengths in its footer are larger than its {size} bytes")
     if size - offset > _MAX_WHOLE_BYTES:
         raise ValueError(
-            f"its file table is {size - offset} bytes before the end, which is beyond all bounds"
+            f"its file table starts {size - offset} bytes before the end, more than the limit of {_MAX_WHOLE_BYTES}"
         )
     missing = size - len(tail) - offset
     return tail if missing <= 0 else store.get_range(key, offset, missing) + tail
 
 
 def _with_checksums(bundle: Bundle) -> Bundle:
+    """Add the checksums to the members, if the split has any."""
     if CHECKSUMS not in bundle.members:
         return bundle
     try:
-        known = orjson.loads(bundle.read(CHECKSUMS))
+        checksums = orjson.loads(bundle.read(CHECKSUMS))
         members = {CHECKSUMS: bundle.members[CHECKSUMS]}
-        for name, entry in known["members"].items():
+        for name, entry in checksums["members"].items():
             member = bundle.member(name)
             if member.length != entry["size"]:
                 raise ValueError(f"member {name!r} has {member.length} bytes instead of {entry['size']}")
             members[name] = Member(name, member.offset, member.length, entry["crc32"])
         footers = {}
-        for name, entry in known["parquetFooters"].items():
+        for name, entry in checksums["parquetFooters"].items():
             end = members[name].offset + members[name].length
             if not 0 <= entry["size"] <= members[name].length:
-                raise ValueError(f"the footer of {name!r} is larger than its member")
+                raise ValueError(
+                    f"the footer of {name!r} has {entry['size']} bytes, more than the member itself"
+                )
             footers[name] = Member(f"{name} (footer)", end - entry["size"], entry["size"], entry["crc32"])
     except (KeyError, TypeError, AttributeError, ValueError) as reason:
         raise bundle.damaged(reason) from reason
     if members.keys() != bundle.members.keys():
-        raise bundle.damaged("its file table and its checksums name different members")
-    return Bundle(bundle.store, bundle.key, bundle.size, bundle.footer_start, members, bundle.tail, footers)
+        raise bundle.damaged(f"its file table and {CHECKSUMS} name different members")
+    return replace(bundle, members=members, parquet_footers=footers)

@@ -1,4 +1,7 @@
-"""Rows into a Tantivy index: one writer, one thread, so that documents keep the order of the rows."""
+"""Building the Tantivy index of a split.
+
+One writer with one thread keeps the documents in the order of the rows.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +28,15 @@ from indextables.split.index.fields import (
 from indextables.split.index.words import strings, unindexed_rows
 
 MIN_HEAP_BYTES: Final = 15_000_000
-_CHUNK_ROWS: Final = 4096  # rows are Python objects for a moment: only so many, and so many bytes, at a time
+_CHUNK_ROWS: Final = 4096
 _CHUNK_BYTES: Final = 16 << 20
+"""Rows become Python objects on their way to the engine: at most this many rows and bytes at a time."""
 
 META: Final = "meta.json"
 
 
 class IndexBuilder:
-    """Takes rows in, leaves a finished index directory. Memory is bounded by the heap, whatever comes in."""
+    """Writes rows to an index in a directory. Memory is bounded by the heap size, however many rows there are."""
 
     def __init__(self, fields: IndexFields, directory: Path, heap_size: int) -> None:
         self._fields = fields
@@ -45,12 +49,13 @@ class IndexBuilder:
             self._writer = self._index.writer(max(heap_size, MIN_HEAP_BYTES), 1)
 
     def add(self, batch: pa.RecordBatch) -> None:
+        """Index the rows of a batch, after those of earlier batches."""
         step = max(1, min(_CHUNK_ROWS, batch.num_rows * _CHUNK_BYTES // max(1, batch.nbytes)))
         for start in range(0, batch.num_rows, step):
             self._add_chunk(batch.slice(start, step))
 
     def finish(self) -> list[Path]:
-        """Commit, and name the files of the index: those of the segments that it ended up with."""
+        """Commit, and return the files of the index: those of the final segments, and `meta.json`."""
         with building_errors(self._directory):
             self._writer.commit()
             self._writer.wait_merging_threads()
@@ -63,7 +68,7 @@ class IndexBuilder:
         return [*files, self._directory / META]
 
     def abort(self) -> None:
-        # Whatever state it is in, its directory is about to go.
+        """Stop the writer. Failures do not matter: the caller deletes the directory."""
         with contextlib.suppress(Exception), building_errors(self._directory):
             self._writer.rollback()
             self._writer.wait_merging_threads()
@@ -92,7 +97,7 @@ class IndexBuilder:
 
 
 def _add_sparse(documents: list[dict[str, Any]], field: IndexField, values: pa.Array) -> None:
-    """Tantivy takes no nulls: a null is an absent key, and the column's name among the row's nulls."""
+    """Add a column with nulls. Tantivy has no nulls: a null is an absent key, and listed in the field of nulls."""
     for position in np.flatnonzero(pc.is_null(values).to_numpy(zero_copy_only=False)).tolist():
         documents[position].setdefault(NULLS, []).append(field.null_term)
     if field.mapped.kind == "none":
@@ -103,6 +108,7 @@ def _add_sparse(documents: list[dict[str, Any]], field: IndexField, values: pa.A
 
 
 def _index_values(field: IndexField, values: pa.Array) -> list[Any]:
+    """Return the values as the index has them."""
     match field.mapped.kind:
         case "i64":
             width = pa.int32() if pa.types.is_date32(values.type) else pa.int64()

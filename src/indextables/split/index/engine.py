@@ -1,6 +1,7 @@
-"""Calls into the engine: whatever a damaged or hostile index makes of them, the caller learns which split it is in.
+"""Errors of the search engine, Tantivy, as errors of this package that name the split.
 
-A failed check inside the engine is a panic, which Python sees as a BaseException that `except Exception` lets pass.
+A damaged or crafted index can make any call into the engine fail. A failed assertion inside the engine is a panic,
+which is a BaseException in Python, so that `except Exception` does not catch it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ S = TypeVar("S", bound=_OfSplit)
 
 
 def is_engine_failure(error: BaseException) -> bool:
-    """Whether an error is one that the engine raises: an error of Python's own kinds, or a panic."""
+    """Return True for an error that the engine raises: a built-in exception or a panic."""
     return isinstance(error, _FAILURES) or _is_panic(error)
 
 
@@ -43,9 +44,9 @@ def engine_errors(bundle: Bundle, what: str = "its index cannot be searched") ->
 
     def translate(failure: BaseException) -> IndexTablesError:
         if "max expansions" in str(failure):
-            return QueryError("a pattern in the query fits too many different words: make it longer")
+            return QueryError("a pattern in the query matches too many different words: make it longer")
         if "Invalid regex" in str(failure):
-            return QueryError(f"a pattern in the query is too complex: {failure}")
+            return QueryError(f"a pattern in the query is too complex, use fewer wildcards: {failure}")
         cause = system_error(failure)
         if cause is not None:
             return disk_error("search", bundle.name, cause)
@@ -57,7 +58,7 @@ def engine_errors(bundle: Bundle, what: str = "its index cannot be searched") ->
 def engine_call(
     method: Callable[Concatenate[S, P], R],
 ) -> Callable[Concatenate[S, P], R]:
-    """Make a method that uses the engine raise errors of this package only."""
+    """Decorate a method that calls the engine, so that it raises errors of this package only."""
 
     @wraps(method)
     def guarded(self: S, /, *args: P.args, **named: P.kwargs) -> R:

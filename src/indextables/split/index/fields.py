@@ -1,10 +1,10 @@
-"""How columns stand in the Tantivy index of a split.
+"""The fields of a split's Tantivy index, and the tokenizer.
 
-Text columns are tokenised with positions; string columns are one exact term. Numbers are fast fields only, all
-of them signed 64-bit integers: dates as days, timestamps as microseconds, booleans as 0 and 1, and floats as
-integers that sort alike, because a float that passes through Tantivy's JSON comes out a bit off one time in
-five. Three fields belong to no column: the ordinal of the row, the columns that are null in it, and the columns in
-which it has a word or value that is too long for Tantivy. Nothing is stored.
+Text columns are tokenised, with positions; a value of a string column is one exact term. Numbers are fast fields only,
+all of them signed 64-bit integers: dates as days, timestamps as microseconds, booleans as 0 and 1, and floats as
+integers that sort in the same order, because one float in five changes when it passes through Tantivy's JSON. Three
+fields belong to no column: the ordinal of the row, the columns that are null in it, and the columns in which it has a
+word or value that is too long for Tantivy. No documents are stored.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ ROW: Final = "__row"
 NULLS: Final = "__nulls"
 UNINDEXED: Final = "__unindexed"
 MAX_TERM_BYTES: Final = 65530
-"""Tantivy drops longer terms, so the index cannot answer for words and strings beyond this."""
+"""Tantivy drops longer terms, so that the index cannot answer for longer words and strings."""
 
 MAX_CUT_BYTES: Final = 39
-"""The longest word that `CUTTING_TOKENIZER` keeps, measured before it is lower-cased."""
+"""The length of the longest word that `CUTTING_TOKENIZER` keeps, before it is lower-cased."""
 
 _PLAIN_NAME: Final = re.compile(r"(?!__)[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
 class IndexField:
-    """A column and its field: by its own name where Tantivy's path syntax cannot misread it, else by number."""
+    """A column and its field. `name` is that of the column unless Tantivy's path syntax would misread it."""
 
     mapped: MappedField
     name: str
@@ -69,9 +69,11 @@ class IndexFields:
         return {field.mapped.name: field for field in self.all}
 
     def of(self, mapped: MappedField) -> IndexField:
+        """Return the field of a column."""
         return self._by_column[mapped.name]
 
     def tantivy_schema(self) -> tantivy.Schema:
+        """Return the schema of the index."""
         builder = tantivy.SchemaBuilder()
         builder.add_unsigned_field(ROW, fast=True)
         builder.add_text_field(NULLS, tokenizer_name="raw", index_option="basic")
@@ -90,7 +92,7 @@ class IndexFields:
 
 
 def sortable(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Floats as integers in Spark's order: minus infinity first, the two zeros equal, NaN last.
+    """Convert floats to integers in Spark's order: minus infinity first, the two zeros equal, NaN last.
 
     >>> sortable(np.array([-np.inf, -1.5, -0.0, 0.0, 2.0, np.inf, np.nan])).argsort(stable=True).tolist()
     [0, 1, 2, 3, 4, 5, 6]
@@ -101,20 +103,21 @@ def sortable(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def sortable_float(value: float) -> int:
+    """Convert one float as `sortable` does."""
     return int(sortable(np.array([value], dtype=np.float64))[0])
 
 
 @cache
 def analyzer() -> tantivy.TextAnalyzer:
-    """Return what text columns and queries are tokenised with."""
+    """Return the tokenizer of text columns and queries."""
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
     return builder.filter(tantivy.Filter.lowercase()).build()
 
 
 def register_tokenizers(index: tantivy.Index) -> None:
-    """Let the index tokenise text that it is given as this package does.
+    """Register the tokenizer of this package with an index under both names.
 
-    In an older split this is not how its words were cut, but the words of a query must stay whole there too.
+    An older split was written with a tokenizer that drops long words. The words of a query must be kept there too.
     """
     for name in (TOKENIZER, CUTTING_TOKENIZER):
         index.register_tokenizer(name, analyzer())

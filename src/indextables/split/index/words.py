@@ -1,4 +1,4 @@
-"""Cut text into words, and find the words that an index does not hold because they are too long."""
+"""The words of a text, and the words that an index lacks because they are too long for it."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from indextables.schema import MappedField
 from indextables.split.index.fields import MAX_CUT_BYTES, MAX_TERM_BYTES, analyzer
 
 _RUN: Final = re.compile(r"[0-9A-Za-z\x80-\U0010ffff]{10,}")
-"""Holds every word of 40 bytes and more: no word has ASCII characters but these, and 10 characters are the fewest."""
+"""Matches every word of 40 bytes and more: words have no other ASCII characters, and at least 10 characters."""
 
 _MAY_BE_CUT: Final = f"[0-9A-Za-z]{{{MAX_CUT_BYTES + 1}}}|[^\\x00-\\x7f]"
-"""Finds texts that may have a word of 40 bytes, in the syntax of Arrow."""
+"""Matches texts that may have a word of 40 bytes, in the regular expressions of Arrow."""
 
 _MAX_GROWTH: Final = 1.5
-"""Lower-casing makes three bytes of some letters that have two."""
+"""Lower-casing turns some letters of two bytes into letters of three."""
 
 _SHRINKING: Final = frozenset("ßωåɐɑɒɜɡɥɦɪɫɬɱɽɀȿʂʇʝʞ")
-"""Lower-case letters of two bytes that stand for capitals of three; `k` is the only one of one byte."""
+"""Lower-case letters of two bytes whose capital has three. `k` is the only letter of one byte with such a capital."""
 
 
 def tokens(text: str) -> tuple[tuple[int, str], ...]:
-    """The words of a text at their positions.
+    """Return the words of a text with their positions.
 
     >>> tokens("Timed-out, twice")
     ((0, 'timed'), (1, 'out'), (2, 'twice'))
@@ -38,7 +38,7 @@ def tokens(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def strings(values: pa.Array) -> list[str | None]:
-    """Return the strings of an array as the index gets them: bytes that are not UTF-8 are replaced."""
+    """Return the strings of an array as the index has them: bytes that are not UTF-8 are replaced."""
     try:
         return list(values.to_pylist())
     except UnicodeDecodeError:
@@ -47,7 +47,7 @@ def strings(values: pa.Array) -> list[str | None]:
 
 
 def unindexed_rows(column: MappedField, values: pa.Array) -> list[int]:
-    """Return the rows with a word, or in a string column a value, that is too long for Tantivy."""
+    """Return the rows in which a word, or a value of a string column, is too long for Tantivy."""
     lengths = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
     if column.kind == "string":
         return [int(row) for row in np.flatnonzero(lengths > MAX_TERM_BYTES)]
@@ -67,13 +67,13 @@ def _has_long_word(run: str) -> bool:
 
 
 def cut_words(values: pa.Array) -> Iterator[tuple[int, str]]:
-    """Yield the words that `CUTTING_TOKENIZER` drops, lower-cased, each with the row that has it.
+    """Yield the words that `CUTTING_TOKENIZER` drops, lower-cased, each with its row.
 
     >>> list(cut_words(pa.array([None, "id " + "A" * 40, "id " + "a" * 39])))
     [(1, 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa')]
     """
-    may_be = pc.fill_null(pc.match_substring_regex(values, pattern=_MAY_BE_CUT), fill_value=False)
-    rows = np.flatnonzero(may_be.to_numpy(zero_copy_only=False))
+    may_match = pc.fill_null(pc.match_substring_regex(values, pattern=_MAY_BE_CUT), fill_value=False)
+    rows = np.flatnonzero(may_match.to_numpy(zero_copy_only=False))
     for row, text in zip(rows.tolist(), strings(values.take(pa.array(rows))), strict=True):
         for run in _RUN.finditer(text or ""):
             if len(run[0].encode()) > MAX_CUT_BYTES:
@@ -82,7 +82,7 @@ def cut_words(values: pa.Array) -> Iterator[tuple[int, str]]:
 
 
 def bytes_as_written(word: str) -> int:
-    """Return how many bytes a word may have had before it was lower-cased.
+    """Return the most bytes that a word can have had before it was lower-cased.
 
     >>> bytes_as_written("ok"), bytes_as_written("日本")
     (4, 6)

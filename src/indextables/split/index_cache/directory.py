@@ -1,6 +1,6 @@
-"""Where the cache of indexes lies: a directory that belongs to this user, and that no other user can write to.
+"""The directory of the index cache: it belongs to this user, and no other user can write to it.
 
-What is in the cache is opened without a look at the split, so a user who can write there can make up answers.
+A cached index is opened without comparing it with its split. A user who could write to the cache could forge answers.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _OWN: Final = CacheSpec[str, Path]("directory of this process", entries=1, after
 
 
 def cache_directory(settings: Settings) -> Path:
-    """Return the directory of the cache, made if it is not there.
+    """Return the directory of the cache, and create it if it does not exist.
 
-    The one in the settings; else below XDG_CACHE_HOME or ~/.cache; else, where there is no home to write to, in the
-    temporary directory. A directory that others may write to, such as a shared one in the settings, only holds one that
-    is private. ConfigError if another user has taken that name there; in the temporary directory, which is nobody's
-    choice, this process then has a directory for itself.
+    It is the one in the settings; else one in XDG_CACHE_HOME or ~/.cache; else, if there is no writable home, one in
+    the temporary directory. If other users can write to the directory in the settings, the cache is a private directory
+    inside it. ConfigError if another user owns a directory of that name there. If that happens in the temporary
+    directory, which the user did not choose, this process uses a directory of its own.
     """
-    chosen = settings.get(keys.CACHE_DIRECTORY)
-    if chosen:
-        return _below(Path(chosen))
+    configured = settings.get(keys.CACHE_DIRECTORY)
+    if configured:
+        return _private_directory(Path(configured))
     for candidate in _homes():
         if _is_private(candidate):
             return candidate
@@ -44,16 +44,18 @@ def cache_directory(settings: Settings) -> Path:
 
 
 def _homes() -> Iterator[Path]:
-    chosen = os.environ.get("XDG_CACHE_HOME", "")
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home() raises where there is none
-    if Path(chosen).is_absolute():
-        yield Path(chosen) / _NAME
+    """Yield the directories to try without a setting, in order."""
+    cache_home = os.environ.get("XDG_CACHE_HOME", "")
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home() raises if there is none
+    if Path(cache_home).is_absolute():
+        yield Path(cache_home) / _NAME
     elif home.is_absolute() and _owner(home) == os.geteuid():
         yield home / ".cache" / _NAME
     yield Path(tempfile.gettempdir()) / _private_name()
 
 
-def _below(directory: Path) -> Path:
+def _private_directory(directory: Path) -> Path:
+    """Return the directory if it is private, else a private one inside it."""
     if _is_private(directory):
         return directory
     inner = directory / _private_name()
@@ -64,7 +66,7 @@ def _below(directory: Path) -> Path:
         with tempfile.TemporaryFile(dir=inner):
             pass
     raise ConfigError(
-        f"{inner} belongs to another user, or others may write to it: indexes that are kept there cannot be trusted; "
+        f"{inner} belongs to another user, or others may write to it, so that indexes in it cannot be trusted: "
         f"remove it, {ADVICE}"
     )
 
@@ -74,7 +76,7 @@ def _private_name() -> str:
 
 
 def _is_private(path: Path) -> bool:
-    """Whether the directory is there by now, can be written to, and only by this user."""
+    """Create the directory if needed, and return True if this user, and no other, can write to it."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = path.lstat()

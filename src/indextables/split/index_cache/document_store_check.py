@@ -1,14 +1,14 @@
-"""Tantivy's file of stored documents: what must hold before the engine may see it.
+"""Tantivy's file of stored documents: check the lengths in it before the engine opens it.
 
     [blocks][skip index][version u32][length of the blocks u64][compression u8][15 zeros][Tantivy's footer]
 
-The engine takes memory by the lengths that it finds here, and ends the process when there is not so much. Splits of
-ours store no documents, so the engine is given a file without any. In other splits the lengths are checked first: those
-of the file and of its blocks.
+The engine allocates as much memory as these lengths claim, and aborts the process if it cannot. Splits that this
+package wrote have no stored documents, so the engine gets an empty file instead. In splits of other writers, the
+lengths of the file and of its blocks are checked first.
 
-The skip index is [number of layers][where each ends][layers]. The last layer has [blocks][first document][first byte]
-and for each block [documents][bytes], again and again. All are variable integers; the last byte of one has its highest
-bit set.
+The skip index is [number of layers][end of each layer][layers]. The last layer is a sequence of
+[number of blocks][first document][first byte], each followed by [documents][bytes] for every block. All of these are
+variable-length integers, whose last byte has its highest bit set.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import orjson
 
 SUFFIX: Final = ".store"
 MAX_BLOCK_BYTES: Final = 1 << 30
-"""A block has 16 KiB of documents, or one document: no row of a table is as large as this."""
+"""A block has 16 KiB of documents, or one document. No row of a table is as large as this limit."""
 
 _VERSION: Final = 2
 _UNCOMPRESSED: Final = 0
@@ -39,7 +39,7 @@ _NO_LAYERS: Final = bytes([_STOP])
 
 
 def empty_store() -> bytes:
-    """Return the file of a segment whose documents are never fetched."""
+    """Return the content of a file without documents, for a segment whose documents are never fetched."""
     content = _NO_LAYERS + _END.pack(_VERSION, 0, _LZ4)
     version = {"major": 0, "minor": 27, "patch": 0, "index_format_version": _INDEX_FORMAT}
     footer = orjson.dumps({"version": version, "crc": zlib.crc32(content)})
@@ -47,7 +47,7 @@ def empty_store() -> bytes:
 
 
 def check_store(path: Path) -> None:
-    """Raise a ValueError if the engine could take memory by a length that the file does not have."""
+    """Check the lengths in a file of stored documents. ValueError if one claims more than the file has."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
             _check(data)
@@ -62,10 +62,10 @@ def _check(data: mmap.mmap) -> None:
         raise ValueError("it is shorter than its footer says")
     _, blocks, compression = _END.unpack_from(data, end)
     if blocks > end:
-        raise ValueError("its blocks are longer than itself")
+        raise ValueError(f"its blocks claim {blocks} bytes, more than the file has")
     for start, stop in _blocks(_Numbers(data[blocks:end])):
         if not start <= stop <= blocks:
-            raise ValueError("a block does not lie inside it")
+            raise ValueError(f"the block at {start} to {stop} is not inside it")
         size = stop - start
         claimed = size if compression == _UNCOMPRESSED else _LENGTH.unpack_from(data, start)[0]
         if claimed > MAX_BLOCK_BYTES or (compression == _LZ4 and claimed > size * _LZ4_RATIO):
@@ -73,38 +73,38 @@ def _check(data: mmap.mmap) -> None:
 
 
 def _blocks(index: _Numbers) -> list[tuple[int, int]]:
-    """Return where each block begins and ends."""
+    """Return the start and the end of each block."""
     layers = index.next()
-    if layers > index.left:
+    if layers > index.remaining:
         raise ValueError(f"its index claims {layers} layers")
     ends = [index.next() for _ in range(layers)]
-    if sorted(ends) != ends or (ends and ends[-1] > index.left):
-        raise ValueError("a layer of its index does not lie inside it")
+    if sorted(ends) != ends or (ends and ends[-1] > index.remaining):
+        raise ValueError("a layer of its index is not inside it")
     if not ends:
         return []
     last = index.part(ends[-2] if len(ends) > 1 else 0, ends[-1])
-    found: list[tuple[int, int]] = []
-    while last.left:
+    blocks: list[tuple[int, int]] = []
+    while last.remaining:
         count, _, at = last.next(), last.next(), last.next()
-        if count > last.left:
+        if count > last.remaining:
             raise ValueError(f"its index claims {count} blocks")
         for _ in range(count):
             last.next()
             size = last.next()
-            found.append((at, at + size))
+            blocks.append((at, at + size))
             at += size
-    return found
+    return blocks
 
 
 class _Numbers:
-    """Variable integers, one after another."""
+    """Reads a sequence of variable-length integers."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         return len(self._data) - self._at
 
     def part(self, start: int, end: int) -> _Numbers:

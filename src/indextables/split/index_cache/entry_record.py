@@ -1,8 +1,8 @@
-"""The record of what is in an entry of the cache, by which a change after the extraction is noticed.
+"""The record of a cache entry's files, which reveals changes after the extraction.
 
-For each file: size, time of change, inode and CRC-32. Where all but the checksum are as they were, the file is taken to
-be the same; a copy of the cache, or a file that was only touched, is read once to see that its content is. The time of
-change of the record itself is when the entry was used last.
+It has size, modification time, change time, inode and CRC-32 of each file. If all but the checksum are unchanged, the
+file is taken to be unchanged. Otherwise, as in a copy of the cache or after a file was touched, its content is read
+once and compared with the checksum. The modification time of the record itself is when the entry was last used.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ def checksum(path: Path) -> int:
 
 
 def record_files(directory: Path, checksums: Mapping[str, int]) -> int:
-    """Write the record of a directory that holds these files now. Return the sum of their sizes."""
+    """Write the record of the files in a directory. Return the sum of their sizes."""
     files = {name: [*_stamp((directory / name).lstat()), crc] for name, crc in checksums.items()}
     size = sum(length for length, *_ in files.values())
-    # Under another name first: other processes may be reading the record.
+    # Other processes may read the record at the same time. They see the old one or the new one, because it is written
+    # under another name and then renamed.
     fresh = directory / f"{RECORD}-{new_id().hex}"
     fresh.write_bytes(orjson.dumps({"size": size, "files": files}))
     fresh.replace(directory / RECORD)
@@ -44,7 +45,7 @@ def record_files(directory: Path, checksums: Mapping[str, int]) -> int:
 
 
 def recorded_size(directory: Path) -> int:
-    """Return the size of an entry. ValueError or OSError if its record cannot be read."""
+    """Return the size of an entry from its record. ValueError or OSError if the record cannot be read."""
     try:
         return int(orjson.loads((directory / RECORD).read_bytes())["size"])
     except (KeyError, TypeError) as reason:
@@ -52,28 +53,31 @@ def recorded_size(directory: Path) -> int:
 
 
 def is_unchanged(directory: Path) -> bool:
-    """Whether the directory holds what its record says. FileNotFoundError if it or its record is not there."""
+    """Return True if the files of a directory are those of its record.
+
+    FileNotFoundError if the directory, its record or one of the files does not exist.
+    """
     try:
         if not stat.S_ISREG((directory / RECORD).lstat().st_mode):
             return False
         files = orjson.loads((directory / RECORD).read_bytes())["files"]
-        known: dict[str, int] = {}
-        doubtful: list[str] = []
+        checksums: dict[str, int] = {}
+        touched: list[str] = []
         for name, (size, modified, changed, inode, crc) in files.items():
             status = (directory / name).lstat()
             if not stat.S_ISREG(status.st_mode) or status.st_size != size:
                 return False
-            known[name] = crc
+            checksums[name] = crc
             if _stamp(status) != [size, modified, changed, inode]:
-                doubtful.append(name)
+                touched.append(name)
     except (ValueError, KeyError, TypeError, AttributeError):
         return False
-    if any(checksum(directory / name) != known[name] for name in doubtful):
+    if any(checksum(directory / name) != checksums[name] for name in touched):
         return False
-    if doubtful:
+    if touched:
         with contextlib.suppress(OSError):
-            record_files(directory, known)
-    return bool(known)
+            record_files(directory, checksums)
+    return bool(checksums)
 
 
 def _stamp(status: os.stat_result) -> list[int]:

@@ -1,7 +1,7 @@
-"""The index members of a bundle as files of a directory, checked on the way: Tantivy opens directories only.
+"""Extracting the index of a split into a directory, and verifying it: Tantivy opens directories only.
 
-Splits of ours carry the checksums of their members. In others each file of a segment ends in Tantivy's footer, which
-has one that Tantivy itself does not look at when it opens the file:
+Splits that this package wrote have the checksums of their members. In splits of other writers, each file of a segment
+ends with Tantivy's footer, whose checksum Tantivy does not verify when it opens the file:
 
     [content][JSON with "crc"][length of the JSON u32][magic u32]
 """
@@ -27,13 +27,17 @@ _FOOTER_MAGIC: Final = 1337
 
 
 def extract_members(bundle: Bundle, directory: Path, *, documents: bool) -> dict[str, int]:
-    """Write the files of the index, and return the CRC-32 of each; without `documents`, none are stored."""
+    """Write the files of the index, and return the CRC-32 of each.
+
+    Without `documents`, the file of stored documents is replaced by an empty one. CorruptTableError if a file is
+    damaged.
+    """
     members = sorted(
         (member for member in bundle.members.values() if _INDEX_MEMBER.fullmatch(member.name)),
         key=lambda member: member.offset,
     )
     if not members:
-        raise bundle.damaged("it has no index")
+        raise bundle.damaged("it has no index: no member is a file of one")
     window = _Window(bundle, members[-1].offset + members[-1].length)
     checksums = {}
     for member in members:
@@ -46,25 +50,26 @@ def extract_members(bundle: Bundle, directory: Path, *, documents: bool) -> dict
             if documents:
                 _check_lengths(bundle, directory / member.name, document_store_check.check_store)
             else:
-                checksums[member.name] = _without_documents(directory / member.name)
+                checksums[member.name] = _write_empty_store(directory / member.name)
     return checksums
 
 
 def _check_lengths(bundle: Bundle, path: Path, check: Callable[[Path], None]) -> None:
-    """The engine ends the process when it does not get the memory that a length asks for."""
+    """Check the lengths in a file: the engine aborts the process if it cannot allocate as much as one claims."""
     try:
         check(path)
     except ValueError as reason:
         raise bundle.damaged(f"{path.name!r} cannot be read: {reason}") from reason
 
 
-def _without_documents(path: Path) -> int:
+def _write_empty_store(path: Path) -> int:
     raw = document_store_check.empty_store()
     path.write_bytes(raw)
     return zlib.crc32(raw)
 
 
 def _extract_member(bundle: Bundle, member: Member, window: _Window, target: Path) -> int:
+    """Copy a member to a file, verify its checksum if the split has one, and return the CRC-32."""
     crc, done = 0, 0
     with target.open("wb") as out:
         while done < member.length:
@@ -78,25 +83,26 @@ def _extract_member(bundle: Bundle, member: Member, window: _Window, target: Pat
 
 
 def _check_footer(bundle: Bundle, member: Member, path: Path) -> None:
+    """Verify the checksum in Tantivy's footer."""
     with path.open("rb") as file:
         try:
             file.seek(-_FOOTER_END.size, 2)
             length, magic = _FOOTER_END.unpack(file.read())
             content = member.length - _FOOTER_END.size - length
             file.seek(content)
-            wanted = orjson.loads(file.read(length))["crc"]
+            expected = orjson.loads(file.read(length))["crc"]
         except (OSError, ValueError, KeyError, TypeError) as reason:
-            raise bundle.damaged(f"{member.name!r} does not end as a file of an index does") from reason
+            raise bundle.damaged(f"{member.name!r} has no valid footer of an index file") from reason
         file.seek(0)
         crc, left = 0, content
         while piece := file.read(min(left, _WINDOW_BYTES)):
             crc, left = zlib.crc32(piece, crc), left - len(piece)
-    if magic != _FOOTER_MAGIC or crc != wanted:
+    if magic != _FOOTER_MAGIC or crc != expected:
         raise bundle.damaged(f"the checksum of {member.name!r} is wrong")
 
 
 class _Window:
-    """Reads ahead: the members of an index lie side by side, and a store answers few large requests best."""
+    """Reads ahead: the members of an index are adjacent, and stores are fastest with few large requests."""
 
     def __init__(self, bundle: Bundle, end: int) -> None:
         self._bundle = bundle
@@ -105,7 +111,7 @@ class _Window:
         self._data = memoryview(b"")
 
     def read(self, offset: int, length: int) -> memoryview:
-        """Bytes from `offset`: up to `length` of them, at least one."""
+        """Return bytes from `offset` on: at most `length`, at least one."""
         at = offset - self._start
         if not 0 <= at < len(self._data):
             fetched = self._bundle.range(offset, min(_WINDOW_BYTES, self._end - offset))

@@ -1,10 +1,10 @@
-"""Tantivy's file of fast fields: how many columns its directory may claim.
+"""Tantivy's file of fast fields: check how many columns its directory claims before the engine opens it.
 
-    [columns][directory][length of the directory u64][rows u32][version 8 bytes][footer of Tantivy]
+    [columns][directory][length of the directory u64][rows u32][version 8 bytes][Tantivy's footer]
 
 The directory is a table of blocks, [blocks][index][end of the blocks u64][terms u64][version u32], and a block is
-[length u32][compression u8][how many numbers][numbers][keys]. The engine reads as many numbers as a block claims, also
-past its end, until there is no memory left.
+[length u32][compression u8][count][count numbers][keys]. The engine reads as many numbers as a block claims, even past
+its end, until memory is exhausted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow as pa
 SUFFIX: Final = ".fast"
 
 _MAX_BLOCK_BYTES: Final = 1 << 20
-"""A block has 4,000 bytes and one name more."""
+"""A block has 4,000 bytes and the name that exceeds them."""
 
 _TAIL: Final = struct.Struct("<II")
 _END: Final = struct.Struct("<QI8x")
@@ -31,10 +31,10 @@ _CONTINUES: Final = 0x80
 
 
 def check_fast_fields(path: Path) -> None:
-    """Raise a ValueError if a block of the directory claims more than it has."""
+    """Check the directory of a file of fast fields. ValueError if a block claims more than it has."""
     try:
         for compression, block in _blocks(_directory(path)):
-            _check(block if compression == 0 else _decompressed(block))
+            _check_count(block if compression == 0 else _decompress(block))
     except (struct.error, IndexError, OSError) as reason:
         raise ValueError("its directory of columns ends too early") from reason
 
@@ -48,7 +48,7 @@ def _directory(path: Path) -> bytes:
         file.seek(end)
         length, _ = _END.unpack(file.read(_END.size))
         if not 0 <= length <= end:
-            raise ValueError("its directory of columns is longer than itself")
+            raise ValueError(f"its directory of columns claims {length} bytes, more than the file has")
         file.seek(end - length)
         return file.read(length)
 
@@ -56,22 +56,22 @@ def _directory(path: Path) -> bytes:
 def _blocks(directory: bytes) -> list[tuple[int, bytes]]:
     end, _, _ = _TABLE_END.unpack(directory[-_TABLE_END.size :])
     if end > len(directory):
-        raise ValueError("the blocks of its directory are longer than it")
-    found, at = [], 0
+        raise ValueError(f"the blocks of its directory claim {end} bytes, more than the directory has")
+    blocks, at = [], 0
     while at < end:
         (length,) = _LENGTH.unpack_from(directory, at)
         at += _LENGTH.size
         if length <= 1:
-            break  # where the engine stops, too
+            break  # the engine stops here too
         if at + length > end:
-            raise ValueError("a block of its directory does not lie inside it")
-        found.append((directory[at], directory[at + 1 : at + length]))
+            raise ValueError("a block of its directory is not inside it")
+        blocks.append((directory[at], directory[at + 1 : at + length]))
         at += length
-    return found
+    return blocks
 
 
-def _decompressed(block: bytes) -> bytes:
-    """Return what is in a block of Zstandard, whose frame says how long that is."""
+def _decompress(block: bytes) -> bytes:
+    """Decompress a Zstandard block, whose frame must state a size within the limit."""
     head = block[4]
     size_bytes = _SIZE_BYTES[head >> 6] or (head >> 5 & 1)
     at = 5 + (not head >> 5 & 1) + _DICTIONARY_BYTES[head & 3]
@@ -81,7 +81,7 @@ def _decompressed(block: bytes) -> bytes:
     return bytes(pa.Codec("zstd").decompress(block, decompressed_size=size, asbytes=True))
 
 
-def _check(block: bytes) -> None:
+def _check_count(block: bytes) -> None:
     claimed = shift = at = 0
     while True:
         claimed |= (block[at] & ~_CONTINUES) << shift
