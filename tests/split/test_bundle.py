@@ -64,7 +64,7 @@ def test_a_damaged_member_is_named(tmp_path: Path) -> None:
 def test_a_member_cannot_name_a_place_outside(tmp_path: Path, name: str) -> None:
     table = struct.pack("<II", 403881646, 1) + orjson.dumps({"files": {name: {"start": 0, "end": 0}}})
     (tmp_path / "x.split").write_bytes(table + struct.pack("<II", len(table), 0))
-    with pytest.raises(CorruptTableError, match="does not lie inside"):
+    with pytest.raises(CorruptTableError, match="is not inside the split"):
         open_bundle(open_store(str(tmp_path)), "x.split")
 
 

@@ -1,4 +1,12 @@
-"""One data file: rows in Parquet and their Tantivy index in one container, written, searched and read."""
+"""Splits, the data files of a table: rows in Parquet and their Tantivy index in one container.
+
+- `container`: the layout of the file, its members and their checksums
+- `index`: fields, words and the builder of the Tantivy index
+- `index_cache`: indexes on local disk, extracted and verified
+- `query`: the query language
+- `search`: planning, searching, scores and snippets of one split
+- `foreign`: splits of other writers
+"""
 
 from indextables.split.container import open_bundle
 from indextables.split.output import COMPUTED, POSITION, RowRequest

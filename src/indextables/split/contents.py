@@ -1,4 +1,4 @@
-"""What is inside an open split: its columns, its rows, and its index, which is opened when first needed."""
+"""The contents of an open split: its columns, its rows, and its index, which is opened when it is first needed."""
 
 from __future__ import annotations
 
@@ -32,22 +32,23 @@ if TYPE_CHECKING:
 
 
 class Rows(Protocol):
-    """The rows of a split by ordinal, however they are kept. A group is what can be read at once."""
+    """The rows of a split by ordinal, in Parquet or as documents. A group is a unit that is read at once."""
 
     def windows(self, wanted: RowIds | None, predicate: Predicate, /) -> Iterator[Window]:
-        """Every group that holds a wanted row for which the predicate may be TRUE; None wants all."""
+        """Yield the groups with a wanted row for which the predicate may be TRUE; None wants all rows."""
 
     def row_ids(self, groups: Sequence[int]) -> RowIds:
-        """The rows of these groups, in the order in which `read` gives them."""
+        """Return the rows of some groups, in the order of `read`."""
 
-    def read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.RecordBatch: ...
+    def read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.RecordBatch:
+        """Return all rows of some groups."""
 
     def fetch(self, rows: RowIds, columns: Sequence[str]) -> pa.RecordBatch:
-        """Just these rows, ascending."""
+        """Return some rows, which must be ascending."""
 
 
 class Contents(Protocol):
-    """What reading needs of a split, whoever wrote it."""
+    """The parts of a split that reading needs, whichever writer it is from."""
 
     mapping: FieldMapping
     schema: TableSchema
@@ -63,20 +64,23 @@ class Contents(Protocol):
     def answers(self) -> TextAnswers: ...
 
     def may_match(self, predicate: Predicate, /) -> bool:
-        """False only if no row can satisfy it, by what is known without rows and index."""
+        """Return False only if no row can match, as far as this is known without rows and index."""
 
     def plan(self, predicate: Predicate, *, counting: bool = False) -> Plan:
-        """Which part of the predicate its index decides."""
+        """Split a predicate into the part that the index decides and the part for the rows."""
 
     def is_at_hand(self, *, searching: bool, may_unpack: bool) -> bool:
-        """Whether rows, and for a search the index, can be read now, or after unpacking an index if that is allowed."""
+        """Return True if the rows, and for a search the index, can be read now.
+
+        `may_unpack` allows extracting an index first.
+        """
 
     def close(self) -> None:
-        """Let go of what is held open."""
+        """Close what is open."""
 
 
 class SplitContents:
-    """The inside of a split of ours."""
+    """The contents of a split that this package wrote."""
 
     def __init__(self, bundle: Bundle, settings: Settings) -> None:
         from indextables.columns import Manifest  # noqa: PLC0415 - opening a table does not need it
@@ -97,7 +101,7 @@ class SplitContents:
         if unknown := set(used.values()) - {TOKENIZER, CUTTING_TOKENIZER}:
             raise ProtocolError(
                 f"{bundle.name} has text of the tokenizer {', '.join(map(repr, sorted(unknown)))}, which this "
-                "release does not know; upgrade indextables to read it"
+                "release does not support; upgrade indextables to read it"
             )
         self._cut = frozenset(name for name, tokenizer in used.items() if tokenizer == CUTTING_TOKENIZER)
 
@@ -114,19 +118,21 @@ class SplitContents:
         return TextAnswers(self.mapping, lambda: self.search, lambda: self.rows, missing)
 
     def _check_documents(self) -> None:
-        """The engine takes memory by the number of documents that the index claims: it must be that of the rows."""
+        """Check that the index has one document for each row: the engine allocates memory for as many as it claims."""
         try:
             segments = orjson.loads(self._bundle.read(META))["segments"]
             documents = [segment["max_doc"] for segment in segments]
             deleted = any(segment.get("deletes") for segment in segments)
         except (ValueError, KeyError, TypeError, AttributeError) as reason:
-            raise self._bundle.damaged(f"its {META} cannot be understood ({reason!r})") from reason
+            raise self._bundle.damaged(f"its {META} cannot be read ({reason!r})") from reason
         if (
             deleted
             or not all(isinstance(count, int) and count >= 0 for count in documents)
             or sum(documents) != self.num_rows
         ):
-            raise self._bundle.damaged(f"its index claims other documents than its {self.num_rows} rows")
+            raise self._bundle.damaged(
+                f"its index does not claim one document for each of its {self.num_rows} rows"
+            )
 
     def may_match(self, predicate: Predicate) -> bool:
         return not self._blooms or may_match(predicate, self._blooms.bounds)

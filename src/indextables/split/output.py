@@ -1,4 +1,4 @@
-"""From matching rows to the batches that were asked for, scores and snippets included."""
+"""The output of a read: from matching rows to batches with the requested columns, scores and snippets."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from indextables.split.rows import Window, empty_batch
 from indextables.split.search import Highlighter, Hits, Plan, Positions, Scores
 
 POSITION: Final = "__split_position"
-"""Orders the rows of a split that have the same score; the same for every query of the same searches."""
+"""Orders the rows of a split with equal scores. It is the same for every read with the same text queries."""
 
 COMPUTED: Final[dict[str, pa.DataType]] = {SCORE: pa.float64(), SNIPPET: pa.string(), POSITION: pa.int64()}
-"""Columns that no row holds."""
+"""The columns that are computed and not stored."""
 
-_UNFOUND: Final = 1 << 62
-"""Rows that no search has found come after those that one has, in the order of the split."""
+_WITHOUT_HIT: Final = 1 << 62
+"""Added to the positions of rows without a hit: they come after those with one, in the order of the split."""
 
 
 @dataclass(frozen=True)
 class RowRequest:
-    """What is wanted of a split. `columns` may have `_score` and `_snippet` among them.
+    """What to read from a split. `columns` may include `_score` and `_snippet`.
 
-    `limit`: no more rows than this, any that match. `top`: only the best this many by score, best first; equal scores
+    `limit` is the most rows to return, any that match. `top` returns only the best rows by score, best first, with ties
     in the order of `POSITION`.
     """
 
@@ -43,49 +43,50 @@ class RowRequest:
 
 
 class ScoreBook:
-    """The scores of rows: the sum over the text queries that a row satisfies. And what orders equal scores."""
+    """The scores of rows, which are sums over the text queries that match, and their positions, which break ties."""
 
     def __init__(self, contents: Contents, scoring: list[TextQuery]) -> None:
         self._contents = contents
         self._scoring = scoring
-        self._known: Hits | None = None
+        self._hits: Hits | None = None
 
     def search(self, planned: Plan, limit: int | None) -> RowIds:
-        """Find the rows of the indexed part, and their scores in the same search where it has all the queries."""
+        """Return the rows of the indexed part, and remember their scores if the search has all the text queries."""
         search = self._contents.search
         indexed = [part for part in planned.indexed if isinstance(part, TextQuery)]
         if indexed != self._scoring:
             return search.rows(search.conjunction(planned.indexed, scored=False))
-        self._known = search.hits(search.conjunction(planned.indexed, scored=True), limit).by_row()
-        return self._known.rows
+        self._hits = search.hits(search.conjunction(planned.indexed, scored=True), limit).by_row()
+        return self._hits.rows
 
     def of(self, rows: RowIds) -> Scores:
-        known = self._searched()
-        if not len(known.rows):
+        """Return the score of each row, 0 for a row without a hit."""
+        hits = self._all_hits()
+        if not len(hits.rows):
             return np.zeros(len(rows))
-        at, is_known = _look_up(known.rows, rows)
-        return np.where(is_known, known.scores[at], 0.0)
+        at, has_hit = _look_up(hits.rows, rows)
+        return np.where(has_hit, hits.scores[at], 0.0)
 
     def positions(self, rows: RowIds) -> Positions:
-        """What orders rows of equal score."""
-        unfound: Positions = rows + _UNFOUND
+        """Return what orders rows of equal score."""
+        without_hit: Positions = rows + _WITHOUT_HIT
         if not self._scoring:
-            return unfound
-        known = self._searched()
-        if not len(known.rows):
-            return unfound
-        at, is_known = _look_up(known.rows, rows)
-        return np.where(is_known, known.positions[at], unfound)
+            return without_hit
+        hits = self._all_hits()
+        if not len(hits.rows):
+            return without_hit
+        at, has_hit = _look_up(hits.rows, rows)
+        return np.where(has_hit, hits.positions[at], without_hit)
 
-    def _searched(self) -> Hits:
-        if self._known is None:
+    def _all_hits(self) -> Hits:
+        if self._hits is None:
             search = self._contents.search
-            self._known = search.hits(search.any_of(self._scoring)).by_row()
-        return self._known
+            self._hits = search.hits(search.any_of(self._scoring)).by_row()
+        return self._hits
 
 
 class Output:
-    """Turns windows of row groups into the batches that were asked for."""
+    """Turns windows of row groups into batches with the requested columns."""
 
     def __init__(self, contents: Contents, request: RowRequest, scoring: list[TextQuery]) -> None:
         self._contents = contents
@@ -106,7 +107,7 @@ class Output:
         self.reads = list(dict.fromkeys([*self._plain, *texts]))
 
     def matching(self, window: Window, residual: Predicate) -> tuple[RowIds, pa.RecordBatch | None]:
-        """The rows of the window that match, and the columns that were read to find that out."""
+        """Return the rows of a window that match, and the columns that were read to evaluate the predicate."""
         rows = self._store.row_ids(window.groups) if window.wanted is None else window.wanted
         if residual == TRUE:
             return rows, None
@@ -121,43 +122,45 @@ class Output:
         return rows[keep.to_numpy(zero_copy_only=False)], batch.filter(keep)
 
     def batch(self, window: Window, residual: Predicate, limit: int) -> pa.RecordBatch:
-        rows, known = self.matching(window, residual)
+        """Return the output for the rows of a window that match, at most `limit`."""
+        rows, evaluated = self.matching(window, residual)
         if len(rows) > limit:
             rows = rows[:limit]
-            known = None if known is None else known.slice(0, limit)
+            evaluated = None if evaluated is None else evaluated.slice(0, limit)
         if not len(rows):
             return empty_batch(0)
-        names = [] if known is None else known.schema.names
+        names = [] if evaluated is None else evaluated.schema.names
         missing = [name for name in self.reads if name not in names]
         is_whole = window.wanted is None and residual == TRUE and len(rows) < limit
         rest = self._store.read(window.groups, missing) if is_whole else self._store.fetch(rows, missing)
-        return self.finished(rows, rest, known)
+        return self.assemble(rows, rest, evaluated)
 
-    def finished(
-        self, rows: RowIds, batch: pa.RecordBatch, known: pa.RecordBatch | None = None
+    def assemble(
+        self, rows: RowIds, batch: pa.RecordBatch, evaluated: pa.RecordBatch | None = None
     ) -> pa.RecordBatch:
+        """Return the requested columns of some rows; `batch` and `evaluated` have those that were read."""
         if not self._request.columns:
             return empty_batch(len(rows))
         columns = {name: batch.column(name) for name in batch.schema.names}
-        if known is not None:
-            columns |= {name: known.column(name) for name in known.schema.names}
-        made: list[pa.Array] = []
+        if evaluated is not None:
+            columns |= {name: evaluated.column(name) for name in evaluated.schema.names}
+        arrays: list[pa.Array] = []
         for name in self._request.columns:
             if name == SCORE:
-                made.append(self._score_column(rows))
+                arrays.append(self._score_column(rows))
             elif name == POSITION:
-                made.append(pa.array(self.scores.positions(rows), pa.int64()))
+                arrays.append(pa.array(self.scores.positions(rows), pa.int64()))
             elif name == SNIPPET:
                 texts = (
                     self._highlighter.snippets(columns, len(rows))
                     if self._highlighter
                     else [None] * len(rows)
                 )
-                made.append(pa.array(texts, pa.string()))
+                arrays.append(pa.array(texts, pa.string()))
             else:
-                made.append(columns[name])
+                arrays.append(columns[name])
         return pa.RecordBatch.from_arrays(
-            made, schema=output_schema(self._contents.schema, self._request.columns)
+            arrays, schema=output_schema(self._contents.schema, self._request.columns)
         )
 
     def _score_column(self, rows: RowIds) -> pa.Array:
@@ -167,12 +170,13 @@ class Output:
 
 
 def output_schema(schema: TableSchema, columns: tuple[str, ...]) -> pa.Schema:
+    """Return the Arrow schema of a read."""
     return pa.schema(
         [pa.field(name, COMPUTED.get(name) or schema.field(name).arrow_type) for name in columns]
     )
 
 
 def _look_up(known: RowIds, rows: RowIds) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Where each row stands in `known`, ascending and not empty, and whether it does."""
+    """Return the index of each row in `known`, which is ascending and not empty, and whether the row is in it."""
     at = np.minimum(np.searchsorted(known, rows), len(known) - 1)
     return at, known[at] == rows

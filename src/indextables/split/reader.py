@@ -1,4 +1,4 @@
-"""Reading one split: exactly the rows for which a predicate is TRUE, in row order or best first."""
+"""Reading one split: the rows for which a predicate is TRUE, in row order or best first."""
 
 from __future__ import annotations
 
@@ -31,22 +31,25 @@ def open_split(
     schema: TableSchema | None = None,
     mapping: FieldMapping | None = None,
 ) -> SplitReader:
-    """Open a split by its last bytes; nothing else is read until rows are asked for.
+    """Open a split by reading its end. Nothing else is read before rows are requested.
 
-    `mapping`, or at least `schema`, says what the table's columns are, the partition columns left out. Splits of ours
-    know that themselves; those of other writers keep less, and are read as the table says.
+    `mapping`, or at least `schema`, has the table's columns without the partition columns. It is needed for splits of
+    other writers, which do not record the types of their columns; splits of this package do. CorruptTableError if the
+    file is not a split.
     """
     bundle = open_bundle(store, key, size)
-    chosen = settings or Settings()
+    resolved = settings or Settings()
     if MAPPING in bundle.members and MANIFEST in bundle.members:
-        return SplitReader(SplitContents(bundle, chosen))
+        return SplitReader(SplitContents(bundle, resolved))
     if is_foreign(bundle):
-        return SplitReader(ForeignContents(bundle, chosen, schema, mapping))
-    raise CorruptTableError(f"{bundle.name} has neither a {MANIFEST} nor an index: it is no split of a table")
+        return SplitReader(ForeignContents(bundle, resolved, schema, mapping))
+    raise CorruptTableError(
+        f"{bundle.name} is not a split of a table: it has neither a member {MANIFEST} nor an index"
+    )
 
 
 class SplitReader:
-    """An open split. A context manager: what it holds open is let go at the end."""
+    """An open split, and a context manager that closes it."""
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
@@ -64,17 +67,17 @@ class SplitReader:
         self._contents.close()
 
     def count(self, predicate: Predicate = TRUE) -> int:
-        """How many rows match: from the footer or the index alone where they can tell."""
+        """Return the number of rows that match, from the footer or the index alone if possible."""
         hits = self.hits(predicate, counting=True)
         if hits is not None:
             return hits
         return sum(batch.num_rows for batch in self.rows(RowRequest((), predicate)))
 
     def hits(self, predicate: Predicate, *, counting: bool = False, keep: int = 0) -> int | None:
-        """How many rows match, or None where rows have to be looked at to tell.
+        """Return the number of rows that match, or None if rows must be read to find out.
 
-        Without `counting`, it is None also for a condition that `rows` would not ask the index for. Up to `keep` hits
-        are kept, so that `rows` need not search for them again.
+        Without `counting`, it is also None for a predicate for which `rows` would not use the index. If there are at
+        most `keep` hits, they are kept, so that `rows` need not search again.
         """
         if isinstance(predicate, Constant):
             return self.num_rows if predicate.value else 0
@@ -92,14 +95,14 @@ class SplitReader:
         return count
 
     def is_at_hand(self, predicate: Predicate, *, may_unpack: bool) -> bool:
-        """Whether the answer can begin now: with no index to be made, nor, unless that is allowed, to be unpacked."""
+        """Return True if reading can start now, without building an index and, unless allowed, extracting one."""
         searching = not isinstance(predicate, Constant)
         return self._contents.is_at_hand(searching=searching, may_unpack=may_unpack) and (
             may_unpack or self._contents.answers.is_at_hand(predicate)
         )
 
     def rows(self, request: RowRequest) -> Iterator[pa.RecordBatch]:
-        """The matching rows, in batches of some ten thousand."""
+        """Yield the rows that match, in batches of about ten thousand rows."""
         if request.limit == 0 or request.top == 0 or self.num_rows == 0:
             return
         if not self._contents.may_match(request.predicate):
@@ -122,19 +125,20 @@ class SplitReader:
             if scoring and not {SCORE, POSITION}.isdisjoint(request.columns):
                 wanted = output.scores.search(planned, enough)
             else:
-                wanted = self._searched(planned.indexed, enough)
+                wanted = self._search(planned.indexed, enough)
         elif limit is not None and planned.residual == TRUE:
             wanted = np.arange(min(limit, self.num_rows))
-        left = self.num_rows if limit is None else limit
+        remaining = self.num_rows if limit is None else limit
         for window in self._contents.rows.windows(wanted, planned.residual):
-            batch = output.batch(window, planned.residual, left)
+            batch = output.batch(window, planned.residual, remaining)
             if batch.num_rows:
-                left -= batch.num_rows
+                remaining -= batch.num_rows
                 yield batch
-            if left <= 0:
+            if remaining <= 0:
                 return
 
-    def _searched(self, indexed: tuple[Predicate, ...], limit: int | None) -> RowIds:
+    def _search(self, indexed: tuple[Predicate, ...], limit: int | None) -> RowIds:
+        """Return the rows of the indexed part, from `hits` if it has kept them."""
         kept, self._kept = self._kept, None
         if kept is not None and kept[0] == indexed:
             return kept[1][:limit]
@@ -160,5 +164,5 @@ class SplitReader:
         ranked = np.lexsort((output.scores.positions(wanted), -output.scores.of(wanted)))
         best = wanted[ranked[:top]]
         ascending = np.sort(best)
-        batch = output.finished(ascending, self._contents.rows.fetch(ascending, output.reads))
+        batch = output.assemble(ascending, self._contents.rows.fetch(ascending, output.reads))
         yield batch.take(pa.array(np.searchsorted(ascending, best)))

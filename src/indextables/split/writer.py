@@ -1,4 +1,4 @@
-"""A split being written: rows to Parquet and to the index as they come, one bundle at the end."""
+"""Writing one split: rows go to Parquet and to the index as they arrive, and into one container at the end."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from indextables.storage.disk import disk_errors
 from indextables.storage.scratch import SCRATCH_ADVICE
 
 _ROW_GROUP_BYTES: Final = 64 << 20
-"""A row group is closed at this many bytes even if its rows are few: what is buffered must stay bounded."""
+"""A row group ends at this many bytes even if it has few rows, so that the buffer is bounded."""
 
 
 @dataclass(frozen=True)
 class FinishedSplit:
-    """A split on local disk, ready to be stored, and what the log will say of it."""
+    """A finished split on local disk, and what the log records about it."""
 
     path: Path
     size: int
@@ -48,7 +48,7 @@ class FinishedSplit:
 
 
 class SplitWriter:
-    """Writes one split below `directory`. `schema` and `mapping` are without the partition columns."""
+    """Writes one split in `directory`. `schema` and `mapping` do not have the partition columns."""
 
     def __init__(
         self, schema: TableSchema, mapping: FieldMapping, *, settings: Settings, directory: Path
@@ -82,7 +82,7 @@ class SplitWriter:
         self._pending_bytes = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take in rows. Columns may come in any order and in any Arrow type that casts to the table's."""
+        """Add rows. Columns may have any order, and any Arrow type that casts to the table's without loss."""
         batch = conform(batch, self._schema)
         with self._disk_errors():
             for start in range(0, batch.num_rows, self._row_group_rows):
@@ -95,13 +95,14 @@ class SplitWriter:
         self.input_bytes += batch.nbytes
 
     def finish(self) -> FinishedSplit:
+        """Write the container and return it. The writer must not be used after that."""
         with self._disk_errors():
-            return self._finished()
+            return self._finish()
 
     def _disk_errors(self) -> AbstractContextManager[None]:
         return disk_errors("build a split in", str(self._target.parent), SCRATCH_ADVICE)
 
-    def _finished(self) -> FinishedSplit:
+    def _finish(self) -> FinishedSplit:
         from indextables.columns import (  # noqa: PLC0415 - opening a table does not need it
             ColumnGroup,
             ColumnGroupFile,
@@ -119,10 +120,10 @@ class SplitWriter:
                 for part in self._parts
             )
         )
-        # Parquet files come last of the large members: a footer is then within the first read of a reader.
+        # Parquet files are the last of the large members, so that a reader's first read gets the footers.
         filters = self._blooms.filters()
         blooms, bloom_columns = bloom_members(filters)
-        paths = (*index_files, *self._written(blooms), *(part.path for part in self._parts))
+        paths = (*index_files, *self._write_members(blooms), *(part.path for part in self._parts))
         files = [(path.name, path) for path in paths]
         documents += [(MANIFEST, manifest.to_bytes()), (MAPPING, self._mapping.to_json().encode())]
         if filters:
@@ -142,14 +143,15 @@ class SplitWriter:
         )
 
     def abort(self) -> None:
-        """Leave nothing behind. May be called at any time, more than once."""
+        """Delete everything that was written. It may be called at any time, and more than once."""
         self._index.abort()
         for part in self._parts:
             part.abort()
         shutil.rmtree(self._work, ignore_errors=True)
         self._target.unlink(missing_ok=True)
 
-    def _written(self, members: Mapping[str, bytes]) -> Iterator[Path]:
+    def _write_members(self, members: Mapping[str, bytes]) -> Iterator[Path]:
+        """Write members to files of the work directory, and yield their paths."""
         for name, data in members.items():
             (self._work / name).write_bytes(data)
             yield self._work / name
@@ -175,14 +177,14 @@ class SplitWriter:
 def _statistics(
     schema: TableSchema, mapping: FieldMapping, settings: Settings
 ) -> tuple[list[str], int | None]:
-    """The columns with min/max, and how many characters of a string are kept.
+    """Return the columns with minimum and maximum, and how many characters of a string are kept.
 
-    Without a choice the leading ones, but for texts, whose minima and maxima are of little use.
+    Unless the settings name them, these are the first columns except texts, for which they are of little use.
     """
     length = settings.get(keys.STATS_MAX_LENGTH) if settings.get(keys.STATS_TRUNCATION) else None
-    chosen = settings.get(keys.STATS_COLUMNS)
-    if chosen:
-        return [column.name for name in chosen if (column := schema.get(name)) is not None], length
+    configured = settings.get(keys.STATS_COLUMNS)
+    if configured:
+        return [column.name for name in configured if (column := schema.get(name)) is not None], length
     count = settings.get(keys.STATS_COLUMNS_COUNT)
     text = {field.name for field in mapping.of_kind("text")}
     leading = schema.names if count < 0 else schema.names[:count]

@@ -1,4 +1,4 @@
-"""Splits of other writers, whose rows are stored documents."""
+"""Splits of other writers: the rows are stored documents, and the index for searching them is built locally."""
 
 from indextables.split.foreign.foreign_contents import ForeignContents, is_foreign
 

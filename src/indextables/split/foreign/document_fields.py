@@ -1,8 +1,8 @@
-"""The fields of an index that stores its documents, and their values in the types of a table.
+"""The fields of stored documents as columns of a table.
 
-Other writers keep a row as a stored document. Their index knows fewer types than a table has: every integer is a
-64-bit one, dates and timestamps are both moments, and an address came in as text. So the table's schema decides, and
-a field that cannot be what the table says is refused when it is asked for, not before: the others can still be read.
+Other writers store a row as a document, in an index with fewer types than a table: every integer has 64 bits, dates and
+timestamps are one type, and IP addresses are text in the table. The schema of the table decides the type of a column. A
+field that does not fit it is an error only when the column is read, so that the other columns can be read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HOLDS: Final[dict[str, frozenset[str]]] = {
     "date": frozenset({"date", "timestamp"}),
     "bytes": frozenset({"binary"}),
 }
-"""Tantivy's types, and the types of columns that are stored as each."""
+"""The types of a table that each type of Tantivy can store."""
 
 _WIDEST: Final = {
     "text": "string",
@@ -41,12 +41,12 @@ _WIDEST: Final = {
     "date": "timestamp",
     "bytes": "binary",
 }
-"""What a field is read as when no table says."""
+"""The type of a column for each type of Tantivy, if there is no table schema."""
 
 
 @dataclass(frozen=True)
 class StoredField:
-    """One field of the index. `is_tokenised` only says something of text."""
+    """One field of the index. `is_tokenised` applies to text only."""
 
     name: str
     type: str
@@ -55,52 +55,53 @@ class StoredField:
 
 
 def stored_fields(meta: Meta) -> tuple[StoredField, ...]:
-    """The fields by the index's own `meta.json`. KeyError or TypeError if it is not one."""
+    """Return the fields in the index's `meta.json`. KeyError or TypeError if it is malformed."""
     return tuple(_stored_field(document) for document in meta["schema"])
 
 
 def _stored_field(document: Meta) -> StoredField:
     options = document["options"]
     indexing = options.get("indexing") if document["type"] == "text" else None
-    # Text without a tokenizer's name has the default one; text that is not indexed has no words at all.
+    # A missing tokenizer is the default one. Text that is not indexed has no words.
     tokenised = indexing is not None and indexing.get("tokenizer", "default") != "raw"
     return StoredField(document["name"], document["type"], bool(options.get("stored")), tokenised)
 
 
 @dataclass(frozen=True)
 class DocumentFields:
-    """The columns of a table over the fields of one index."""
+    """The columns of a table, read from the fields of one index."""
 
     schema: TableSchema
     fields: tuple[StoredField, ...]
 
     @classmethod
     def of(cls, fields: tuple[StoredField, ...], schema: TableSchema | None) -> DocumentFields:
+        """Return the columns of a table, or without a schema one column for each field."""
         if schema is None:
             schema = TableSchema(tuple(Field(f.name, _WIDEST.get(f.type, f.type)) for f in fields))
         return cls(schema, fields)
 
     def stored(self, column: Field) -> StoredField | None:
-        """The field of a column, or None when the index has none: the column is younger than the split."""
-        same = [field for field in self.fields if field.name == column.name]
-        alike = [field for field in self.fields if field.name.lower() == column.name.lower()]
-        return next(iter(same or alike), None)
+        """Return the field of a column. None if the column was added to the table after the split was written."""
+        exact = [field for field in self.fields if field.name == column.name]
+        other_case = [field for field in self.fields if field.name.lower() == column.name.lower()]
+        return next(iter(exact or other_case), None)
 
     def refusal(self, column: Field) -> str | None:
-        """Why the column cannot be read, or None if it can."""
+        """Return why a column cannot be read, or None if it can."""
         if column.type not in ARROW_TYPES:
-            return f"this release has no columns of type {column.type}"
+            return f"this release does not support the type {column.type}"
         field = self.stored(column)
         if field is None:
             return None
         if column.type not in _HOLDS.get(field.type, frozenset()):
             return f"it is {column.type} in the table and a field of type {field.type} in the split"
         if not field.is_stored:
-            return "it was indexed without being stored, so its values are gone"
+            return "it was indexed without being stored, so that its values are lost"
         return None
 
     def mapping(self, table: FieldMapping | None = None) -> FieldMapping:
-        """How the columns that can be read are indexed: as `table` says, else as the split's writer did."""
+        """Return how the readable columns are indexed: as in the table's mapping, else as in the split."""
         readable = TableSchema(tuple(column for column in self.schema if self.refusal(column) is None))
         if table is not None:
             return FieldMapping(tuple(mapped for mapped in table.fields if mapped.name in readable.names))
@@ -112,7 +113,7 @@ class DocumentFields:
         return FieldMapping.of(readable, (), tokenised)
 
     def column(self, name: str, documents: list[dict[str, list[Any]]]) -> pa.Array:
-        """The values of a column in these documents; SchemaError when they cannot be had."""
+        """Return the values of a column in some documents. SchemaError if they cannot be read."""
         column = self.schema.field(name)
         if reason := self.refusal(column):
             raise SchemaError(f"column {column.name!r} cannot be read: {reason}; leave it out")
@@ -129,19 +130,23 @@ class DocumentFields:
                 return pa.array(values, pa.float64()).cast(pa.float32(), safe=False)
             return pa.array(values, column.arrow_type)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as problem:
-            raise SchemaError(f"column {name!r} has a value that is no {column.type}: {problem}") from problem
+            raise SchemaError(
+                f"column {name!r} has a value that is not of type {column.type}: {problem}"
+            ) from problem
 
 
 def _only(values: list[Any] | None, column: Field) -> Any:
     if not values:
         return None
     if len(values) > 1:
-        raise SchemaError(f"column {column.name!r} has {len(values)} values in one row; a column holds one")
+        raise SchemaError(
+            f"column {column.name!r} has {len(values)} values in one row; a column can have one"
+        )
     return values[0]
 
 
 def _address(text: str) -> str:
-    """An address as it was written: the index keeps those of four numbers inside longer ones.
+    """Return an IP address as it was written: the index stores IPv4 addresses as IPv6.
 
     >>> _address("::ffff:10.0.0.3"), _address("2001:db8::1")
     ('10.0.0.3', '2001:db8::1')

@@ -1,6 +1,6 @@
-"""Rows kept as documents: read by their place in the store, a bounded run of them at a time.
+"""Reading rows from stored documents, in runs of bounded size.
 
-A row's ordinal is its place among the documents that are not deleted, segment by segment.
+The ordinal of a row is its position among the documents that are not deleted, segment by segment.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ Ordinals: TypeAlias = npt.NDArray[np.uint32]
 RUN_ROWS: Final = 8192
 _RUN_BYTES: Final = 32 << 20
 _INFLATES: Final = 8
-"""Stored documents are taken to grow this much when they become Python objects: it only sizes the runs."""
+"""How much larger documents are assumed to be as Python objects. It affects the size of runs only."""
 
 _HITS_AT_ONCE: Final = 1 << 20
 
 
 class Addresses(NamedTuple):
-    """Where each row is: the segment, and the document in it."""
+    """The segment of each row, and its document in the segment."""
 
     segments: Ordinals
     documents: Ordinals
 
 
 class DocumentRows:
-    """The rows of an index that stores its documents. A row group is a run of neighbours."""
+    """The rows of an index with stored documents. A row group is a run of consecutive rows."""
 
     def __init__(self, opened: OpenIndex, fields: DocumentFields, num_rows: int, bundle: Bundle) -> None:
         self._searcher = opened.searcher
@@ -49,14 +49,16 @@ class DocumentRows:
         self._bundle = bundle
         with engine_errors(bundle):
             if opened.searcher.num_docs != num_rows:
-                raise bundle.damaged(f"it holds {opened.searcher.num_docs} documents for {num_rows} rows")
+                raise bundle.damaged(
+                    f"its index has {opened.searcher.num_docs} documents, but its metadata declares {num_rows} rows"
+                )
             self._addresses = _addresses(opened.searcher, bundle)
         self._num_rows = num_rows
         self._run_rows = _run_rows(bundle, num_rows)
         self._held: tuple[int, list[Document]] | None = None
 
     def windows(self, wanted: RowIds | None, _predicate: Predicate) -> Iterator[Window]:
-        """All runs, or those with wanted rows: documents have no statistics that could rule one out."""
+        """Yield all runs, or those with wanted rows. Documents have no statistics that could exclude a run."""
         if wanted is None:
             yield from (Window((run,), None) for run in range(-(-self._num_rows // self._run_rows)))
             return
@@ -64,16 +66,18 @@ class DocumentRows:
         yield from (Window((int(run),), wanted[runs == run]) for run in np.unique(runs))
 
     def row_ids(self, groups: Sequence[int]) -> RowIds:
+        """Return the rows of some runs."""
         spans: list[RowIds] = [np.arange(*self._span(run), dtype=np.int64) for run in groups]
         return np.concatenate(spans) if spans else np.empty(0, dtype=np.int64)
 
     def read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.RecordBatch:
+        """Return all rows of some runs."""
         if not columns:
             return empty_batch(len(self.row_ids(groups)))
         return self._batch([document for run in groups for document in self._run(run)], columns)
 
     def fetch(self, rows: RowIds, columns: Sequence[str]) -> pa.RecordBatch:
-        """Just these rows, ascending."""
+        """Return some rows, which must be ascending."""
         if not columns:
             return empty_batch(len(rows))
         return self._batch([self._document(row) for row in rows.tolist()], columns)
@@ -86,7 +90,7 @@ class DocumentRows:
         return run * self._run_rows, min((run + 1) * self._run_rows, self._num_rows)
 
     def _run(self, run: int) -> list[Document]:
-        """The documents of a run. The last one is kept: a filter reads some of its columns, the output others."""
+        """Return the documents of a run. The last run is cached: a filter reads some columns, the output others."""
         if self._held is None or self._held[0] != run:
             self._held = None
             self._held = run, [self._load(row) for row in range(*self._span(run))]
@@ -103,8 +107,8 @@ class DocumentRows:
         if self._addresses is not None:
             segment, document = int(self._addresses.segments[row]), int(self._addresses.documents[row])
         with engine_errors(self._bundle, f"row {row} cannot be read"):
-            found: Document = self._searcher.doc(tantivy.DocAddress(segment, document)).to_dict()
-        return found
+            content: Document = self._searcher.doc(tantivy.DocAddress(segment, document)).to_dict()
+        return content
 
 
 def _run_rows(bundle: Bundle, num_rows: int) -> int:
@@ -113,16 +117,21 @@ def _run_rows(bundle: Bundle, num_rows: int) -> int:
 
 
 def _addresses(searcher: tantivy.Searcher, bundle: Bundle) -> Addresses | None:
-    """The living documents in order, or None when they are all those of one segment: then row is document."""
+    """Return the addresses of the documents that are not deleted, in order.
+
+    None if there is one segment without deletes: then the row is the number of the document.
+    """
     if searcher.num_segments == 1 and not any(name.endswith(".del") for name in bundle.members):
         return None
     pieces: list[npt.NDArray[np.uint32]] = []
     for start in range(0, searcher.num_docs, _HITS_AT_ONCE):
-        # Hits of one score come in the order of their addresses, so that pages fit together.
+        # Hits of equal score are in the order of their addresses, so that the pages of the result are consistent.
         everything = Query.const_score_query(Query.all_query(), 1.0)
         hits = searcher.search(everything, limit=_HITS_AT_ONCE, offset=start, count=False).hits
         pieces.append(np.array([(at.segment_ord, at.doc) for _, at in hits], dtype=np.uint32))
-    found = np.unique(np.concatenate(pieces), axis=0) if pieces else np.empty((0, 2), np.uint32)
-    if len(found) != searcher.num_docs:
-        raise bundle.damaged(f"{len(found)} of its {searcher.num_docs} documents could be found")
-    return Addresses(found[:, 0], found[:, 1])
+    addresses = np.unique(np.concatenate(pieces), axis=0) if pieces else np.empty((0, 2), np.uint32)
+    if len(addresses) != searcher.num_docs:
+        raise bundle.damaged(
+            f"a search for all documents returned {len(addresses)} of its {searcher.num_docs} documents"
+        )
+    return Addresses(addresses[:, 0], addresses[:, 1])

@@ -1,8 +1,8 @@
-"""Splits of other writers: a Quickwit bundle whose rows are stored documents.
+"""The contents of a split of another writer: a Quickwit bundle whose rows are stored documents.
 
-Their term dictionaries are in a format that this engine cannot search. So the rows come from the document store,
-conditions on them are evaluated there, and a text query is answered by an index of our kind that is made of the rows
-when first needed, and kept in the cache like every other. All else is as with splits of ours.
+This engine cannot search the term dictionaries of such a split. The rows are read from the document store, and
+conditions are evaluated on them. For text queries, an index like that of this package's own splits is built from the
+rows when it is first needed, and kept in the index cache.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ from indextables.split.index_cache import checksum, entry_name, is_cached, open_
 from indextables.split.search import IndexSearch, MissingWords, Plan, TextAnswers, plan_predicate
 
 _INDEX_VERSION = 2
-"""Raised whenever the index that is made of the rows changes, so that no older one is found in a cache."""
+"""Increase this when the index that is built from the rows changes, so that cached older ones are not used."""
 
 COMPANION = "_parquet_manifest.json"
-"""The member of a split that indexes rows which stay in Parquet files elsewhere."""
+"""The member that marks a split which indexes the rows of Parquet files outside it."""
 
 
 def is_foreign(bundle: Bundle) -> bool:
+    """Return True if the bundle has an index of documents."""
     return META in bundle.members
 
 
 class ForeignContents:
-    """What is inside such a split, by the columns of the table: `mapping` or at least `schema` tells them."""
+    """The contents of a split of another writer, as the columns of the table: `mapping`, or at least `schema`."""
 
     def __init__(
         self,
@@ -48,8 +49,7 @@ class ForeignContents:
     ) -> None:
         if COMPANION in bundle.members:
             raise SchemaError(
-                f"{bundle.name} indexes the rows of Parquet files that lie elsewhere and holds none itself; "
-                "read those files instead"
+                f"{bundle.name} has no rows: it indexes Parquet files outside the table; read those files instead"
             )
         if schema is None and mapping is not None:
             schema = TableSchema(tuple(Field(f.name, f.spark_type) for f in mapping.fields))
@@ -60,7 +60,7 @@ class ForeignContents:
             self._fields = DocumentFields.of(stored_fields(meta), schema)
             self.num_rows = _num_rows(meta)
         except (ValueError, KeyError, TypeError, AttributeError) as reason:
-            raise bundle.damaged(f"its {META} cannot be understood ({reason!r})") from reason
+            raise bundle.damaged(f"its {META} cannot be read ({reason!r})") from reason
         self.schema = self._fields.schema
         self.mapping = self._fields.mapping(mapping)
 
@@ -81,20 +81,23 @@ class ForeignContents:
 
     @property
     def _search_name(self) -> str:
-        made_of = f"{entry_name(self._bundle)}\0{_INDEX_VERSION}\0{self.mapping.to_json()}"
-        return hashlib.sha256(made_of.encode()).hexdigest()[:40]
+        identity = f"{entry_name(self._bundle)}\0{_INDEX_VERSION}\0{self.mapping.to_json()}"
+        return hashlib.sha256(identity.encode()).hexdigest()[:40]
 
     def may_match(self, _: Predicate) -> bool:
         return True
 
     def plan(self, predicate: Predicate, *, counting: bool = False) -> Plan:
-        """Without a text query there is nothing that would pay for indexing all rows first."""
+        """Plan a predicate. Without a text query, the index is not used: building it costs more than a scan."""
         if text_queries(predicate):
             return plan_predicate(predicate, self.mapping, self.answers.index_decides, counting=counting)
         return Plan((), conjunction(conjuncts(normalize(predicate))))
 
     def is_at_hand(self, *, searching: bool, may_unpack: bool) -> bool:
-        """Rows lie in an index too, which is unpacked; the one that is searched is made of them, which takes long."""
+        """Return True if the rows, and for a search the index built from them, can be read now.
+
+        The rows are in an index, which must be extracted first. `may_unpack` allows that, but not building an index.
+        """
         has_rows = may_unpack or is_cached(entry_name(self._bundle), self._settings)
         return has_rows and (not searching or is_cached(self._search_name, self._settings))
 
@@ -104,7 +107,7 @@ class ForeignContents:
         self.__dict__.pop("rows", None)
 
     def _index_rows(self, directory: Path) -> dict[str, int]:
-        """Index every row that can be read, in order, into `directory`. Return the CRC-32 of each file there."""
+        """Build the index of all rows in `directory`. Return the CRC-32 of each file."""
         columns = [mapped.name for mapped in self.mapping.fields]
         building = directory / "building"
         builder = IndexBuilder(IndexFields(self.mapping), building, self._settings.get(keys.HEAP_SIZE))
@@ -122,7 +125,7 @@ class ForeignContents:
 
 
 def _num_rows(meta: Meta) -> int:
-    """The documents of all segments but the deleted ones."""
+    """Return the number of documents in all segments, without the deleted ones."""
     counts = [
         segment["max_doc"] - (segment.get("deletes") or {}).get("num_deleted_docs", 0)
         for segment in meta["segments"]

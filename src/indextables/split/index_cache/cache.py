@@ -1,15 +1,17 @@
-"""The index part of splits on local disk: Tantivy opens directories only, and searches come back.
+"""The cache of indexes on local disk, and the indexes that are open.
 
     <root>/<name>/          an entry: the files of one index, and their record (see `entry_record`)
     <root>/.work/           entries that are being filled or deleted
     <root>/.size            the size of all entries, in bytes; a process that changes it holds a lock on it
 
-An entry is named for the split it came from, and complete from the moment it has that name: it is filled under another
-name and renamed. Several processes may share the cache. An entry is evicted by renaming it away first; a reader that
-has it open keeps its files, one that is about to open it extracts it again.
+Several processes may use one cache at the same time. An entry is filled in `.work` and then renamed to its name, which
+identifies the split, so that a reader sees either no entry or a complete one. If two processes fill the same entry, the
+rename of the second fails, and it uses the entry of the first, which has the same bytes. An entry is evicted by
+renaming it into `.work` and deleting it there: a reader that has opened it keeps its open files, and a reader that is
+about to open it does not find it and fills it again.
 
-A fill costs the same however many entries there are. Only when `.size` says that there are too many, all are looked at,
-and so many go that it takes a tenth of the cache to get there again.
+The cost of a fill does not depend on the number of entries. They are listed only when `.size` exceeds the limit, and
+then the least recently used are evicted until a tenth of the limit is free.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ _FILLED_TO: Final = 0.9
 _OPEN_TRIES: Final = 3
 
 Fill: TypeAlias = Callable[[Path], dict[str, int]]
-"""Puts the files of an index into an empty directory and returns the CRC-32 of each, by name."""
+"""Writes the files of an index into an empty directory and returns the CRC-32 of each by name."""
 
 Read = TypeVar("Read")
 
@@ -59,16 +61,16 @@ class OpenIndex:
     searcher: tantivy.Searcher
 
 
-# Every open index has a watcher thread, so only so many stay open. Threads do not survive a fork.
+# Every open index has a watcher thread, so that the number of open ones is limited. Threads do not survive a fork.
 OPEN_INDEXES: Final = CacheSpec[str, OpenIndex](
     "open indexes", entries=128, eviction="random", after_fork="drop"
 )
 
 
 def open_index(bundle: Bundle, settings: Settings, *, documents: bool = False) -> OpenIndex:
-    """The index of a split, from memory, from the disk cache, or extracted and checked now.
+    """Open the index of a split: from memory, from the disk cache, or extracted from the split and verified.
 
-    `documents` says whether its rows are stored in it.
+    Pass `documents` if the rows are stored in the index.
     """
 
     def fill(directory: Path) -> dict[str, int]:
@@ -78,20 +80,20 @@ def open_index(bundle: Bundle, settings: Settings, *, documents: bool = False) -
 
 
 def open_cached(name: str, bundle: Bundle, fill: Fill, settings: Settings) -> OpenIndex:
-    """The index of that name, filled now if neither memory nor disk has it; `bundle` is what it comes from."""
+    """Open the index of that name, and fill it if neither memory nor disk has it. `bundle` is for errors."""
     open_indexes = current().cache(OPEN_INDEXES)
-    found = open_indexes.get(name)
-    if found is not None:
-        return found
+    in_memory = open_indexes.get(name)
+    if in_memory is not None:
+        return in_memory
     opened = _open_from(IndexCache.of(settings), name, bundle, fill)
     open_indexes.put(name, opened)
     return opened
 
 
 def read_cached(name: str, fill: Fill, read: Callable[[Path], Read], settings: Settings) -> Read:
-    """Open files of that name with `read`, filled now if they are not on disk or not what they were.
+    """Return what `read` makes of the entry of that name, which is filled if it is missing or was changed.
 
-    `read` must raise ValueError or OSError now, not later, if they cannot be what `fill` has written.
+    If the files cannot be what `fill` has written, `read` must raise ValueError or OSError before it returns.
     """
     cache = IndexCache.of(settings)
     for _ in range(_OPEN_TRIES):
@@ -102,7 +104,7 @@ def read_cached(name: str, fill: Fill, read: Callable[[Path], Read], settings: S
             failed = system_error(reason)
             if failed is not None:
                 raise disk_error("read a file of", str(cache.root), failed, ADVICE) from reason
-            cache.drop(name)  # evicted between the two lines above, or not what it was
+            cache.drop(name)  # another process evicted the entry before `read`, or its files were changed
     with (
         disk_errors("keep an index in", str(cache.root), ADVICE),
         _own_directory(cache) as own,
@@ -112,18 +114,20 @@ def read_cached(name: str, fill: Fill, read: Callable[[Path], Read], settings: S
 
 
 def is_cached(name: str, settings: Settings) -> bool:
-    """Whether the index of that name is in memory or on disk now; it may be evicted the moment after."""
+    """Return True if the index of that name is in memory or on disk. Another process may evict it at any time."""
     return name in current().cache(OPEN_INDEXES) or IndexCache.of(settings).holds(name)
 
 
 def entry_name(bundle: Bundle) -> str:
-    """One name for one split's bytes: a table rewritten at the same place never meets its old entries."""
+    """Return the name of a split's entry. It depends on the split's bytes: a rewritten table has other entries."""
     identity = f"{bundle.store.uri}\0{bundle.key}\0{bundle.size}\0{bundle.fingerprint}"
     return hashlib.sha256(identity.encode()).hexdigest()[:40]
 
 
 @dataclass(frozen=True)
 class IndexCache:
+    """The entries in one directory, which together have at most `max_bytes`."""
+
     root: Path
     max_bytes: int
 
@@ -132,10 +136,11 @@ class IndexCache:
         return cls(cache_directory(settings), settings.get(keys.CACHE_MAX_SIZE))
 
     def holds(self, name: str) -> bool:
+        """Return True if there is an entry of that name."""
         return (self.root / name / RECORD).exists()
 
     def entry(self, name: str, fill: Fill) -> Path:
-        """The directory of an index, filled if it is not there or has been changed."""
+        """Return the directory of an entry, and fill it if it is missing or was changed."""
         path = self.root / name
         with disk_errors("keep an index in", str(self.root), ADVICE):
             try:
@@ -143,21 +148,21 @@ class IndexCache:
                     os.utime(path / RECORD)
                     return path
             except FileNotFoundError:
-                pass  # without a record, or a file of it, it is none
-            _log.debug("index %s is not in the cache at %s; it is unpacked", name, self.root)
+                pass  # no entry, or one without its record or one of its files
+            _log.debug("index %s is not in the cache at %s and is extracted", name, self.root)
             if path.exists():
                 self.drop(name)
             self._fill(path, fill)
         return path
 
     def drop(self, name: str) -> None:
-        """Take an entry out of sight, then delete it: nobody ever sees half of one."""
-        doomed = self._moved_away(name)
+        """Delete an entry. It is renamed first, so that no process sees a part of it."""
+        doomed = self._move_away(name)
         if doomed is not None:
             shutil.rmtree(doomed, ignore_errors=True)
 
     def work(self) -> Path:
-        """The directory for what is being made or deleted; what processes that died have left there goes."""
+        """Return the directory `.work`, and delete there what processes that died have left."""
         work = self.root / _WORK
         work.mkdir(mode=0o700, exist_ok=True)
         with contextlib.suppress(OSError):
@@ -178,7 +183,7 @@ class IndexCache:
                 except OSError as reason:
                     if reason.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                         raise
-                    return  # another process was first, with the same bytes
+                    return  # another process has filled the entry, with the same bytes
                 total = _read_total(ledger)
                 total = sum(entry[1] for entry in self._entries()) if total is None else total + size
                 if total > self.max_bytes:
@@ -190,26 +195,31 @@ class IndexCache:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
-        """One process at a time, and one thread of it: each call opens the file for itself."""
+        """Lock `.size` against other processes and threads: each call opens the file itself."""
         fd = os.open(self.root / _SIZE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
-            with contextlib.suppress(OSError):  # a file system without locks: then sizes may be a bit off
+            with contextlib.suppress(
+                OSError
+            ):  # without locks in the file system, the size may become inexact
                 fcntl.flock(fd, fcntl.LOCK_EX)
             yield fd
         finally:
             os.close(fd)
 
     def _entries(self) -> list[tuple[float, int, str]]:
-        """When each entry was used last, how large it is, and its name."""
-        found: list[tuple[float, int, str]] = []
+        """Return when each entry was last used, its size and its name."""
+        entries: list[tuple[float, int, str]] = []
         for path in self.root.iterdir():
             if not path.name.startswith("."):
                 with contextlib.suppress(OSError, ValueError):
-                    found.append(((path / RECORD).stat().st_mtime, recorded_size(path), path.name))
-        return found
+                    entries.append(((path / RECORD).stat().st_mtime, recorded_size(path), path.name))
+        return entries
 
     def _evict(self, spare: str) -> tuple[int, list[Path]]:
-        """Take entries out of sight until there is room: the size of those that stay, and what is to be deleted."""
+        """Rename the least recently used entries until there is room.
+
+        Returns the size of the remaining entries, and the directories that the caller deletes outside the lock.
+        """
         entries = self._entries()
         total = sum(size for _, size, _ in entries)
         doomed: list[Path] = []
@@ -218,12 +228,13 @@ class IndexCache:
                 break
             if name != spare:
                 _log.debug("index %s is evicted from the cache at %s", name, self.root)
-                moved = self._moved_away(name)
+                moved = self._move_away(name)
                 doomed += [] if moved is None else [moved]
                 total -= size
         return total, doomed
 
-    def _moved_away(self, name: str) -> Path | None:
+    def _move_away(self, name: str) -> Path | None:
+        """Rename an entry into `.work`. None if another process has already removed it."""
         doomed = self.root / _WORK / f"drop-{new_id().hex}"
         try:
             (self.root / name).rename(doomed)
@@ -252,9 +263,9 @@ def _open_from(cache: IndexCache, name: str, bundle: Bundle, fill: Fill) -> Open
             failed = system_error(reason)
             if failed is not None:
                 raise disk_error("open the index of", bundle.name, failed, ADVICE) from reason
-            # Evicted between the two lines above, or the cached files are not what they were.
+            # Another process evicted the entry before it was opened, or its files were changed.
             cache.drop(name)
-    # Others evict faster than this process opens: a copy of its own, which needs no name once it is open.
+    # Other processes evict faster than this one opens. Open a private copy, which can be deleted once it is open.
     with (
         disk_errors("keep an index in", str(cache.root), ADVICE),
         _own_directory(cache) as own,
@@ -266,7 +277,7 @@ def _open_from(cache: IndexCache, name: str, bundle: Bundle, fill: Fill) -> Open
 
 @contextlib.contextmanager
 def _own_directory(cache: IndexCache) -> Iterator[Path]:
-    """Make a directory that no other process evicts, and delete it at the end: open files outlive their names.
+    """Create a directory that no other process evicts, and delete it at the end: open files outlive their names.
 
     The deletion may fail, and a later `work` completes it: the engine's thread that watches `meta.json` sees it go,
     reloads the index, and may create its lock file in the directory after this process has emptied it.

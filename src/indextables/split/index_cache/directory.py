@@ -24,6 +24,7 @@ _NAME: Final = "indextables"
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 _OWN: Final = CacheSpec[str, Path]("directory of this process", entries=1, after_fork="drop")
+"""Dropped after a fork: a forked child must not use or delete the directory of its parent."""
 
 
 def cache_directory(settings: Settings) -> Path:
@@ -105,7 +106,6 @@ def _make_own() -> Path:
 
 
 def _remove_own(path: Path, process: int) -> None:
-    if (
-        os.getpid() == process
-    ):  # a child that was forked inherits the call, and must leave the directory alone
+    """Delete the directory, unless this process is a forked child, which inherits the registered call."""
+    if os.getpid() == process:
         shutil.rmtree(path, ignore_errors=True)

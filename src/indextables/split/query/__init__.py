@@ -1,7 +1,16 @@
 """The query language: from text to a tree, to columns and words, to a Tantivy query."""
 
 from indextables.split.query.binding import bind_query, check_text_query
-from indextables.split.query.bound import BoundQuery, Part, Parts, Scaled, Terms, WordLeaf, clauses, leaves
+from indextables.split.query.bound import (
+    BoundQuery,
+    Part,
+    Parts,
+    Scaled,
+    Terms,
+    WordLeaf,
+    build_clauses,
+    leaves,
+)
 from indextables.split.query.compiler import Compiler, boolean, unscored
 from indextables.split.query.numbers import index_number
 from indextables.split.query.tree import Occur
@@ -19,8 +28,8 @@ __all__ = [
     "WordTest",
     "bind_query",
     "boolean",
+    "build_clauses",
     "check_text_query",
-    "clauses",
     "index_number",
     "leaves",
     "positioned_tests",

@@ -1,4 +1,4 @@
-"""A query whose columns are known and whose words are the index's own: one part for one Tantivy query."""
+"""The bound query: columns are resolved, words are those of the index, and each part is one Tantivy query."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from indextables.split.query.tree import Limit, Occur, Pieces
 
 @dataclass(frozen=True)
 class Terms:
-    """One token, or several at their positions (`slop` apart). With `prefix`, the last one may go on."""
+    """One word, or several at their positions, at most `slop` apart. With `prefix`, the last one is a prefix."""
 
     column: MappedField
     words: tuple[tuple[int, str], ...]
@@ -22,7 +22,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Regexes:
-    """One pattern for a term, or several for terms that follow one another."""
+    """One pattern for a word, or several for consecutive words."""
 
     column: MappedField
     patterns: tuple[Pieces, ...]
@@ -30,6 +30,8 @@ class Regexes:
 
 @dataclass(frozen=True)
 class Near:
+    """The words that become `word` by at most `distance` edits."""
+
     column: MappedField
     word: str
     distance: int
@@ -37,7 +39,7 @@ class Near:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Inclusive bounds in the integers of the index."""
+    """A range of the integers in the index; both bounds are inclusive."""
 
     column: MappedField
     low: int | None
@@ -46,6 +48,8 @@ class Numbers:
 
 @dataclass(frozen=True)
 class TermRange:
+    """The words between two limits."""
+
     column: MappedField
     lower: Limit | None
     upper: Limit | None
@@ -53,35 +57,41 @@ class TermRange:
 
 @dataclass(frozen=True)
 class TermSet:
+    """Any of these words."""
+
     column: MappedField
     words: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Present:
+    """The rows in which the column is not null."""
+
     column: MappedField
 
 
 @dataclass(frozen=True)
 class All:
-    pass
+    """All rows."""
 
 
 @dataclass(frozen=True)
 class Scaled:
+    """A part whose score is multiplied."""
+
     part: Part
     factor: float
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Without any, it matches nothing, and is left out of what it stands in."""
+    """A Boolean combination. Without children it matches nothing, and its parent ignores it."""
 
     children: tuple[tuple[Occur, Part], ...] = ()
 
 
 WordLeaf: TypeAlias = Terms | Regexes | Near | TermRange | TermSet
-"""The parts that ask for words or whole values of one column."""
+"""The parts that match words, or whole values, of one column."""
 
 Part: TypeAlias = WordLeaf | Numbers | Present | All | Scaled | Parts
 
@@ -90,30 +100,30 @@ NOTHING: Final = Parts()
 Built = TypeVar("Built")
 
 
-def clauses(
+def build_clauses(
     parts: Parts, build: Callable[[Part], Built | None], everything: Callable[[], Built]
 ) -> list[tuple[Occur, Built]] | None:
-    """Build the clauses of a Boolean query; None if it is nothing, to be left out of what it stands in.
+    """Build the clauses of a Boolean query. None if it matches nothing, and its parent must ignore it.
 
-    `build` returns None for parts that are nothing. Tantivy matches no row by negations alone; here they mean
-    all rows but those, so that `everything` joins them.
+    `build` returns None for parts that match nothing. In Tantivy, a query of negations only matches no row. Here it
+    means all other rows, so that `everything` is added to the clauses.
     """
-    parts = _flattened(parts)
-    kept = [(occur, built) for occur, child in parts.children if (built := build(child)) is not None]
-    if all(occur is Occur.MUST_NOT for occur, _ in kept):
+    parts = _flatten(parts)
+    clauses = [(occur, built) for occur, child in parts.children if (built := build(child)) is not None]
+    if all(occur is Occur.MUST_NOT for occur, _ in clauses):
         if not parts.children or (
-            not kept and any(occur is not Occur.MUST_NOT for occur, _ in parts.children)
+            not clauses and any(occur is not Occur.MUST_NOT for occur, _ in parts.children)
         ):
             return None
-        kept.append((Occur.MUST, everything()))
-    return kept
+        clauses.append((Occur.MUST, everything()))
+    return clauses
 
 
-def _flattened(parts: Parts) -> Parts:
-    """Pull up children that are joined the same way, as Tantivy does: it decides how scores add up."""
+def _flatten(parts: Parts) -> Parts:
+    """Merge nested combinations of the same kind, as Tantivy does: this affects how scores are summed."""
     children: list[tuple[Occur, Part]] = []
     for occur, child in parts.children:
-        inner = _flattened(child) if isinstance(child, Parts) else child
+        inner = _flatten(child) if isinstance(child, Parts) else child
         if (
             isinstance(inner, Parts)
             and occur is not Occur.MUST_NOT
@@ -126,7 +136,7 @@ def _flattened(parts: Parts) -> Parts:
 
 
 def leaves(part: Part) -> list[Part]:
-    """Return the parts that have no parts themselves."""
+    """Return the parts without children."""
     match part:
         case Parts(children):
             return [leaf for _, child in children for leaf in leaves(child)]
@@ -138,7 +148,11 @@ def leaves(part: Part) -> list[Part]:
 
 @dataclass(frozen=True)
 class BoundQuery:
-    """`column` is the one column that decides the query, which is NULL where the column is; else None."""
+    """A query bound to columns.
+
+    `column` is set if the query depends on one column only: then it is NULL in rows where the column is null.
+    `columns` are all that it searches.
+    """
 
     part: Part
     column: MappedField | None

@@ -1,4 +1,4 @@
-"""Bound queries, and the leaves of a predicate that the index decides, as Tantivy queries."""
+"""Compiling bound queries, and the leaves of predicates, to Tantivy queries."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _OCCUR: Final = {
     Occur.MUST_NOT: tantivy.Occur.MustNot,
 }
 _MAX_EXPANSIONS: Final = 50
-"""Tantivy looks at no more continuations of a phrase's last word than this, and drops the others silently."""
+"""Tantivy expands the last word of a phrase to at most this many words, and silently ignores the others."""
 
 _MAX_LISTED: Final = 1000
-"""As many terms are listed for a pattern that is too long for an automaton."""
+"""The most words that are enumerated for a pattern that is too long for Tantivy's automata."""
 
 _LENIENT_ESCAPES: Final = frozenset("^`:{}\"'[]()\\-")
 
@@ -35,14 +35,14 @@ class Compiler:
     """Builds queries for one open index."""
 
     def __init__(self, index: tantivy.Index, searcher: tantivy.Searcher, fields: IndexFields) -> None:
-        register_tokenizers(index)  # Tantivy's parser, and snippets, cut text themselves
+        register_tokenizers(index)  # for Tantivy's parser and for snippets
         self._index = index
         self._searcher = searcher
         self._schema = index.schema
         self._fields = fields
 
     def query(self, bound: kinds.BoundQuery) -> Query:
-        """The rows for which a text query is TRUE; with the scores that Tantivy's own parser would give."""
+        """Return the query for the rows where a text query is TRUE, scored as by Tantivy's own parser."""
         built = self.part(bound.part)
         if built is None:
             return Query.empty_query()
@@ -51,10 +51,11 @@ class Compiler:
         return built
 
     def is_null(self, column: MappedField) -> Query:
+        """Return the query for the rows in which the column is null."""
         return Query.term_query(self._schema, NULLS, self._fields.of(column).null_term, index_option="basic")
 
     def unindexed(self, column: MappedField) -> Query | None:
-        """Find the rows that record a word or value too long for Tantivy; None if this index records none."""
+        """Return the query for the rows with a word or value too long for Tantivy; None if they are not recorded."""
         try:
             return Query.term_query(
                 self._schema, UNINDEXED, self._fields.of(column).unindexed_term, index_option="basic"
@@ -63,15 +64,19 @@ class Compiler:
             return None
 
     def any_term(self, column: MappedField) -> Query:
+        """Return the query for the rows in which the column has a word."""
         return Query.regex_query(self._schema, self._name(column), regex((Wildcard.ANY,)))
 
     def term(self, column: MappedField, text: str) -> Query:
+        """Return the query for one word."""
         return Query.term_query(self._schema, self._name(column), text, index_option="freq")
 
     def term_set(self, column: MappedField, words: list[str]) -> Query:
+        """Return the query for any of some words."""
         return Query.term_set_query(self._schema, self._name(column), words)
 
     def numbers(self, column: MappedField, low: int | None, high: int | None) -> Query:
+        """Return the query for a range of integers, both ends inclusive; without limits, for all but null."""
         if low is None and high is None:
             return boolean([(Occur.MUST, Query.all_query()), (Occur.MUST_NOT, self.is_null(column))])
         if (low is not None and low > I64_MAX) or (high is not None and high < I64_MIN):
@@ -81,7 +86,7 @@ class Compiler:
         return Query.range_query(self._schema, self._name(column), FieldType.Integer, low, high)
 
     def among_rows(self, query: Query, start: int, count: int) -> Query:
-        """The same hits and scores, of `count` rows from `start` on."""
+        """Restrict a query to `count` rows from `start` on, without changing scores."""
         rows = Query.range_query(self._schema, ROW, FieldType.Unsigned, start, start + count - 1)
         return boolean([(Occur.MUST, query), (Occur.MUST, unscored(rows))])
 
@@ -89,11 +94,11 @@ class Compiler:
         return self._fields.of(column).name
 
     def part(self, part: kinds.Part) -> Query | None:
-        """Build one part of a bound query; None if it is nothing."""
+        """Return the query of one part; None if it matches nothing."""
         match part:
             case kinds.Parts():
-                built = kinds.clauses(part, self.part, lambda: unscored(Query.all_query()))
-                return None if built is None else boolean(built)
+                clauses = kinds.build_clauses(part, self.part, lambda: unscored(Query.all_query()))
+                return None if clauses is None else boolean(clauses)
             case kinds.Scaled(inner, factor):
                 return Query.boost_query(self.part(inner) or Query.empty_query(), factor)
             case kinds.All():
@@ -138,27 +143,32 @@ class Compiler:
                 return Query.regex_query(self._schema, name, regex(patterns[0]))
             return Query.regex_phrase_query(self._schema, name, list(map(regex, patterns)))
         except ValueError as reason:
-            if len(patterns) == 1 and (listed := self._listed(column, patterns[0])) is not None:
-                return listed
-            raise QueryError(f"column {column.name!r}: the pattern is too complex: {reason}") from reason
+            if len(patterns) == 1 and (query := self._enumerate(column, patterns[0])) is not None:
+                return query
+            raise QueryError(
+                f"column {column.name!r}: a pattern is too complex, use fewer wildcards: {reason}"
+            ) from reason
 
-    def _listed(self, column: MappedField, pieces: Pieces) -> Query | None:
-        """Find by name the terms that fit a pattern, if they begin alike and are few: Tantivy takes no long ones."""
+    def _enumerate(self, column: MappedField, pieces: Pieces) -> Query | None:
+        """Return the query for the words that match a pattern too long for Tantivy.
+
+        None if the pattern begins with a wildcard, or too many words have its prefix.
+        """
         if not isinstance(pieces[0], str):
             return None
-        counted = self._searcher.terms_with_prefix(self._name(column), pieces[0], limit=_MAX_LISTED + 1)
-        if len(counted) > _MAX_LISTED:
+        terms = self._searcher.terms_with_prefix(self._name(column), pieces[0], limit=_MAX_LISTED + 1)
+        if len(terms) > _MAX_LISTED:
             return None
-        return self.term_set(column, [term for term, _ in counted if Fits(pieces).accepts(term)])
+        return self.term_set(column, [term for term, _ in terms if Fits(pieces).accepts(term)])
 
     def _term_range(self, column: MappedField, lower: Limit | None, upper: Limit | None) -> Query:
-        # Only Tantivy's parser makes ranges over terms, and only its lenient form takes every character.
+        # Only Tantivy's parser builds ranges of terms, and only its lenient form accepts every character.
         opening = "[" if lower is None or lower.inclusive else "{"
         closing = "]" if upper is None or upper.inclusive else "}"
         text = f"{self._name(column)}:{opening}{_lenient(lower)} TO {_lenient(upper)}{closing}"
         built, problems = self._index.parse_query_lenient(text, [])
         if problems:
-            raise QueryError(f"column {column.name!r}: the range cannot be searched: {problems[0]}")
+            raise QueryError(f"column {column.name!r}: the engine rejects the range: {problems[0]}")
         return built
 
 
@@ -167,10 +177,12 @@ I64_MAX: Final = (1 << 63) - 1
 
 
 def boolean(clauses: Clauses) -> Query:
+    """Return the Boolean query of some clauses."""
     return Query.boolean_query([(_OCCUR[occur], query) for occur, query in clauses])
 
 
 def unscored(query: Query) -> Query:
+    """Return the query with a score of 0 for every row."""
     return Query.const_score_query(query, 0.0)
 
 
@@ -181,7 +193,7 @@ def _lenient(limit: Limit | None) -> str:
 
 
 def _reaches_nulls(part: kinds.Part) -> bool:
-    """Whether it can match a row in which no column that it names has a value."""
+    """Return True if a part can match rows in which all the columns that it names are null."""
     match part:
         case kinds.All():
             return True

@@ -1,4 +1,4 @@
-"""Values of a query, written by a person, as the integers that stand for them in the index."""
+"""The values in a query as the integers by which the index represents numbers, dates, timestamps and booleans."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ _I64_MIN, _I64_MAX = -(1 << 63), (1 << 63) - 1
 
 
 class LiteralError(ValueError):
-    """The text is no value of the column's type; the message says what would be."""
+    """A text that is not a value of the column's type. The message says what is expected."""
 
 
 def number(text: str, spark_type: str, zone: str = "UTC") -> int:
-    """The integer for the text, or LiteralError. A time without an offset is in `zone`.
+    """Return the integer of a text. LiteralError if it is no value of the type.
+
+    A timestamp without an offset is in the time zone `zone`.
 
     >>> number("2024-01-02", "date") - number("2024-01-01", "date")
     1
@@ -34,16 +36,16 @@ def number(text: str, spark_type: str, zone: str = "UTC") -> int:
     except TimeError as reason:
         raise LiteralError(str(reason)) from None
     except (ValueError, OverflowError):
-        wanted = {
+        expected = {
             "date": "a date such as 2024-01-31",
-            "timestamp": "a time such as 2024-01-31T12:00:00Z",
+            "timestamp": "a timestamp such as 2024-01-31T12:00:00Z",
             "boolean": "true or false",
         }.get(spark_type, "a number")
-        raise LiteralError(f"{shortened(text)!r} is not {wanted}") from None
+        raise LiteralError(f"{shortened(text)!r} is not {expected}") from None
 
 
 def index_number(value: Value, spark_type: str) -> int:
-    """The integer that the index holds for a value of a column of that type."""
+    """Return the integer in the index for a value of a column of that type."""
     if isinstance(value, datetime):
         return micros(value)
     if isinstance(value, date):
@@ -54,7 +56,7 @@ def index_number(value: Value, spark_type: str) -> int:
 
 
 def _value(text: str, spark_type: str, zone: str) -> Value:
-    if "_" in text:  # which Python takes in numbers, and Spark does not
+    if "_" in text:  # Python allows it in numbers, Spark does not
         raise ValueError
     match spark_type:
         case "date":
@@ -66,7 +68,7 @@ def _value(text: str, spark_type: str, zone: str) -> Value:
                 raise ValueError
             return text.lower() == "true"
         case "float":
-            return float(np.float32(text))  # compare with what the column holds, not with the longer decimal
+            return float(np.float32(text))  # the column has the rounded value
         case "double":
             return float(text)
         case _:

@@ -15,7 +15,7 @@ _SPECIAL: Final = frozenset(r"\.+*?()|[]{}^$#&-~")
 
 
 def pattern_words(pieces: Pieces) -> tuple[Pieces, ...]:
-    """Return the pattern of each word that a pattern over a text column spans.
+    """Split a pattern over a text column into one pattern for each word.
 
     >>> pattern_words(("Web-conn", Wildcard.ANY))
     (('web',), ('conn', <Wildcard.ANY: '*'>))
@@ -34,20 +34,23 @@ def pattern_words(pieces: Pieces) -> tuple[Pieces, ...]:
 
 
 def regex(pieces: Pieces) -> str:
+    """Return the regular expression of a pattern."""
     wild = {Wildcard.ANY: _ANY, Wildcard.ONE: _ONE}
     return "".join(escape(piece) if isinstance(piece, str) else wild[piece] for piece in pieces)
 
 
 def prefix_regex(text: str) -> str:
+    """Return the regular expression for words with a prefix."""
     return escape(text) + _ANY
 
 
 def escape(text: str) -> str:
+    """Escape the special characters of Tantivy's regular expressions."""
     return "".join(f"\\{character}" if character in _SPECIAL else character for character in text)
 
 
 @lru_cache(maxsize=4096)
 def _token_character(character: str) -> str:
-    """The character as it stands in a word, lower case; empty if words end at it."""
-    found = analyzer().analyze(character)
-    return found[0] if found else ""
+    """Return the character as it is in a word, in lower case; empty if it separates words."""
+    words = analyzer().analyze(character)
+    return words[0] if words else ""

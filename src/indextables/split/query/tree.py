@@ -1,6 +1,6 @@
-"""The query language as a tree: what a person wrote, before columns and tokenizers come into it.
+"""The syntax tree of the query language, before columns are resolved and words are tokenised.
 
-Leaves carry the position in the query where they begin, for error messages; it plays no part in equality.
+A leaf has its position in the query, for error messages. Positions do not count in comparisons.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ from typing import TypeAlias
 
 
 class Occur(Enum):
+    """Whether a child of a clause is required, optional or excluded."""
+
     MUST = "+"
     SHOULD = ""
     MUST_NOT = "-"
 
 
 class Wildcard(Enum):
+    """`*` for any characters, `?` for exactly one."""
+
     ANY = "*"
     ONE = "?"
 
@@ -27,7 +31,10 @@ Pieces: TypeAlias = tuple[str | Wildcard, ...]
 
 @dataclass(frozen=True)
 class Literal:
-    """A word or, quoted, a phrase. `slop`: how far its words may be apart; `prefix`: the last one goes on."""
+    """A word or, in quotes, a phrase.
+
+    `slop` is how far its words may be apart. With `prefix`, the last word is a prefix.
+    """
 
     text: str
     field: str | None = None
@@ -48,6 +55,8 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Fuzzy:
+    """A word with at most `distance` edits."""
+
     text: str
     distance: int
     field: str | None = None
@@ -64,6 +73,8 @@ class Limit:
 
 @dataclass(frozen=True)
 class Range:
+    """The values between two limits; None is no limit."""
+
     lower: Limit | None
     upper: Limit | None
     field: str | None = None
@@ -72,6 +83,8 @@ class Range:
 
 @dataclass(frozen=True)
 class OneOf:
+    """A set of values, `IN [a b]`."""
+
     values: tuple[str, ...]
     field: str | None = None
     position: int = dataclasses.field(default=0, compare=False)
@@ -79,24 +92,28 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Exists:
+    """The rows in which a column has a value, `col:*`."""
+
     field: str
     position: int = dataclasses.field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
 class Everything:
-    pass
+    """All rows, `*`."""
 
 
 @dataclass(frozen=True)
 class Boost:
+    """A node whose score is multiplied."""
+
     node: Node
     factor: float
 
 
 @dataclass(frozen=True)
 class Clause:
-    """Children without an occur of their own are alternatives."""
+    """A Boolean combination. Children without an `Occur` are alternatives."""
 
     children: tuple[tuple[Occur | None, Node], ...]
 
@@ -106,7 +123,7 @@ Node: TypeAlias = Leaf | Boost | Clause
 
 
 def with_default_field(node: Node, name: str, position: int) -> Node:
-    """`name:(...)`: the field of every leaf below that names none itself."""
+    """Return the node of `name:(...)`: every leaf below that names no column gets this one."""
     match node:
         case Clause(children):
             return Clause(tuple((o, with_default_field(child, name, position)) for o, child in children))
@@ -121,14 +138,14 @@ def with_default_field(node: Node, name: str, position: int) -> Node:
 
 
 def without_repeats(node: Node) -> Node:
-    """Drop repeated children and needless nesting, as Tantivy does: `a a` scores as `a`."""
+    """Drop repeated children and redundant nesting, as Tantivy does: `a a` scores as `a`."""
     if not isinstance(node, Clause):
         return node
     distinct = dict.fromkeys((occur, without_repeats(child)) for occur, child in node.children)
-    return Clause(tuple(_unwrapped(occur, child) for occur, child in distinct))
+    return Clause(tuple(_unwrap(occur, child) for occur, child in distinct))
 
 
-def _unwrapped(occur: Occur | None, child: Node) -> tuple[Occur | None, Node]:
+def _unwrap(occur: Occur | None, child: Node) -> tuple[Occur | None, Node]:
     if occur is None and isinstance(child, Clause) and len(child.children) == 1:
         return child.children[0]
     return occur, child

@@ -1,7 +1,7 @@
-"""What a query asks of single words, decided without an index.
+"""Tests of single words without an index.
 
-A leaf of a bound query asks for one word, or for several at positions. For words that the index does not hold, these
-tests give the answer that Tantivy gives for those that it does.
+A leaf of a bound query matches one word, or several at positions. For words that the index lacks, these tests give the
+answer that Tantivy gives for words in the index.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from indextables.split.query.bound import Near, Regexes, TermRange, Terms, TermS
 from indextables.split.query.tree import Limit, Pieces, Wildcard
 
 Run: TypeAlias = str | list[str | None]
-"""The characters between two `*`; None is any one character."""
+"""The characters between two `*`; None is any character."""
 
 _CHARACTER_BYTES: Final = 4
-"""No character of UTF-8 has more."""
+"""The most bytes of one character in UTF-8."""
 
 
 class WordTest(Protocol):
@@ -28,11 +28,13 @@ class WordTest(Protocol):
 
     @property
     def longest(self) -> float:
-        """No word that is accepted has more bytes, as it was written in the row."""
+        """The most bytes that an accepted word can have, as it is written in the row."""
 
 
 @dataclass(frozen=True)
 class OneOf:
+    """Accepts some words."""
+
     words: frozenset[str]
 
     def accepts(self, word: str) -> bool:
@@ -45,6 +47,8 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Begins:
+    """Accepts words with a prefix."""
+
     prefix: str
     longest: float = float("inf")
 
@@ -54,7 +58,7 @@ class Begins:
 
 @dataclass(frozen=True)
 class Between:
-    """Terms are ordered by their bytes, which is the order of Python's strings."""
+    """Accepts a range of words, in the order of their bytes, which is also the order of Python's strings."""
 
     lower: Limit | None
     upper: Limit | None
@@ -69,7 +73,11 @@ class Between:
 
 @dataclass(frozen=True)
 class Fits:
-    """A word with wildcards. Each run between two `*` is taken where it first fits: a later place gains nothing."""
+    """Accepts words that match a pattern.
+
+    Each run between two `*` is matched at the first possible place, since a later place leaves fewer characters for the
+    runs after it.
+    """
 
     pieces: Pieces
 
@@ -82,10 +90,10 @@ class Fits:
             return False
         at = len(first)
         for run in middle:
-            found = _first_fit(run, word, at, end)
-            if found < 0:
+            start = _first_fit(run, word, at, end)
+            if start < 0:
                 return False
-            at = found + len(run)
+            at = start + len(run)
         return True
 
     @property
@@ -109,7 +117,7 @@ class Fits:
 
 @dataclass(frozen=True)
 class Alike:
-    """A word that becomes another by at most `distance` edits; a swap of neighbours is one edit."""
+    """Accepts words at most `distance` edits away; a swap of two adjacent characters is one edit."""
 
     word: str
     distance: int
@@ -123,7 +131,7 @@ class Alike:
 
 
 def positioned_tests(leaf: WordLeaf) -> list[tuple[int, WordTest]]:
-    """Return what the words of a match have to be, each with its position."""
+    """Return the tests that the words of a match pass, each with the position of the word."""
     match leaf:
         case Terms(_, words, _, prefix):
             tests: list[tuple[int, WordTest]] = [(at, OneOf(frozenset({word}))) for at, word in words]
@@ -151,18 +159,21 @@ def _fits(pieces: Pieces) -> WordTest:
 def _fits_at(run: Run, word: str, at: int) -> bool:
     if isinstance(run, str):
         return word.startswith(run, at)
-    return all(wanted is None or wanted == word[at + i] for i, wanted in enumerate(run))
+    return all(character is None or character == word[at + i] for i, character in enumerate(run))
 
 
 def _first_fit(run: Run, word: str, start: int, end: int) -> int:
-    """Return where the run first fits between the two places, or -1."""
+    """Return the first position between two others at which the run matches, or -1."""
     if isinstance(run, str):
         return word.find(run, start, end)
     return next((at for at in range(start, end - len(run) + 1) if _fits_at(run, word, at)), -1)
 
 
 def _edits(a: str, b: str, most: int) -> int:
-    """Return the least number of edits, or any number above `most`: only cells near the diagonal are worked out."""
+    """Return the number of edits between two words, or any number above `most`.
+
+    Only the cells of the table that are at most `most` away from the diagonal are computed.
+    """
     if abs(len(a) - len(b)) > most:
         return most + 1
     far = most + 1

@@ -1,4 +1,4 @@
-"""Searching one open index: predicates as queries, hits as row ordinals."""
+"""Searching one open index: predicates are the queries, row ordinals the hits."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ Bitmap: TypeAlias = npt.NDArray[np.bool_]
 Scores: TypeAlias = npt.NDArray[np.float64]
 Positions: TypeAlias = npt.NDArray[np.int64]
 
-# The splits of a table mostly have one mapping, and a query is asked of all of them.
+# Most splits of a table have the same mapping, and one query searches all of them.
 _fields = lru_cache(maxsize=64)(IndexFields)
 bound_query = lru_cache(maxsize=256)(bind_query)
 
 _HITS_AT_ONCE: Final = 1 << 20
-"""A hit is a Python object of Tantivy's for a moment: past this many they are taken a range of rows at a time."""
+"""Every hit is a Python object at first: beyond this many, hits are taken from one range of rows at a time."""
 
 
 class Hits(NamedTuple):
-    """Rows with their scores and positions in the index.
+    """Rows with their scores and their positions in the index.
 
-    Tantivy ranks by score and, among equal scores, by position. Any prefix of that order is the same for every limit,
-    whereas segments, and so positions, need not be in the order of the rows.
+    Tantivy ranks by score and, among equal scores, by position, so that results with different limits agree. Positions
+    may differ from the order of the rows, because segments may.
     """
 
     rows: RowIds
@@ -52,12 +52,13 @@ class Hits(NamedTuple):
     positions: Positions
 
     def by_row(self) -> Hits:
+        """Return the hits in the order of the rows."""
         order = np.argsort(self.rows)
         return Hits(self.rows[order], self.scores[order], self.positions[order])
 
 
 class IndexSearch:
-    """Queries against the index of one split, and what they found, remembered while the split is read."""
+    """Searches the index of one split, and caches the rows of text queries while the split is open."""
 
     def __init__(self, opened: OpenIndex, mapping: FieldMapping, bundle: Bundle) -> None:
         self._searcher = opened.searcher
@@ -75,15 +76,17 @@ class IndexSearch:
         return self._bundle
 
     def bound(self, query: TextQuery) -> BoundQuery:
+        """Return the query bound to the columns of this split."""
         return bound_query(query, self.mapping)
 
     @engine_call
     def text(self, query: TextQuery) -> Query:
+        """Compile a text query."""
         return self._compiler.query(self.bound(query))
 
     @engine_call
     def conjunction(self, predicates: tuple[Predicate, ...], *, scored: bool) -> Query:
-        """The rows for which all are TRUE; `scored` by those among them that are text queries."""
+        """Return the query for the rows where all predicates are TRUE; `scored` adds the scores of text queries."""
         if len(predicates) == 1 and scored and isinstance(predicates[0], TextQuery):
             return self.text(predicates[0])
         clauses = [
@@ -97,25 +100,27 @@ class IndexSearch:
 
     @engine_call
     def any_of(self, queries: list[TextQuery]) -> Query:
+        """Return the query for the rows where at least one is TRUE, with the sum of their scores."""
         return boolean([(Occur.SHOULD, self.text(query)) for query in dict.fromkeys(queries)])
 
     @engine_call
     def count(self, query: Query) -> int:
+        """Return the number of rows that match."""
         return int(self._search(query, limit=1, count=True).count)
 
     @engine_call
     def count_and_rows(self, query: Query, limit: int) -> tuple[int, RowIds | None]:
-        """How many rows match, and which, if there are no more than `limit`: one search for both."""
-        most = max(1, min(limit, self.num_docs))  # Tantivy makes room for as many as it is told
-        found = self._search(unscored(query), limit=most, count=True)
-        count = int(found.count)
+        """Return the number of rows that match, and the rows if there are at most `limit`, by one search."""
+        most = max(1, min(limit, self.num_docs))  # Tantivy allocates space for this many hits
+        result = self._search(unscored(query), limit=most, count=True)
+        count = int(result.count)
         if count > limit:
             return count, None
-        return count, np.sort(self._rows_at([address for _, address in found.hits]))
+        return count, np.sort(self._rows_at([address for _, address in result.hits]))
 
     @engine_call
     def hits(self, query: Query, limit: int | None = None) -> Hits:
-        """The rows that match, in no order; with a limit, the best that many, ties by position."""
+        """Return the rows that match, in no order. With a limit, only the best, with ties broken by position."""
         if limit is not None or self.num_docs <= _HITS_AT_ONCE:
             return self._hits(query, self.num_docs if limit is None else min(limit, self.num_docs))
         starts = range(0, self.num_docs, _HITS_AT_ONCE)
@@ -126,45 +131,50 @@ class IndexSearch:
         return Hits(*map(np.concatenate, zip(*pieces, strict=True)))
 
     def _hits(self, query: Query, limit: int) -> Hits:
-        found = self._search(query, limit=max(1, limit), count=False).hits
-        if not found:
+        ranked = self._search(query, limit=max(1, limit), count=False).hits
+        if not ranked:
             return Hits(np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int64))
-        scores, addresses = zip(*found, strict=True)
+        scores, addresses = zip(*ranked, strict=True)
         positions = [(address.segment_ord << 32) + address.doc for address in addresses]
         return Hits(
             self._rows_at(list(addresses)), np.array(scores, np.float64), np.array(positions, np.int64)
         )
 
     def _rows_at(self, addresses: list[tantivy.DocAddress]) -> RowIds:
+        """Return the rows of documents. CorruptTableError if one has no row, or one that the split does not have."""
         try:
             rows = np.array(self._searcher.fast_field_values(ROW, addresses), dtype=np.int64)
         except TypeError as reason:
-            raise self._bundle.damaged("its index has documents that name no row") from reason
+            raise self._bundle.damaged("its index has a document without a row ordinal") from reason
         if len(rows) and not 0 <= rows.min() <= rows.max() < self.num_docs:
-            raise self._bundle.damaged(f"its index names rows that are not among its {self.num_docs}")
+            raise self._bundle.damaged(
+                f"its index has the rows {rows.min()} to {rows.max()}, but the split has {self.num_docs} rows"
+            )
         return rows
 
     def rows(self, query: Query, limit: int | None = None) -> RowIds:
+        """Return the rows that match, ascending; with a limit, any that many."""
         return np.sort(self.hits(unscored(query), limit).rows)
 
     @engine_call
     def answer(self, query: TextQuery, rows: RowIds) -> pa.BooleanArray:
-        """TRUE, FALSE or NULL for each of these rows."""
+        """Return TRUE, FALSE or NULL for each of these rows."""
         column = self.bound(query).column
         nulls = None if column is None else self._bitmap(column.name, self._compiler.is_null(column))[rows]
         return pa.array(self._bitmap(query, self.text(query))[rows], mask=nulls)
 
     @engine_call
     def part(self, part: Part, rows: RowIds) -> Bitmap:
-        """Return for each of these rows whether the index holds what a part of a query asks for."""
+        """Return for each of these rows whether a part of a query matches it by the index."""
         return self._bitmap(part, self._compiler.part(part) or Query.empty_query())[rows]
 
     @engine_call
     def unindexed(self, column: MappedField) -> RowIds:
-        """Return the rows in which the column has a word or, in a string column, a value too long for Tantivy.
+        """Return the rows in which a word of the column, or a value of a string column, is too long for Tantivy.
 
-        A split from before `UNINDEXED` does not record them. There, a value of a string column that is not null and
-        has no term must be too long; the words of its text columns are cut much earlier, see `MissingWords`.
+        Splits written before the field `UNINDEXED` do not record them. In these, a value of a string column that is not
+        null and has no term must be too long. Their text columns lack all words of 40 bytes and more: see
+        `MissingWords`.
         """
         recorded = self._compiler.unindexed(column)
         if recorded is None:
@@ -182,7 +192,7 @@ class IndexSearch:
         return self._searcher.search(query, limit=limit, count=count)
 
     def holds(self, predicate: Predicate) -> Query:
-        """The rows for which a predicate that the index decides is TRUE."""
+        """Return the query for the rows where a predicate is TRUE. The index must decide the predicate."""
         match predicate:
             case Constant(value):
                 return Query.all_query() if value else Query.empty_query()
@@ -204,8 +214,8 @@ class IndexSearch:
             case Compare(_, _, None):
                 return Query.empty_query()
             case Compare("<>", column, value) if value is not None:
-                found = self._column(column)
-                return self._all_but(self._equal(found, value), self._null(found))
+                mapped = self._column(column)
+                return self._all_but(self._equal(mapped, value), self._null(mapped))
             case Not(Compare(_, column, value)) if value is not None:
                 return self._all_but(self._equal(self._column(column), value))
             case Compare(op, column, value) if value is not None:
@@ -213,8 +223,8 @@ class IndexSearch:
             case In(column, values):
                 return self._in(self._column(column), values)
             case Not(In(column, values)) if None not in values:
-                found = self._column(column)
-                return self._all_but(self._in(found, values), self._null(found))
+                mapped = self._column(column)
+                return self._all_but(self._in(mapped, values), self._null(mapped))
             case _:
                 return Query.empty_query()  # NOT IN with a null among the values is never TRUE
 

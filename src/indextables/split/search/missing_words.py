@@ -1,8 +1,8 @@
-"""The words that are in the rows of a split and not in its index.
+"""The words that are in the rows of a split but not in its index.
 
-Tantivy holds no term of more than 65,530 bytes. Splits written before words of any length were indexed lack all words
-of 40 bytes and more. The former are recorded in the index, row by row; the latter are found by looking through the
-text once, and kept in the disk cache.
+Tantivy has no terms of more than 65,530 bytes: the index records the rows with longer words. Splits written before
+words of any length were indexed lack all words of 40 bytes and more: these are found by reading the text once, and are
+kept in the disk cache.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BATCH_ROWS: Final = 1 << 16
 
 
 class Texts(Protocol):
-    """The rows of a split, as far as they are needed here."""
+    """The access to the rows of a split that finding missing words needs."""
 
     def windows(self, wanted: RowIds | None, predicate: Predicate, /) -> Iterator[Window]: ...
 
@@ -46,7 +46,10 @@ class Texts(Protocol):
 
 @dataclass(frozen=True)
 class MissingWords:
-    """The words that the index of one split lacks. `cut` are the text columns without words of 40 bytes and more."""
+    """The words that the index of one split lacks.
+
+    `cut` are the text columns whose words of 40 bytes and more are not in the index.
+    """
 
     search: Callable[[], IndexSearch]
     rows: Callable[[], Texts]
@@ -55,36 +58,38 @@ class MissingWords:
     cut: frozenset[str] = frozenset()
 
     def may_lack(self, column: MappedField, test: WordTest) -> bool:
-        """Return False if every word that the test accepts would be in the index."""
+        """Return False if the index has every word that the test accepts."""
         return test.longest > (MAX_CUT_BYTES if column.name in self.cut else MAX_TERM_BYTES)
 
     def rows_with(self, column: MappedField, tests: Sequence[WordTest]) -> RowIds:
-        """Return the rows where the index lacks a word that one of the tests may accept."""
+        """Return the rows with a missing word that one of the tests may accept."""
         if column.name not in self.cut:
-            return self.search().unindexed(column)  # words of this length are not worth telling apart
-        found: list[int] = []
+            return self.search().unindexed(column)  # words of this length are rare: take them all
+        rows: list[int] = []
         for batch in self._cut_words(column):
             words = batch.column("word").to_pylist()
             for row, word in zip(batch.column("row").to_pylist(), words, strict=True):
                 if word is None or any(test.accepts(word) for test in tests):
-                    found.append(row)
-        return np.unique(np.array(found, dtype=np.int64))
+                    rows.append(row)
+        return np.unique(np.array(rows, dtype=np.int64))
 
     def is_at_hand(self, column: MappedField) -> bool:
-        """Return whether `rows_with` need not look through the text."""
+        """Return True if `rows_with` need not read the text."""
         return column.name not in self.cut or is_cached(self._entry(column), self.settings)
 
     def _cut_words(self, column: MappedField) -> Iterator[pa.RecordBatch]:
+        """Yield the missing words of a column with their rows, from the disk cache or from the text."""
+
         def fill(directory: Path) -> dict[str, int]:
             with pa.ipc.new_file(directory / _FILE, _SCHEMA) as file:
-                for batch in self._look_through(column):
+                for batch in self._scan_text(column):
                     file.write_batch(batch)
             return {_FILE: checksum(directory / _FILE)}
 
         def read(directory: Path) -> pa.ipc.RecordBatchFileReader:
             file = pa.ipc.open_file(pa.memory_map(str(directory / _FILE)))
             if file.schema != _SCHEMA:
-                raise ValueError(f"{_FILE} has other columns")
+                raise ValueError(f"{_FILE} has the columns {file.schema.names}, not {_SCHEMA.names}")
             for i in range(file.num_record_batches):
                 _check_words(file.get_batch(i), self.search().num_docs)
             return file
@@ -96,27 +101,28 @@ class MissingWords:
         for i in range(file.num_record_batches):
             yield file.get_batch(i)
 
-    def _look_through(self, column: MappedField) -> Iterator[pa.RecordBatch]:
+    def _scan_text(self, column: MappedField) -> Iterator[pa.RecordBatch]:
         rows = self.rows()
         for window in rows.windows(None, TRUE):
             ids = rows.row_ids(window.groups)
             words = cut_words(rows.read(window.groups, [column.name]).column(0))
             while piece := list(islice(words, _BATCH_ROWS)):
-                # A word that is longer still is not kept: its row is looked at by every query that may want it.
-                kept = [word if len(word) <= MAX_TERM_BYTES else None for _, word in piece]
+                # A word that is too long for Tantivy too is stored as null: every query that may match it reads the
+                # row.
+                texts = [word if len(word) <= MAX_TERM_BYTES else None for _, word in piece]
                 yield pa.record_batch(
-                    [pa.array(ids[[row for row, _ in piece]]), pa.array(kept, pa.string())], schema=_SCHEMA
+                    [pa.array(ids[[row for row, _ in piece]]), pa.array(texts, pa.string())], schema=_SCHEMA
                 )
 
     def _entry(self, column: MappedField) -> str:
-        made_of = f"{entry_name(self.bundle)}\0words of 40 bytes and more\0{column.name}"
-        return hashlib.sha256(made_of.encode()).hexdigest()[:40]
+        identity = f"{entry_name(self.bundle)}\0words of 40 bytes and more\0{column.name}"
+        return hashlib.sha256(identity.encode()).hexdigest()[:40]
 
 
 def _check_words(batch: pa.RecordBatch, num_rows: int) -> None:
-    """Raise a ValueError if these are not words of rows of the split."""
+    """Raise ValueError if a word belongs to a row that the split does not have."""
     batch.validate(full=True)
     rows = batch.column("row")
     bounds = pc.min_max(rows).as_py()
     if rows.null_count or (batch.num_rows and not 0 <= bounds["min"] <= bounds["max"] < num_rows):
-        raise ValueError(f"{_FILE} has words of other rows")
+        raise ValueError(f"{_FILE} has words of rows outside the {num_rows} rows of the split")

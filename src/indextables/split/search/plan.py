@@ -1,7 +1,7 @@
-"""Which part of a predicate the index decides, exactly, and which is left for the rows.
+"""Planning a predicate: which part the index decides exactly, and which is evaluated on rows.
 
-The question is always for which rows a predicate is TRUE. With negations at the leaves (`normalize`), the rows
-of an AND or OR are those of its parts, so a part is the index's if all its leaves are.
+Only the rows for which a predicate is TRUE matter. With negations at the leaves (`normalize`), the rows of an AND or OR
+follow from those of its operands: the index decides an operand if it decides all of its leaves.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from indextables.schema import FieldMapping, MappedField
 from indextables.split.index import MAX_TERM_BYTES
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-"""Stands in the index for bytes that are not UTF-8, so a term with it says nothing certain."""
+"""Replaces bytes that are not UTF-8 in the index: different values may have the same term with it."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """`indexed` AND `residual` is the predicate. `indexed` is empty when the index would not narrow the rows."""
+    """`indexed` AND `residual` is the predicate. `indexed` is empty if the index would not reduce the rows."""
 
     indexed: tuple[Predicate, ...]
     residual: Predicate
@@ -46,9 +46,10 @@ def plan_predicate(
     *,
     counting: bool = False,
 ) -> Plan:
-    """Search the index, or scan the rows? The index pays when it narrows, or when only a number is wanted.
+    """Split a predicate into the part for the index and the part for the rows.
 
-    `decides_text` tells whether the index is enough for a text query; otherwise it is left for the rows.
+    The index is used if it reduces the rows, or, when `counting`, if it decides the whole predicate. `decides_text`
+    says whether the index alone answers a text query.
     """
     parts = conjuncts(normalize(predicate))
     exact = [part for part in parts if _decides(part, mapping, decides_text)]
@@ -58,7 +59,7 @@ def plan_predicate(
 
 
 def positive_text_queries(predicate: Predicate) -> list[TextQuery]:
-    """The text queries that can make a row match, and so give it its score."""
+    """Return the text queries that are not negated: their scores add up to the score of a row."""
     match predicate:
         case TextQuery():
             return [predicate]
@@ -69,6 +70,7 @@ def positive_text_queries(predicate: Predicate) -> list[TextQuery]:
 
 
 def _decides(predicate: Predicate, mapping: FieldMapping, decides_text: Callable[[TextQuery], bool]) -> bool:
+    """Return True if the index finds exactly the rows for which the predicate is TRUE."""
     match predicate:
         case Constant():
             return True
@@ -81,8 +83,8 @@ def _decides(predicate: Predicate, mapping: FieldMapping, decides_text: Callable
         case Compare(op, column, value) | Not(Compare("<=>" as op, column, value)):
             return value is None or _decides_compare(op, mapping.get(column), value)
         case In(column, values) | Not(In(column, values)):
-            found = mapping.get(column)
-            return all(value is None or _decides_compare("=", found, value) for value in values)
+            mapped = mapping.get(column)
+            return all(value is None or _decides_compare("=", mapped, value) for value in values)
         case _:
             return False
 
@@ -96,6 +98,7 @@ def _decides_compare(op: str, column: MappedField | None, value: Value) -> bool:
 
 
 def _is_term(value: str) -> bool:
+    """Return True if the index has a term for exactly this value."""
     try:
         return len(value.encode()) <= MAX_TERM_BYTES and REPLACEMENT not in value
     except UnicodeEncodeError:
@@ -103,6 +106,7 @@ def _is_term(value: str) -> bool:
 
 
 def _narrows(predicate: Predicate, mapping: FieldMapping) -> bool:
+    """Return True if a search for the predicate is likely to exclude many rows."""
     match predicate:
         case TextQuery() | Constant():
             return True
@@ -111,10 +115,10 @@ def _narrows(predicate: Predicate, mapping: FieldMapping) -> bool:
         case Or(children):
             return all(_narrows(child, mapping) for child in children)
         case Compare("=" | "<=>", column, value) if value is not None:
-            found = mapping.get(column)
-            return found is not None and found.kind == "string"
+            mapped = mapping.get(column)
+            return mapped is not None and mapped.kind == "string"
         case In(column):
-            found = mapping.get(column)
-            return found is not None and found.kind == "string"
+            mapped = mapping.get(column)
+            return mapped is not None and mapped.kind == "string"
         case _:
             return False

@@ -1,4 +1,4 @@
-"""Fragments of text with the words that matched in <b>, as HTML."""
+"""Snippets: HTML fragments of text with the matching words in <b>."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ from indextables.split.search.index_search import IndexSearch
 
 
 class Highlighter:
-    """Finds, for a row, the first text column in which the queries highlight something."""
+    """Makes the snippet of a row from the first text column in which a word matches.
+
+    `column` restricts it to one column; `max_chars` is the length of a snippet.
+    """
 
     def __init__(
         self, search: IndexSearch, queries: list[TextQuery], column: str | None, max_chars: int
     ) -> None:
-        touched = [
+        text_columns = [
             field for query in queries for field in search.bound(query).columns if field.kind == "text"
         ]
-        chosen = [field for field in touched if column is None or field.name.lower() == column.lower()]
+        columns = [field for field in text_columns if column is None or field.name.lower() == column.lower()]
         merged = search.any_of(queries)
         fields = IndexFields(search.mapping)
         self._generators: dict[str, tuple[str, tantivy.SnippetGenerator]] = {}
         self._bundle = search.bundle
-        for field in dict.fromkeys(chosen):
+        for field in dict.fromkeys(columns):
             name = fields.of(field).name
             with engine_errors(self._bundle):
                 generator = tantivy.SnippetGenerator.create(search.searcher, merged, search.schema, name)
@@ -35,10 +38,12 @@ class Highlighter:
 
     @property
     def columns(self) -> list[str]:
+        """The columns that snippets are made from, in this order."""
         return list(self._generators)
 
     @engine_call
     def snippets(self, columns: Mapping[str, pa.Array], rows: int) -> list[str | None]:
+        """Return the snippet of each row, or None where no word matches."""
         if not self._generators:
             return [None] * rows
         texts = [columns[name].to_pylist() for name in self._generators]

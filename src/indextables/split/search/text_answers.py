@@ -1,7 +1,7 @@
-"""Text queries where the index does not hold every word: the rows are looked at that could make a difference.
+"""Text queries where the index lacks words: read the text of the rows whose answer may differ.
 
-For a row without a missing word, or with none that the query asks for, the index is right. The others are few, as a
-rule none at all, and are decided by their own text.
+For a row without missing words, or with none that the query could match, the answer of the index is right. The other
+rows, usually none, are decided by their text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from indextables.split.query import (
     Terms,
     WordLeaf,
     WordTest,
-    clauses,
+    build_clauses,
     leaves,
     positioned_tests,
 )
@@ -39,11 +39,13 @@ Tokens: TypeAlias = Sequence[tuple[int, str]]
 
 
 class FetchedTexts(Texts, Protocol):
+    """Rows that can also be fetched by ordinal."""
+
     def fetch(self, rows: RowIds, columns: Sequence[str]) -> pa.RecordBatch: ...
 
 
 class TextAnswers:
-    """The answers of one split to text queries."""
+    """Answers text queries about the rows of one split."""
 
     def __init__(
         self,
@@ -59,18 +61,19 @@ class TextAnswers:
         self._wrong: dict[TextQuery, RowIds] = {}
 
     def index_decides(self, query: TextQuery) -> bool:
-        """Return whether the index alone finds exactly the rows for which the query is TRUE."""
+        """Return True if the index alone finds exactly the rows for which the query is TRUE."""
         return len(self._wrong_rows(query)) == 0
 
     def answer(self, query: TextQuery, rows: RowIds) -> pa.BooleanArray:
         """Return TRUE, FALSE or NULL for each of these rows."""
         indexed = self._search().answer(query, rows)
         wrong = self._wrong_rows(query)
-        # A row for which the index is wrong has a word in a column that the query names: it is never NULL.
+        # A row for which the index is wrong has a word in a column that the query names, so that its answer is not
+        # NULL.
         return pc.xor(indexed, pa.array(np.isin(rows, wrong))) if len(wrong) else indexed
 
     def is_at_hand(self, predicate: Predicate) -> bool:
-        """Return whether no text has to be looked through to tell which words the index lacks."""
+        """Return True if the words that the index lacks are known without reading the text."""
         return all(
             self._missing.is_at_hand(column)
             for query in text_queries(predicate)
@@ -82,8 +85,8 @@ class TextAnswers:
         if query not in self._wrong:
             part = bound_query(query, self._mapping).part
             unsure = self._unsure(part)
-            found = [self._missing.rows_with(column, tests) for column, tests in unsure.items()]
-            rows = np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
+            candidates = [self._missing.rows_with(column, tests) for column, tests in unsure.items()]
+            rows = np.unique(np.concatenate(candidates)) if candidates else np.empty(0, dtype=np.int64)
             if len(rows):
                 indexed = self._search().answer(query, rows).fill_null(fill_value=False)
                 rows = rows[self._truth(part, rows, unsure) != indexed.to_numpy(zero_copy_only=False)]
@@ -91,7 +94,7 @@ class TextAnswers:
         return self._wrong[query]
 
     def _unsure(self, part: Part) -> dict[MappedField, list[WordTest]]:
-        """Return, by column, what the query asks of words that may be missing."""
+        """Return, by column, the tests of the query that may accept a missing word."""
         unsure: dict[MappedField, list[WordTest]] = {}
         for leaf in leaves(part):
             if isinstance(leaf, WordLeaf):
@@ -103,19 +106,20 @@ class TextAnswers:
         return unsure
 
     def _truth(self, part: Part, rows: RowIds, unsure: dict[MappedField, list[WordTest]]) -> Bitmap:
+        """Return whether a query matches each row, by the text of the columns in `unsure`."""
         pieces: list[Bitmap] = []
         store = self._rows()
         for window in store.windows(rows, TRUE):
-            wanted = store.row_ids(window.groups) if window.wanted is None else window.wanted
-            batch = store.fetch(wanted, [column.name for column in unsure])
+            window_rows = store.row_ids(window.groups) if window.wanted is None else window.wanted
+            batch = store.fetch(window_rows, [column.name for column in unsure])
             words = {column: _words(column, batch.column(column.name)) for column in unsure}
-            truth = _RowCheck(self._search(), wanted, words).holds(part)
-            pieces.append(np.zeros(len(wanted), dtype=np.bool_) if truth is None else truth)
+            truth = _RowCheck(self._search(), window_rows, words).holds(part)
+            pieces.append(np.zeros(len(window_rows), dtype=np.bool_) if truth is None else truth)
         return np.concatenate(pieces)
 
 
 class _RowCheck:
-    """Decides a bound query for some rows. `words` are theirs in the columns where the index may lack one."""
+    """Decides a bound query for some rows. `words` has their words in the columns where the index may lack one."""
 
     def __init__(self, search: IndexSearch, rows: RowIds, words: dict[MappedField, list[Tokens]]) -> None:
         self._search = search
@@ -123,10 +127,11 @@ class _RowCheck:
         self._words = words
 
     def holds(self, part: Part) -> Bitmap | None:
+        """Return whether a part matches each row; None if it matches nothing and its parent must ignore it."""
         match part:
             case Parts():
-                built = clauses(part, self.holds, lambda: np.ones(len(self._rows), dtype=np.bool_))
-                return None if built is None else _joined(built)
+                clauses = build_clauses(part, self.holds, lambda: np.ones(len(self._rows), dtype=np.bool_))
+                return None if clauses is None else _combine(clauses)
             case Scaled(inner):
                 truth = self.holds(inner)
                 return np.zeros(len(self._rows), dtype=np.bool_) if truth is None else truth
@@ -137,24 +142,25 @@ class _RowCheck:
                 return self._search.part(part, self._rows)
 
 
-def _joined(built: list[tuple[Occur, Bitmap]]) -> Bitmap:
-    """Combine clauses as Tantivy does: alternatives do not matter once something is required."""
-    required = [truth for occur, truth in built if occur is Occur.MUST]
+def _combine(clauses: list[tuple[Occur, Bitmap]]) -> Bitmap:
+    """Combine clauses as Tantivy does: alternatives do not matter if another clause is required."""
+    required = [truth for occur, truth in clauses if occur is Occur.MUST]
     if not required:
-        required = [np.logical_or.reduce([truth for occur, truth in built if occur is Occur.SHOULD])]
-    excluded = [~truth for occur, truth in built if occur is Occur.MUST_NOT]
-    joined: Bitmap = np.logical_and.reduce([*required, *excluded])
-    return joined
+        required = [np.logical_or.reduce([truth for occur, truth in clauses if occur is Occur.SHOULD])]
+    excluded = [~truth for occur, truth in clauses if occur is Occur.MUST_NOT]
+    truth: Bitmap = np.logical_and.reduce([*required, *excluded])
+    return truth
 
 
 def _words(column: MappedField, values: pa.Array) -> list[Tokens]:
-    """Return the words of each value at their positions; a value of a string column is one word."""
+    """Return the words of each value with their positions; a value of a string column is one word."""
     if column.kind == "string":
         return [[] if value is None else [(0, value)] for value in strings(values)]
     return [[] if value is None else tokens(value) for value in strings(values)]
 
 
 def _matches(leaf: WordLeaf, rows: list[Tokens]) -> Bitmap:
+    """Return whether a leaf matches the words of each row."""
     tests = positioned_tests(leaf)
     if isinstance(leaf, Terms) and leaf.slop and len(tests) > 1:
         return _sloppy_matches(leaf, rows)
@@ -165,6 +171,7 @@ def _matches(leaf: WordLeaf, rows: list[Tokens]) -> Bitmap:
 
 
 def _has_phrase(tests: list[tuple[int, WordTest]], row: Tokens) -> bool:
+    """Return True if words that pass the tests stand at their relative positions."""
     starts: set[int] | None = None
     for offset, test in tests:
         here = {at - offset for at, word in row if test.accepts(word)}
@@ -175,7 +182,7 @@ def _has_phrase(tests: list[tuple[int, WordTest]], row: Tokens) -> bool:
 
 
 def _sloppy_matches(leaf: Terms, rows: list[Tokens]) -> Bitmap:
-    """Ask Tantivy itself how far words may be apart: of each row an index of stand-ins, short ones, is made."""
+    """Match a phrase with slop by Tantivy itself, in a temporary index with a short placeholder for each word."""
     names = {word: f"w{i}" for i, word in enumerate(dict.fromkeys(word for _, word in leaf.words))}
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("words", tokenizer_name="default", index_option="position")
@@ -191,8 +198,8 @@ def _sloppy_matches(leaf: Terms, rows: list[Tokens]) -> Bitmap:
     writer.wait_merging_threads()
     index.reload()
     query = Query.phrase_query(schema, "words", [(at, names[word]) for at, word in leaf.words], leaf.slop)
-    found: Bitmap = np.zeros(len(rows), dtype=np.bool_)
+    matches: Bitmap = np.zeros(len(rows), dtype=np.bool_)
     searcher = index.searcher()
     hits = searcher.search(query, limit=max(1, len(rows)), count=False).hits
-    found[np.array(searcher.fast_field_values("row", [at for _, at in hits]), dtype=np.int64)] = True
-    return found
+    matches[np.array(searcher.fast_field_values("row", [at for _, at in hits]), dtype=np.int64)] = True
+    return matches
