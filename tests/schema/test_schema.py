@@ -80,7 +80,7 @@ def test_null_has_a_directory_and_no_text() -> None:
 
 
 def test_a_value_of_another_type_is_an_error() -> None:
-    with pytest.raises(SchemaError, match="'x' is not a date"):
+    with pytest.raises(SchemaError, match="'x' is not of type date"):
         decode_value("x", "date")
 
 

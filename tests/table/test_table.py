@@ -190,7 +190,7 @@ def test_rows_that_no_table_can_hold(path: str, data: object, error: type[Except
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [(["nope"], "does not have"), (["id"], "only string columns"), ("id", "list of column names")],
+    [(["nope"], "unknown column 'nope'"), (["id"], "only string columns"), ("id", "list of column names")],
 )
 def test_text_columns_are_checked(path: str, text: list[str], reason: str) -> None:
     with pytest.raises(InputError, match=reason):
