@@ -20,6 +20,9 @@ which names the nearest one that is. In the configuration of a session, which ma
 is ignored, with a warning in the driver's log. Case does not matter. Sizes take a unit: `4096`, `64K`, `100M`, `2G`.
 Retentions take a unit too: `36 hours`, `7 days`; a number alone is in the unit that the key names.
 
+In plain Python `spark.` may be left out: `indextables.write.compression` means `spark.indextables.write.compression`.
+Both keys with different values are an error.
+
 Keys that begin with `spark.tantivy4spark.` are read as `spark.indextables.`.
 """
 

@@ -1,4 +1,4 @@
-"""Settings: known keys only, checked values, older names still heard."""
+"""Settings: known keys only, checked values, older names still read."""
 
 from __future__ import annotations
 
@@ -30,9 +30,55 @@ def test_the_newest_name_of_a_key_wins() -> None:
     assert Settings(both).get(keys.TARGET_SPLIT_SIZE) == 3 << 20
 
 
-def test_the_older_prefix_is_heard() -> None:
+def test_the_older_prefix_is_read() -> None:
     settings = Settings({"spark.tantivy4spark.indexing.typemap.Message": "text"})
     assert settings.family(keys.TYPEMAP) == {"Message": "text"}
+
+
+def test_spark_may_be_left_out_of_a_key() -> None:
+    short = {"indextables.write.targetSplitSize": "2M", "Indextables.indexing.typemap.Body": "text"}
+    settings = Settings(short)
+    assert settings.get(keys.TARGET_SPLIT_SIZE) == 2 << 20
+    assert settings.family(keys.TYPEMAP) == {"Body": "text"}
+    assert dict(settings) == {keys.TARGET_SPLIT_SIZE.key: "2M", f"{keys.TYPEMAP.prefix}Body": "text"}
+
+
+@pytest.mark.parametrize("name", [setting.key for setting in keys.ALL])
+def test_every_key_is_known_without_spark(name: str) -> None:
+    short = name.removeprefix("spark.")
+    assert dict(Settings({short: "x"})) == {name: "x"}
+
+
+def test_a_key_with_and_without_spark_must_have_one_value() -> None:
+    short, long = "indextables.write.targetSplitSize", "spark.indextables.write.targetSplitSize"
+    assert Settings({short: "2M", long: "2M"}).get(keys.TARGET_SPLIT_SIZE) == 2 << 20
+    for options in ({short: "2M", long: "3M"}, {long: "3M", short: "2M"}):
+        with pytest.raises(ConfigError) as caught:
+            Settings(options)
+        assert f"settings {long!r} and {short!r}" in str(caught.value)
+        assert "different values" in str(caught.value)
+
+
+def test_names_that_differ_in_case_are_columns_of_their_own() -> None:
+    both = {"indextables.indexing.typemap.A": "text", "spark.indextables.indexing.typemap.a": "string"}
+    assert Settings(both).family(keys.TYPEMAP) == {"A": "text", "a": "string"}
+    with pytest.raises(ConfigError, match="different values"):
+        Settings(both | {"spark.indextables.indexing.typemap.A": "string"})
+
+
+def test_a_conflict_of_secrets_does_not_show_them() -> None:
+    both = {"indextables.aws.secretKey": "hush-1", "spark.indextables.aws.secretKey": "hush-2"}
+    with pytest.raises(ConfigError) as caught:
+        Settings(both)
+    assert "hush" not in str(caught.value)
+
+
+def test_an_unknown_key_without_spark_is_an_error_with_the_nearest_one() -> None:
+    with pytest.raises(ConfigError, match=r"did you mean 'indextables\.stats\.truncation\.enabled'\?"):
+        Settings({"indextables.stats.truncation.enable": "true"})
+    merged, warnings = layered({}, {"indextables.write.targetSplitSize": "2M", "indextables.nope": "1"})
+    assert merged == {keys.TARGET_SPLIT_SIZE.key: "2M", "indextables.nope": "1"}
+    assert warnings == ()
 
 
 def test_an_unknown_key_is_an_error() -> None:

@@ -1,7 +1,21 @@
 """Every setting, defined once, with its type, default and meaning."""
 
 from indextables.config import keys
-from indextables.config._settings import Setting, Settings, layered, of_options
+from indextables.config.definitions import Family, Setting
 from indextables.config.durations import in_hours, parse_duration
+from indextables.config.parsers import boolean, names, whole
+from indextables.config.settings import Settings, layered, of_options
 
-__all__ = ["Setting", "Settings", "in_hours", "keys", "layered", "of_options", "parse_duration"]
+__all__ = [
+    "Family",
+    "Setting",
+    "Settings",
+    "boolean",
+    "in_hours",
+    "keys",
+    "layered",
+    "names",
+    "of_options",
+    "parse_duration",
+    "whole",
+]

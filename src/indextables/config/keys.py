@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from indextables.config._settings import (
-    Family,
-    Setting,
-    Unread,
+from indextables.config.definitions import Family, Setting, Unread
+from indextables.config.durations import hours, milliseconds
+from indextables.config.parsers import (
     between,
     boolean,
     local_path,
@@ -21,7 +20,6 @@ from indextables.config._settings import (
     whole,
     whole_or_all,
 )
-from indextables.config.durations import hours, milliseconds
 
 TARGET_SPLIT_SIZE: Final = Setting(
     "spark.indextables.write.targetSplitSize",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from indextables.columns import Policy, SchemaBased, Single
-from indextables.config._settings import boolean, names, whole
+from indextables.config import boolean, names, whole
 from indextables.errors import ConfigError
 
 _KNOWN: Final = {

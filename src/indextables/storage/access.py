@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from indextables.config import Settings, keys
-from indextables.config._settings import Family, boolean
+from indextables.config import Family, Settings, boolean, keys
 from indextables.errors import ConfigError
 from indextables.storage.uri import Location, Scheme, parse
 

@@ -1,0 +1,63 @@
+"""How a setting is defined: one key, a family of keys, or a key that is accepted and not read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Setting(Generic[T]):
+    """One key. `parse` turns the text of a user into a value, or raises a ValueError that says what is expected."""
+
+    key: str
+    parse: Callable[[str], T]
+    default: T
+    meaning: str
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Family:
+    """Keys that end in a name, such as that of a column: `prefix` + name.
+
+    `members` are the names that exist, in lower case; None: any. `shown` are those whose values are no secrets and may
+    be printed, in lower case; None: all.
+    """
+
+    prefix: str
+    meaning: str
+    shown: frozenset[str] | None = None
+    members: frozenset[str] | None = None
+
+    def has(self, name: str) -> bool:
+        """Return True if the name is one of the family."""
+        return self.members is None or name.lower() in self.members
+
+    def may_show(self, name: str) -> bool:
+        """Return True if the value of that name may be printed."""
+        return self.shown is None or name.lower() in self.shown
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A key that is accepted and has no effect, and why. A key that ends in a dot is the prefix of many."""
+
+    key: str
+    reason: str
+
+    def covers(self, key: str) -> bool:
+        """Return True if the key is this one, or begins with its prefix."""
+        own = self.key.lower()
+        return key.lower().startswith(own) if own.endswith(".") else key.lower() == own
+
+
+@dataclass(frozen=True)
+class Member:
+    """A key of a family, by the name after the prefix."""
+
+    family: Family
+    name: str
