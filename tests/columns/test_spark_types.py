@@ -10,9 +10,9 @@ import pytest
 from indextables.columns import ColumnGroup, ColumnGroupFile, Manifest, SchemaBased, Single, write
 from indextables.columns import open as open_dataset
 from indextables.errors import ConfigError, SchemaError
-from indextables.spark.arrow_types import arrow_schema, spark_schema
-from indextables.spark.columns_options import ColumnsOptions
-from indextables.spark.columns_scan import ColumnsTask, row_ranges, run_columns_task, tasks_of
+from indextables.spark.formats.arrow_types import arrow_schema, spark_schema
+from indextables.spark.formats.dataset_options import DatasetOptions
+from indextables.spark.formats.dataset_scan import DatasetTask, row_ranges, run_dataset_task, split_scan
 
 SPARK_TYPES = [
     (pa.int8(), pa.int8()),
@@ -46,11 +46,11 @@ def test_types_that_spark_cannot_hold_are_named():
 
 
 def test_options_are_checked():
-    assert ColumnsOptions.of({}).policy is None
-    assert ColumnsOptions.of({"policy": "single"}).policy == Single()
-    read = ColumnsOptions.of({"applydeltas": "true", "primarykey": "a, b"})
+    assert DatasetOptions.parse({}).policy is None
+    assert DatasetOptions.parse({"policy": "single"}).policy == Single()
+    read = DatasetOptions.parse({"applydeltas": "true", "primarykey": "a, b"})
     assert (read.apply_deltas, read.primary_key) == (True, ("a", "b"))
-    written = ColumnsOptions.of({"policy": "schema_based", "patterns": "v.*", "compressionlevel": "9"})
+    written = DatasetOptions.parse({"policy": "schema_based", "patterns": "v.*", "compressionlevel": "9"})
     assert written.policy == SchemaBased(("v.*",))
     assert written.writer == {"compression_level": 9}
     for options, message in [
@@ -62,7 +62,7 @@ def test_options_are_checked():
         ({"applydeltas": "perhaps"}, "applyDeltas is 'perhaps'"),
     ]:
         with pytest.raises(ConfigError, match=message):
-            ColumnsOptions.of(options)
+            DatasetOptions.parse(options)
 
 
 def test_rows_are_shared_out_without_gap_or_overlap():
@@ -89,15 +89,15 @@ def test_tasks_read_their_part_in_the_types_of_spark():
     )
     write("memory:columns-spark-tasks", rows, policy=SchemaBased(("w",)))
     dataset = open_dataset("memory:columns-spark-tasks")
-    whole = ColumnsTask({}, dataset.manifest, dataset.schema, ("t", "n"), (0, 200_000))
-    tasks = tasks_of(whole, 3)
+    whole = DatasetTask({}, dataset.manifest, dataset.schema, ("t", "n"), (0, 200_000))
+    tasks = split_scan(whole, 3)
     assert len(tasks) == 3
     assert all(group.columns == ("n", "t") for task in tasks for group in task.manifest.column_groups)
-    batches = [batch for task in tasks for batch in run_columns_task(task)]
+    batches = [batch for task in tasks for batch in run_dataset_task(task)]
     assert {str(batch.schema) for batch in batches} == {"t: timestamp[us, tz=UTC]\nn: int64"}
     assert [n for batch in batches for n in batch.column("n").to_pylist()] == list(range(200_000))
     assert batches[0].column("t")[0].as_py() == moment
-    limited = ColumnsTask({}, dataset.manifest, dataset.schema, ("n",), (0, 200_000), limit=7)
-    assert sum(batch.num_rows for batch in run_columns_task(limited)) == 7
-    nothing = tasks_of(ColumnsTask({}, Manifest(), dataset.schema, (), (0, 0), count_only=True), 4)
-    assert [batch.column(0).to_pylist() for task in nothing for batch in run_columns_task(task)] == [[0]]
+    limited = DatasetTask({}, dataset.manifest, dataset.schema, ("n",), (0, 200_000), limit=7)
+    assert sum(batch.num_rows for batch in run_dataset_task(limited)) == 7
+    nothing = split_scan(DatasetTask({}, Manifest(), dataset.schema, (), (0, 0), count_only=True), 4)
+    assert [batch.column(0).to_pylist() for task in nothing for batch in run_dataset_task(task)] == [[0]]

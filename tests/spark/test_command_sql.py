@@ -263,7 +263,7 @@ def test_a_purge_that_deletes_much_leaves_it_to_those_who_can_run_jobs(tmp_path)
     assert isinstance(run_command(f"{sql} DRY RUN", options, with_jobs=True), pa.Table)
     job = run_command(sql, options, with_jobs=True)
     assert isinstance(job, Job)
-    results = [run_job_task(task).column("result")[0].as_py() for task in job_tasks(job.file)]
+    results = [next(run_job_task(task)).column("result")[0].as_py() for task in job_tasks(job.file)]
     assert len(results) == 3
     metrics = finish_job(job.file, results).column("metrics")[0].as_py()
     assert (metrics["status"], metrics["orphaned_files_deleted"]) == ("SUCCESS", 2100)

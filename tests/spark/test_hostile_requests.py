@@ -25,10 +25,11 @@ from indextables.config import Settings
 from indextables.errors import IndexTablesError, InputError
 from indextables.log.cleanup.state_retention import StateRetention
 from indextables.maintenance.purges import PreparedPurge
-from indextables.predicates import MAX_DEPTH, from_spark
+from indextables.predicates import from_spark
+from indextables.predicates.spark import MAX_DEPTH
 from indextables.schema import Field, TableSchema
-from indextables.spark.carried import CarriedScan, carried_write, carry_scan, carry_write
-from indextables.spark.commands import requested_scan
+from indextables.spark.formats.plan_json import DecodedScan, decode_write, encode_scan, encode_write
+from indextables.spark.formats.tables import scan_plan
 from indextables.spark.request import Request
 from indextables.spark.source import IndexTablesDataSource
 from indextables.spark.sql import Job, finish_job, job_files, job_tasks, run_command, run_job_task
@@ -152,7 +153,7 @@ class TestJobFiles:
         assert isinstance(job, Job)
         tasks = job_tasks(job.file)
         assert [len(task.files) for task in tasks] == [1000, 1]
-        results = [run_job_task(task).column("result")[0].as_py() for task in tasks]
+        results = [next(run_job_task(task)).column("result")[0].as_py() for task in tasks]
         assert finish_job(job.file, results).column("metrics")[0].as_py()["orphaned_files_deleted"] == 1001
         with pytest.raises(InputError, match="may have been finished already"):
             job_tasks(job.file)
@@ -260,7 +261,7 @@ def test_garbage_is_an_error_of_ours(request_):
 
 def test_a_request_is_bounded(monkeypatch):
     monkeypatch.setattr("indextables.spark.request.MAX_REQUEST_BYTES", 10)
-    with pytest.raises(InputError, match="and 10 are the most"):
+    with pytest.raises(InputError, match="it has 100 characters; the maximum is 10"):
         source(scan("/t")).reader(SCHEMA)
 
 
@@ -327,7 +328,7 @@ def test_a_filter_nested_too_deeply_is_left_to_spark(op):
         assert pickle.loads(cloudpickle.dumps(predicate)) == predicate
 
 
-def test_a_scan_comes_back_as_it_was_carried(tmp_path):
+def test_a_scan_comes_back_as_it_was_sent(tmp_path):
     path = str(tmp_path / "table")
     rows = pa.table(
         {
@@ -346,25 +347,25 @@ def test_a_scan_comes_back_as_it_was_carried(tmp_path):
     request = Request.parse(
         json.dumps(scan(path, version=0, parallelism=3, limit=5, filters=[search], command="scan"))
     )
-    tasks = requested_scan(request).tasks
+    tasks = scan_plan(request).tasks
     assert len(tasks) == 3
-    text = carry_scan(tasks)
+    text = encode_scan(tasks)
     assert text is not None
-    assert CarriedScan(text).tasks(path, Settings(), tasks[0].request) == tasks
+    assert DecodedScan(text).tasks(path, Settings(), tasks[0].request) == tasks
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
-def test_a_write_comes_back_as_it_was_carried(tmp_path, mode):
+def test_a_write_comes_back_as_it_was_sent(tmp_path, mode):
     path = str(tmp_path / "table")
     options = {"spark.indextables.stats.bloom.columns": "m", "spark.indextables.aws.secretKey": "canary"}
     it.write(path, pa.table({"id": [1], "m": ["x"]}), text=["m"], settings=options)
     chosen = Settings(options | {"spark.indextables.write.rowGroupRows": "7"})
     schema = TableSchema.from_arrow(pa.schema({"id": pa.int64(), "m": pa.string()}))
     plan = plan_write(path, schema, mode=mode, partition_by=None, settings=chosen)
-    text = carry_write(plan)
+    text = encode_write(plan)
     assert text is not None
     assert "canary" not in text
-    assert carried_write(text, path, mode, chosen) == plan
+    assert decode_write(text, path, mode, chosen) == plan
 
 
 PLAN = {

@@ -18,7 +18,8 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import indextables as it
 from indextables.config import keys
-from indextables.spark import _configure, carried, jar, redaction, settling
+from indextables.spark import _configure, gc_freeze, jar, redaction
+from indextables.spark.formats import plan_json
 from indextables.spark.source import ANSWER, IndexTablesDataSource
 
 SCHEMA = StructType([StructField("id", LongType()), StructField("message", StringType())])
@@ -99,7 +100,7 @@ def test_a_plan_too_large_to_carry_is_made_again(path, monkeypatch):
     plan = ask("plan", path, **asked)
     assert (plan["splits_total"], plan["splits_read"]) == (2, 1)
     first = source("scan", path, **asked, plan=plan["plan"]).reader(SCHEMA)
-    monkeypatch.setattr(carried, "MAX_CARRIED_BYTES", 10)
+    monkeypatch.setattr(plan_json, "MAX_PLAN_BYTES", 10)
     assert ask("plan", path, **asked)["plan"] is None
     again = source("scan", path, **asked, plan=None).reader(SCHEMA)
     assert ids(first) == ids(again) == [16, 17, 18, 19]
@@ -117,14 +118,14 @@ def test_a_small_search_is_answered_instead_of_planned(path):
 
 
 def test_a_worker_that_has_answered_collects_nothing_that_stays(path, monkeypatch):
-    monkeypatch.setattr(settling, "_freezes", 0)
+    monkeypatch.setattr(gc_freeze, "_freezes", 0)
     gc.unfreeze()
     try:
         ask("describe", path)
-        assert len(gc.get_objects()) < settling.WORTH_IT < gc.get_freeze_count()
-        cached = [[i] for i in range(2 * settling.WORTH_IT)]  # as much as a module that is imported later
+        assert len(gc.get_objects()) < gc_freeze.MIN_OBJECTS < gc.get_freeze_count()
+        cached = [[i] for i in range(2 * gc_freeze.MIN_OBJECTS)]  # as much as a module that is imported later
         ask("describe", path)
-        assert len(gc.get_objects()) < settling.WORTH_IT
+        assert len(gc.get_objects()) < gc_freeze.MIN_OBJECTS
         assert len(cached) < gc.get_freeze_count()
     finally:
         gc.unfreeze()
@@ -134,7 +135,7 @@ def test_garbage_is_never_kept_for_good(monkeypatch):
     class Knot:
         pass
 
-    monkeypatch.setattr(settling, "_freezes", 0)
+    monkeypatch.setattr(gc_freeze, "_freezes", 0)
     gc.unfreeze()
     gc.disable()
     try:
@@ -142,7 +143,7 @@ def test_garbage_is_never_kept_for_good(monkeypatch):
         knot.itself = knot
         seen = weakref.ref(knot)
         del knot
-        settling.settle()
+        gc_freeze.freeze_objects()
         assert seen() is None
     finally:
         gc.enable()
@@ -164,7 +165,7 @@ def test_a_scan_of_no_columns_still_counts_its_rows(path):
 
 @pytest.mark.parametrize("limit", [10, 1 << 20])
 def test_a_write_is_planned_once_or_again_and_never_dropped(path, monkeypatch, limit):
-    monkeypatch.setattr(carried, "MAX_CARRIED_BYTES", limit)
+    monkeypatch.setattr(plan_json, "MAX_PLAN_BYTES", limit)
     asked = {"mode": "append", "schema": SCHEMA.json(), "partition_by": None}
     plan = ask("plan_write", path, **asked)
     assert plan["skip"] is False

@@ -1,6 +1,6 @@
-"""Parse what the JVM asks of Python: one option that holds JSON, since Spark folds the case of option keys.
+"""Requests of the JVM to Python. One option holds a request as JSON, since Spark folds the case of option keys.
 
-Without that option the source is used directly, by a session that lacks the jar.
+Without that option, Spark itself uses the source, in a session that lacks the jar.
 
 Anyone who can write SQL can write that option (`USING indextables OPTIONS (__request ...)`), so a request is input like
 any other: its size is bounded, its fields and their types are checked here, and it holds plain values only.
@@ -27,9 +27,9 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Request:
-    """A command on a table. `arguments` are those that only some commands have.
+    """A command on a table or dataset. `arguments` are those that only some commands have.
 
-    `options` are those of the read or write above the settings of the session, and `warnings` speak of both.
+    `options` are the session's settings, overridden by the options of the read or write. `warnings` are about both.
     """
 
     command: str
@@ -39,7 +39,12 @@ class Request:
     version: int | None = None
     as_of: datetime | None = None
     warnings: tuple[str, ...] = ()
-    zone: str = "UTC"  # the session's, in which times stand that name none
+    zone: str = "UTC"  # of the session; the zone of times that name none
+
+    @property
+    def is_of_dataset(self) -> bool:
+        """True for a request about a dataset of column groups, False for one about a table."""
+        return "column_groups" in self.arguments
 
     @classmethod
     def parse(cls, text: str) -> Request:
@@ -53,7 +58,7 @@ class Request:
             ...
         indextables.errors.InputError: not a request of the Spark jar: field 'path' is not a string
         """
-        fields = _checked(text)
+        fields = _parse_fields(text)
         micros = fields.pop("timestamp", None)
         options, warnings = layered(fields.pop("session", {}), fields.pop("options", {}))
         return cls(
@@ -62,7 +67,7 @@ class Request:
             options=options,
             version=fields.pop("version", None),
             zone=fields.pop("time_zone", "UTC"),
-            as_of=None if micros is None else _moment(micros),
+            as_of=None if micros is None else _timestamp(micros),
             warnings=warnings,
             arguments=fields,
         )
@@ -90,19 +95,19 @@ def _is_text_map(value: Any) -> bool:
     return isinstance(value, dict) and all(map(is_text, value.values()))
 
 
-def _is_truth(value: Any) -> bool:
+def _is_boolean(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-def _is_moment(value: Any) -> bool:
+def _is_timestamp(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _are_filters(value: Any) -> bool:
     """True for a list of filter trees (see `predicates.spark`). Walks without recursion: trees may be deep."""
-    left = [value]
-    while left:
-        nodes = left.pop()
+    pending = [value]
+    while pending:
+        nodes = pending.pop()
         if not isinstance(nodes, list):
             return False
         for node in nodes:
@@ -112,7 +117,7 @@ def _are_filters(value: Any) -> bool:
                 return False
             if "lit" in node and "type" not in node:
                 return False
-            left.append(node.get("args", []))
+            pending.append(node.get("args", []))
     return True
 
 
@@ -132,7 +137,7 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "session": (_is_text_map, "an object of strings"),
     "time_zone": (is_text, "a string"),
     "version": (is_number, "a version"),
-    "timestamp": (_is_moment, "a whole number"),
+    "timestamp": (_is_timestamp, "a whole number"),
     "column_groups": (_is_text_map, "an object of strings"),
     "columns": (is_texts, "a list of strings"),
     "filters": (_are_filters, "a list of filters"),
@@ -143,7 +148,7 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "mode": (is_text, "a string"),
     "schema": (is_text, "a string"),
     "partition_by": (is_texts, "a list of strings"),
-    "skip": (_is_truth, "true or false"),
+    "skip": (_is_boolean, "true or false"),
     "plan": (is_text, "a string"),
     "sql": (is_text, "a string"),
     "located": (is_text, "a string"),
@@ -162,12 +167,15 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "sql": ("sql",),
     "write": ("path", "mode", "schema", "skip"),
 }
-"""The commands, and the arguments without which each makes no sense. Null is as good as absent."""
+"""The commands, and the arguments that each needs. An argument that is null counts as absent."""
+
+_TABLE_COMMANDS: Final = frozenset({"create_table", "job", "sql"})
+"""The commands that datasets of column groups do not have."""
 
 
-def _checked(text: str) -> dict[str, Any]:
+def _parse_fields(text: str) -> dict[str, Any]:
     if len(text) > MAX_REQUEST_BYTES:
-        raise refused(f"it has {len(text)} characters, and {MAX_REQUEST_BYTES} are the most")
+        raise refused(f"it has {len(text)} characters; the maximum is {MAX_REQUEST_BYTES}")
     try:
         fields = orjson.loads(text)
     except orjson.JSONDecodeError as reason:
@@ -187,15 +195,17 @@ def _checked(text: str) -> dict[str, Any]:
     missing = [name for name in _REQUIRED[command] if name not in fields]
     if missing:
         raise refused(f"command {command!r} needs the field {missing[0]!r}")
+    if "column_groups" in fields and command in _TABLE_COMMANDS:
+        raise refused(f"command {command!r} takes no field 'column_groups'")
     if ("job" in fields) != ("results" in fields or command == "job"):
         raise refused("a job and its results go together")
     return fields
 
 
-def _moment(micros: int) -> datetime:
+def _timestamp(micros: int) -> datetime:
     try:
         return _EPOCH + timedelta(microseconds=micros)
     except OverflowError:
         raise InputError(
-            f"{micros} microseconds since 1970 are not a time between the years 1 and 9999"
+            f"the timestamp of {micros} microseconds since 1970 is not between the years 1 and 9999"
         ) from None

@@ -1,4 +1,4 @@
-"""The data source as Spark's Python API sees it: the far end of the jar's calls, or, without the jar, all there is."""
+"""The data source as Spark's Python API sees it: it serves the requests of the jar, or Spark alone without the jar."""
 
 from __future__ import annotations
 
@@ -11,14 +11,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 from indextables.config import Settings, of_options
 from indextables.errors import ConfigError
 from indextables.schema import TableSchema
-from indextables.spark.columns import columns_answer, is_of_columns
-from indextables.spark.columns_source import columns_reader, columns_writer
-from indextables.spark.commands import answer, requested_tasks, requested_write
-from indextables.spark.jobs import JobReader
-from indextables.spark.reader import ScanReader
+from indextables.spark.commands import answer, format_of
+from indextables.spark.formats import TaskReader, table_reader, table_writer
 from indextables.spark.request import OPTION, Request, refused
-from indextables.spark.sql import job_tasks
-from indextables.spark.writer import TableWriter
+from indextables.spark.sql import job_tasks, run_job_task
 from indextables.storage import table_uri
 from indextables.table import ScanRequest, Table, open_table, plan_scan, plan_write
 
@@ -40,41 +36,26 @@ class IndexTablesDataSource(DataSource):
         request = self._request()
         if request is None:
             return StructType.fromJson(orjson.loads(self._table().snapshot.schema.to_json()))
-        answered = columns_answer(request) if is_of_columns(request) else answer(request)
-        if request.warnings:
-            answered["warnings"] = request.warnings
-        reply = orjson.dumps(answered).decode()
+        reply = orjson.dumps(answer(request)).decode()
         return StructType([StructField(ANSWER, StringType(), True, {ANSWER: reply})])
 
     def reader(self, schema: StructType) -> DataSourceReader:
         request = self._request()
         if request is None:
-            return self._plain_reader(schema)
+            return self._reader_without_jar(schema)
         if request.command == "job":
-            return JobReader(job_tasks(request.arguments["job"]))
+            return TaskReader(job_tasks(request.arguments["job"]), run_job_task)
         if request.command != "scan":
             raise refused(f"command {request.command!r} does not read rows")
-        if is_of_columns(request):
-            return columns_reader(request)
-        return ScanReader(requested_tasks(request))
+        return format_of(request).reader(request)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         request = self._request()
-        if request is not None and request.command != "write":
+        if request is None:
+            return self._writer_without_jar(schema, overwrite=overwrite)
+        if request.command != "write":
             raise refused(f"command {request.command!r} does not write rows")
-        if request is not None and is_of_columns(request):
-            return columns_writer(request)
-        if request is not None:
-            return TableWriter(requested_write(request))
-        return TableWriter(
-            plan_write(
-                table_uri(self._path()),
-                TableSchema.from_json(schema.json()),
-                mode="overwrite" if overwrite else "append",
-                partition_by=None,
-                settings=Settings(of_options(self.options)),
-            )
-        )
+        return format_of(request).writer(request)
 
     def _request(self) -> Request | None:
         text = self.options.get(OPTION)
@@ -90,7 +71,7 @@ class IndexTablesDataSource(DataSource):
         version = self.options.get("versionasof")
         if version is not None and not version.strip().isdecimal():
             raise ConfigError(
-                f"{version!r} is not a version of a table; versions are whole numbers, 0 the first"
+                f"versionAsOf is {version!r}; it takes the number of a version, and 0 is the first"
             )
         return open_table(
             self._path(),
@@ -99,9 +80,19 @@ class IndexTablesDataSource(DataSource):
             settings=of_options(self.options),
         )
 
-    def _plain_reader(self, schema: StructType) -> ScanReader:
+    def _reader_without_jar(self, schema: StructType) -> DataSourceReader:
         table = self._table()
         request = ScanRequest(columns=tuple(schema.fieldNames()))
         parallelism = os.cpu_count() or 1
         plan = plan_scan(table.uri, table.snapshot, request, table.settings, parallelism=parallelism)
-        return ScanReader(plan.tasks)
+        return table_reader(plan.tasks)
+
+    def _writer_without_jar(self, schema: StructType, *, overwrite: bool) -> DataSourceArrowWriter:
+        plan = plan_write(
+            table_uri(self._path()),
+            TableSchema.from_json(schema.json()),
+            mode="overwrite" if overwrite else "append",
+            partition_by=None,
+            settings=Settings(of_options(self.options)),
+        )
+        return table_writer(plan)

@@ -2,6 +2,7 @@
 
 from indextables.spark.sql.grammar import parse_command
 from indextables.spark.sql.purging import Job, finish_job, job_tasks, run_job_task
+from indextables.spark.sql.rows import rows_answer
 from indextables.spark.sql.running import run_command
 from indextables.spark.sql.statements import Statement, TableName
 
@@ -12,6 +13,7 @@ __all__ = [
     "finish_job",
     "job_tasks",
     "parse_command",
+    "rows_answer",
     "run_command",
     "run_job_task",
 ]

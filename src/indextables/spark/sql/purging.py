@@ -6,7 +6,7 @@ file on the driver's disk, and asks the JVM to run the tasks; with their results
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -88,11 +88,11 @@ def job_tasks(file: str) -> tuple[DeleteTask, ...]:
     return tuple(delete_tasks(waiting.uri, options, waiting.prepared.splits, at_most))
 
 
-def run_job_task(task: DeleteTask) -> pa.RecordBatch:
-    """One task, anywhere; its result is a row of the job."""
-    done = run_delete_task(task)
-    result = orjson.dumps([done.files, done.bytes, done.failures]).decode()
-    return pa.RecordBatch.from_pylist([{"result": result}], schema=RESULT)
+def run_job_task(task: DeleteTask) -> Iterator[pa.RecordBatch]:
+    """Run one task, on any executor, and yield its result as a row. A task may run twice: files may be gone already."""
+    deleted = run_delete_task(task)
+    result = orjson.dumps([deleted.files, deleted.bytes, deleted.failures]).decode()
+    yield pa.RecordBatch.from_pylist([{"result": result}], schema=RESULT)
 
 
 def finish_job(file: str, results: Sequence[str]) -> pa.Table:

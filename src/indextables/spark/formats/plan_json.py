@@ -1,4 +1,4 @@
-"""Plans on their way through the JVM, as text inside a request: JSON of plain values.
+"""Plans of tables as JSON text, in which form they pass through the JVM and come back in a request.
 
 A plan that comes back is checked like any other input. What the request itself says (the table's address, the settings,
 the columns and filters of a scan) is not repeated in it: no credential is in a plan.
@@ -19,12 +19,12 @@ from indextables.spark.request import is_number, is_text, is_texts, refused
 from indextables.storage import options_for_tasks
 from indextables.table import ScanRequest, ScanTask, SplitRef, WriteMode, WritePlan, build_write_plan
 
-MAX_CARRIED_BYTES: Final = 1 << 20
-"""A plan up to this size travels in an option; Spark's schema JSON, which carries answers, takes a few times more."""
+MAX_PLAN_BYTES: Final = 1 << 20
+"""A larger plan is not sent but made again. Spark's schema JSON, which carries answers, takes a few times more."""
 
 
-def carry_scan(tasks: Sequence[ScanTask]) -> str | None:
-    """Return the splits of each task as text, or None when it would be too large for an option.
+def encode_scan(tasks: Sequence[ScanTask]) -> str | None:
+    """Return the splits of each task as text, or None if the text would be too large for an option.
 
     Splits of one partition share its values, so each set of values is stored once.
     """
@@ -51,7 +51,7 @@ def carry_scan(tasks: Sequence[ScanTask]) -> str | None:
                 in_partition,
             ]
         )
-    return _carried(
+    return _encode(
         {
             "schema": first.schema.to_json(),
             "mapping": [(mapped.name, mapped.spark_type, mapped.kind) for mapped in first.mapping.fields],
@@ -61,8 +61,8 @@ def carry_scan(tasks: Sequence[ScanTask]) -> str | None:
     )
 
 
-class CarriedScan:
-    """A scan's plan, read back. `schema` is needed to make sense of the rest of the request."""
+class DecodedScan:
+    """A scan's plan. Its `schema` is needed first, to read the filters of the request."""
 
     def __init__(self, text: str) -> None:
         self._fields = _fields(text, "schema", "mapping", "partitions", "tasks")
@@ -75,15 +75,15 @@ class CarriedScan:
         mapping = self._mapping()
         kinds = {column.name: column.type for column in self.schema}
         partitions = []
-        for texts in _listed(self._fields["partitions"]):
+        for texts in _as_list(self._fields["partitions"]):
             if not isinstance(texts, dict) or not all(
                 name in kinds and (text is None or is_text(text)) for name, text in texts.items()
             ):
                 raise refused("the partition values in its plan are not texts by column")
             partitions.append({name: decode_value(text, kinds[name]) for name, text in texts.items()})
         tasks = []
-        for group in _listed(self._fields["tasks"]):
-            columns = [_listed(column) for column in _listed(group)]
+        for group in _as_list(self._fields["tasks"]):
+            columns = [_as_list(column) for column in _as_list(group)]
             if len(columns) != 4 or len(set(map(len, columns))) != 1:
                 raise refused("a task in its plan is not paths, sizes, rows and partitions of splits")
             paths, sizes, records, numbers = columns
@@ -105,26 +105,26 @@ class CarriedScan:
 
     def _mapping(self) -> FieldMapping:
         fields = []
-        for entry in _listed(self._fields["mapping"]):
+        for entry in _as_list(self._fields["mapping"]):
             if not is_texts(entry) or len(entry) != 3 or entry[2] not in get_args(IndexKind):
                 raise refused("a mapping in its plan is not name, type and kind")
             fields.append(MappedField(*entry))
         return FieldMapping(tuple(fields))
 
 
-def carry_write(plan: WritePlan | None) -> str | None:
-    """Return what a write has decided as text, or None when it is too large, or when there is nothing to write."""
+def encode_write(plan: WritePlan | None) -> str | None:
+    """Return the plan of a write as text, or None if it is too large or there is nothing to write."""
     if plan is None:
         return None
     assert plan.txn is None, "Spark has no option for it"
     replaces = None if plan.replaces is None else to_document(plan.replaces)
-    return _carried(
+    return _encode(
         {"base_version": plan.base_version, "metadata": to_document(plan.metadata), "replaces": replaces}
     )
 
 
-def carried_write(text: str, uri: str, mode: WriteMode, settings: Settings) -> WritePlan:
-    """The inverse of `carry_write`."""
+def decode_write(text: str, uri: str, mode: WriteMode, settings: Settings) -> WritePlan:
+    """Return the plan that `encode_write` made text of."""
     fields = _fields(text, "base_version", "metadata", "replaces")
     version = fields["base_version"]
     if version is not None and not is_number(version):
@@ -136,14 +136,14 @@ def carried_write(text: str, uri: str, mode: WriteMode, settings: Settings) -> W
     )
 
 
-def _carried(plan: dict[str, Any]) -> str | None:
+def _encode(plan: dict[str, Any]) -> str | None:
     text = orjson.dumps(plan)
-    return text.decode() if len(text) <= MAX_CARRIED_BYTES else None
+    return text.decode() if len(text) <= MAX_PLAN_BYTES else None
 
 
 def _fields(text: str, *names: str) -> dict[str, Any]:
-    if len(text) > MAX_CARRIED_BYTES:
-        raise refused(f"its plan has {len(text)} characters, and {MAX_CARRIED_BYTES} are the most")
+    if len(text) > MAX_PLAN_BYTES:
+        raise refused(f"its plan has {len(text)} characters; the maximum is {MAX_PLAN_BYTES}")
     try:
         fields = orjson.loads(text)
     except orjson.JSONDecodeError as reason:
@@ -153,7 +153,7 @@ def _fields(text: str, *names: str) -> dict[str, Any]:
     return fields
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise refused("its plan has something else where a list should be")
     return value

@@ -1,4 +1,4 @@
-"""Scans of column groups in tasks: the rows shared out, each task with no more of the manifest than it needs."""
+"""Scans of column groups in tasks: each gets a range of rows and the part of the manifest that it needs."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import pyarrow.compute as pc
 
 from indextables.columns import FILE_SIZE, ColumnGroup, Manifest, Reader
 from indextables.predicates import TRUE, Predicate, columns_of
-from indextables.spark.arrow_types import arrow_schema, spark_schema
+from indextables.spark.formats.arrow_types import arrow_schema, spark_schema
 
 TASK_BYTES: Final = 128 << 20
 TASK_ROWS: Final = 1 << 16
-"""Rows that are worth a task of their own."""
+"""A scan is not divided further than into tasks of so many rows."""
 
 _UNKNOWN_ROW_BYTES: Final = 64
 
 
 @dataclass(frozen=True)
-class ColumnsTask:
-    """The part of a scan that runs in one place: the rows from the first to the second of `rows` of the manifest."""
+class DatasetTask:
+    """One task of a scan: the rows of the manifest from the first number of `rows` up to the second."""
 
     settings: dict[str, str] = field(repr=False)  # credentials may be among them
     manifest: Manifest
@@ -38,11 +38,13 @@ class ColumnsTask:
     primary_key: tuple[str, ...] | None = None
 
 
-def tasks_of(whole: ColumnsTask, parallelism: int) -> list[ColumnsTask]:
-    """The scan in parts, one at least: a count of nothing is 0."""
+def split_scan(whole: DatasetTask, parallelism: int) -> list[DatasetTask]:
+    """Divide a scan into tasks. There is at least one, so that a count of no rows is 0."""
     groups = _groups_read(whole)
     ranges = row_ranges(groups, whole.rows[1], parallelism)
-    if whole.apply_deltas:  # which may need columns and positions from anywhere
+    if (
+        whole.apply_deltas
+    ):  # deltas may need columns that are not read, and the positions of rows in the whole
         return [replace(whole, rows=rows) for rows in ranges]
     return [
         replace(
@@ -55,7 +57,7 @@ def tasks_of(whole: ColumnsTask, parallelism: int) -> list[ColumnsTask]:
 
 
 def row_ranges(groups: tuple[ColumnGroup, ...], rows: int, parallelism: int) -> list[tuple[int, int]]:
-    """The rows in parts of about equal size, cut between files where one ends nearby.
+    """Divide the rows into ranges of about equal size, at the end of a file where there is one close by.
 
     >>> from indextables.columns import ColumnGroupFile
     >>> files = tuple(ColumnGroupFile(name, 0, 100_000) for name in "ab")
@@ -75,7 +77,8 @@ def row_ranges(groups: tuple[ColumnGroup, ...], rows: int, parallelism: int) -> 
     return list(itertools.pairwise(sorted(cuts))) or [(0, 0)]
 
 
-def run_columns_task(task: ColumnsTask) -> Iterator[pa.RecordBatch]:
+def run_dataset_task(task: DatasetTask) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a task in the types that Spark expects, or their count."""
     reader = Reader(
         task.manifest,
         task.schema,
@@ -87,40 +90,40 @@ def run_columns_task(task: ColumnsTask) -> Iterator[pa.RecordBatch]:
         count = reader.count(task.predicate, rows=task.rows)
         yield pa.record_batch({"count": pa.array([count], pa.int64())})
         return
-    left = task.limit
+    remaining = task.limit
     expected = arrow_schema(spark_schema(pa.schema([task.schema.field(name) for name in task.columns])))
     for batch in reader.scan(task.predicate, task.columns, rows=task.rows):
-        rows = batch if left is None else batch.slice(0, left)
+        rows = batch if remaining is None else batch.slice(0, remaining)
         yield _as_spark(rows, expected) if task.columns else rows
-        if left is not None:
-            left -= rows.num_rows
-            if left <= 0:
+        if remaining is not None:
+            remaining -= rows.num_rows
+            if remaining <= 0:
                 return
 
 
 def stored_bytes(group: ColumnGroup) -> int:
-    """What the files of a group take, as far as the manifest tells."""
+    """Return the size of a group's files, or an estimate where the manifest does not state all sizes."""
     stated = (file.properties.get(FILE_SIZE, "") for file in group.files)
     sizes = [int(size) for size in stated if size.isdecimal()]
     return sum(sizes) if len(sizes) == len(group.files) else group.num_rows * _UNKNOWN_ROW_BYTES
 
 
-def _groups_read(task: ColumnsTask) -> tuple[ColumnGroup, ...]:
-    """The groups that have a column to read. Where none has, the smallest: somebody must count the rows."""
+def _groups_read(task: DatasetTask) -> tuple[ColumnGroup, ...]:
+    """Return the groups with a column to read. If there is none, return the first, which tells the number of rows."""
     if task.apply_deltas:
         return task.manifest.column_groups
-    wanted = columns_of(task.predicate).union(task.columns)
-    found = tuple(group for group in task.manifest.column_groups if not wanted.isdisjoint(group.columns))
-    return found or task.manifest.column_groups[:1]
+    columns = columns_of(task.predicate).union(task.columns)
+    groups = tuple(group for group in task.manifest.column_groups if not columns.isdisjoint(group.columns))
+    return groups or task.manifest.column_groups[:1]
 
 
 def _as_spark(rows: pa.RecordBatch, expected: pa.Schema) -> pa.RecordBatch:
     if rows.schema.equals(expected):
         return rows
     columns = []
-    for values, wanted in zip(rows.columns, expected, strict=True):
-        options = pc.CastOptions.safe(wanted.type)
-        options.allow_time_truncate = True  # finer timestamps are cut, as Spark cuts them
+    for values, field_ in zip(rows.columns, expected, strict=True):
+        options = pc.CastOptions.safe(field_.type)
+        options.allow_time_truncate = True  # Spark truncates finer timestamps too
         plain = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-        columns.append(plain if plain.type == wanted.type else pc.cast(plain, options=options))
+        columns.append(plain if plain.type == field_.type else pc.cast(plain, options=options))
     return pa.RecordBatch.from_arrays(columns, schema=expected)

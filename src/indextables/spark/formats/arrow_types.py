@@ -1,4 +1,4 @@
-"""Types of column groups in Spark: its schema JSON, and the Arrow type in which its workers take a column."""
+"""Types of column groups in Spark: its schema JSON, and the Arrow types in which its workers exchange rows."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _WIDENED: Final[dict[pa.DataType, str]] = {
     pa.uint64(): "decimal(20,0)",
     pa.float16(): "float",
 }
-"""Types that Spark does not have, and the narrowest of its own that holds every value."""
+"""Types that Spark does not have, with the narrowest Spark type that holds every value."""
 
 _DECIMAL: Final = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 
 
 def spark_schema(schema: pa.Schema) -> str:
-    """Spark's schema JSON. SchemaError for a column that Spark cannot hold.
+    """Return Spark's schema JSON. SchemaError for a column that Spark cannot hold.
 
     >>> spark_schema(pa.schema([("v", pa.list_(pa.float32(), 4))]))[:72]
     '{"type":"struct","fields":[{"name":"v","type":{"type":"array","elementTy'
@@ -34,7 +34,7 @@ def spark_schema(schema: pa.Schema) -> str:
 
 
 def arrow_schema(text: str) -> pa.Schema:
-    """The Arrow types in which Spark gives and takes rows of this schema.
+    """Return the Arrow types in which Spark sends and receives rows of this schema.
 
     >>> arrow_schema(spark_schema(pa.schema([("n", pa.uint8()), ("t", pa.large_string())])))
     n: int16
@@ -60,8 +60,8 @@ def _spark_type(kind: pa.DataType, column: str) -> Any:
         return _spark_type(kind.value_type, column)
     if kind in _WIDENED:
         return _WIDENED[kind]
-    for name, known in _NAMED.items():
-        if kind == known:
+    for name, arrow_type in _NAMED.items():
+        if kind == arrow_type:
             return name
     if types.is_large_string(kind) or types.is_string_view(kind):
         return "string"

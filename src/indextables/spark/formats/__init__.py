@@ -1,0 +1,24 @@
+"""The formats that Spark reads and writes, behind one protocol: search tables and datasets of column groups."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from indextables.spark.formats.datasets import Datasets
+from indextables.spark.formats.protocol import Answer, Format
+from indextables.spark.formats.tables import Tables, table_reader, table_writer
+from indextables.spark.formats.tasks import TaskReader, TaskWriter
+
+TABLES: Final = Tables()
+DATASETS: Final = Datasets()
+
+__all__ = [
+    "DATASETS",
+    "TABLES",
+    "Answer",
+    "Format",
+    "TaskReader",
+    "TaskWriter",
+    "table_reader",
+    "table_writer",
+]

@@ -1,0 +1,192 @@
+"""Search tables: `format("indextables")`."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from indextables.config import Settings
+from indextables.errors import QueryError
+from indextables.predicates import ALL_COLUMN, Predicate, conjunction, from_spark
+from indextables.schema import TableSchema
+from indextables.spark.formats.plan_json import DecodedScan, decode_write, encode_scan, encode_write
+from indextables.spark.formats.protocol import Answer, accepted, can_skip, predicates
+from indextables.spark.formats.tasks import TaskReader, TaskWriter
+from indextables.spark.request import Request
+from indextables.storage import open_store, table_uri
+from indextables.table import (
+    ScanPlan,
+    ScanRequest,
+    ScanTask,
+    Table,
+    TaskResult,
+    WritePlan,
+    abort_write,
+    answer_on_driver,
+    check_predicate,
+    commit_write,
+    find_snapshot,
+    open_table,
+    parse_mode,
+    plan_scan,
+    plan_write,
+    run_scan_task,
+    run_write_task,
+)
+
+
+class Tables:
+    """The format of search tables (see `Format`)."""
+
+    def describe(self, request: Request) -> Answer:
+        table = _open(request)
+        return {
+            "version": table.version,
+            "schema": table.snapshot.schema.to_json(),
+            "partition_columns": table.partition_columns,
+            "text_columns": [column.name for column in table.snapshot.mapping.of_kind("text")],
+        }
+
+    def pushdown(self, request: Request) -> Answer:
+        """Raise QueryError here, while Spark plans, for a search that the table cannot answer."""
+        table = _open(request)
+
+        def accept(node: dict[str, Any]) -> Predicate | None:
+            predicate = from_spark(node, table.snapshot.schema, request.zone)
+            if predicate is not None:
+                check_predicate(table.snapshot, predicate, table.settings)
+            return predicate
+
+        return {"accepted": accepted(request.arguments["filters"], accept)}
+
+    def plan(self, request: Request) -> Answer:
+        """Return the rows themselves if they are few, and the driver can read them at once."""
+        plan = scan_plan(request)
+        rows = answer_on_driver(plan)
+        if rows is not None:
+            return {"rows": rows.num_rows, "bytes": rows.nbytes, "answer": _arrow_stream(rows)}
+        return {
+            "rows": plan.rows,
+            "bytes": plan.bytes,
+            "splits_total": plan.splits_total,
+            "splits_read": plan.splits_read,
+            "plan": encode_scan(plan.tasks),
+        }
+
+    def prepare_write(self, request: Request) -> Answer:
+        mode = parse_mode(request.arguments["mode"])
+        store = open_store(table_uri(request.path), Settings(request.options))
+        return {"skip": can_skip(mode, request.path, "table", lambda: find_snapshot(store) is not None)}
+
+    def plan_write(self, request: Request) -> Answer:
+        plan = _write_plan(request)
+        return {
+            "skip": plan is None,
+            "plan": encode_write(plan),
+            "partition_columns": [] if plan is None else plan.partition_columns,
+        }
+
+    def create_table(self, request: Request) -> Answer:
+        """Commit a write of no rows and return its version. Only the catalog asks for it, whose tables these are."""
+        plan = _write_plan(request)
+        return {"version": None if plan is None else commit_write(plan, [])}
+
+    def reader(self, request: Request) -> TaskReader:
+        return table_reader(_scan_tasks(request))
+
+    def writer(self, request: Request) -> TaskWriter:
+        return table_writer(_write_plan(request))
+
+
+def table_reader(tasks: Sequence[ScanTask]) -> TaskReader:
+    """Return a reader of planned tasks."""
+    return TaskReader(tasks, run_scan_task)
+
+
+def table_writer(plan: WritePlan | None) -> TaskWriter:
+    """Return a writer by this plan. None: leave the table alone."""
+    return TaskWriter(None if plan is None else _TableWrite(plan))
+
+
+def scan_plan(request: Request) -> ScanPlan:
+    """Plan the scan that a request describes."""
+    table = _open(request)
+    scan = _scan_request(request, table.snapshot.schema)
+    parallelism = request.arguments["parallelism"]
+    return plan_scan(table.uri, table.snapshot, scan, table.settings, parallelism=parallelism)
+
+
+@dataclass(frozen=True)
+class _TableWrite:
+    """Every task stores splits; one commit adds them to the log."""
+
+    plan: WritePlan
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> TaskResult:
+        return run_write_task(self.plan, batches)
+
+    def commit(self, results: Sequence[TaskResult]) -> None:
+        commit_write(self.plan, results)
+
+    def abort(self, results: Sequence[TaskResult]) -> None:
+        abort_write(self.plan, results)
+
+
+def _open(request: Request) -> Table:
+    return open_table(request.path, version=request.version, as_of=request.as_of, settings=request.options)
+
+
+def _scan_tasks(request: Request) -> Sequence[ScanTask]:
+    text = request.arguments.get("plan")
+    if text is None:
+        return scan_plan(request).tasks
+    plan = DecodedScan(text)
+    scan = _scan_request(request, plan.schema)
+    return plan.tasks(table_uri(request.path), Settings(request.options), scan)
+
+
+def _scan_request(request: Request, schema: TableSchema) -> ScanRequest:
+    arguments = request.arguments
+    if ALL_COLUMN in arguments["columns"]:
+        raise QueryError(
+            f"{ALL_COLUMN}, which stands for * in a search of all columns, has no value of its own: "
+            "the search must stand in the WHERE of a query directly on the table"
+        )
+    is_count = arguments.get("aggregate") == "count"
+    filters = predicates(arguments["filters"], lambda node: from_spark(node, schema, request.zone))
+    return ScanRequest(
+        columns=() if is_count else tuple(arguments["columns"]),
+        predicate=conjunction(filters),
+        limit=arguments.get("limit"),
+        top=arguments.get("top"),
+        count_only=is_count,
+    )
+
+
+def _write_plan(request: Request) -> WritePlan | None:
+    """Return the plan of a write, from the request where it has one. None: leave the table alone."""
+    arguments = request.arguments
+    uri, mode, settings = table_uri(request.path), parse_mode(arguments["mode"]), Settings(request.options)
+    if arguments.get("skip"):
+        return None
+    if "plan" in arguments:
+        return decode_write(arguments["plan"], uri, mode, settings)
+    return plan_write(
+        uri,
+        TableSchema.from_json(arguments["schema"]),
+        mode=mode,
+        partition_by=arguments.get("partition_by"),
+        settings=settings,
+    )
+
+
+def _arrow_stream(rows: pa.Table) -> str:
+    """Return rows in Arrow's stream format, in Base64."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows.combine_chunks())
+    return base64.b64encode(sink.getvalue()).decode()
