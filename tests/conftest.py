@@ -27,8 +27,9 @@ LONG_SPARK_TESTS = (
     "test_docs_snippets",
 )
 """Start first, so that no worker is left alone with one of them at the end."""
-CONNECT_TESTS = ("test_read_correctness", "test_on_connect", "test_commands")
-"""Start last: they wait for reports that a process in the background makes."""
+CONNECT_TESTS = ("test_commands", "test_on_connect", "test_read_correctness")
+"""Start last: they wait for reports that a process in the background makes. Commands come before tests that query from
+many threads, and so leave Spark with several Python workers: each worker has a log cache with figures of its own."""
 
 hypothesis.settings.register_profile(
     "untimed", deadline=None
