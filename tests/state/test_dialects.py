@@ -109,7 +109,7 @@ def test_its_tombstones_hold_whatever_the_spelling_of_the_path(store):
     put_native(store)
     snapshot = load_snapshot(store)
     assert "b" not in snapshot.files
-    assert snapshot.matching(Compare("=", "day", "tue")).num_rows == 0
+    assert snapshot.prune(Compare("=", "day", "tue")).entries.num_rows == 0
 
 
 @pytest.mark.spec("testUpgradePreservesSchemaRegistry")

@@ -109,7 +109,7 @@ def test_a_read_tells_how_many_manifests_and_files(table: MemoryStore, reader: I
 
 
 def test_a_read_of_one_partition_tells_what_it_read(table: MemoryStore, reader: InMemoryMetricReader):
-    load_snapshot(table).matching(Compare("=", "day", "wed"))
+    load_snapshot(table).prune(Compare("=", "day", "wed"))
     points = told(reader)
     assert points["indextables.state.read.manifest_count"].sum == 1
     assert points["indextables.state.read.file_count"].sum == 4

@@ -24,8 +24,8 @@ from indextables.state import (
     ENTRY_SCHEMA,
     LIVE_SCHEMA,
     CompactionRules,
+    Condition,
     Delta,
-    Filter,
     ManifestInfo,
     PartitionBounds,
     StateContext,
@@ -36,11 +36,13 @@ from indextables.state import (
     encode_entries,
     encode_state,
     loading,
+    prune,
     read_state,
     state_key,
     write_state,
 )
 from indextables.state import entries as codec
+from indextables.state.column_masks import ColumnMasks
 from support.faults import FaultyStore, MemoryStore
 from support.logs import add
 from support.states import grown
@@ -272,7 +274,7 @@ def manifests_read(store: MemoryStore, where: str, version: int = 1) -> tuple[se
     """Which manifests a condition reads, by their place, and the keys that it gives."""
     watched = FaultyStore(store)
     state = opened(watched, version)
-    found = state.matching(Filter(parse_where(where, SCHEMA), SCHEMA, ("n",)))
+    found = prune(state, Condition(parse_where(where, SCHEMA), SCHEMA, ("n",))).entries
     places = {f"_transaction_log/{info.path}": at for at, info in enumerate(state.manifest.manifests)}
     read = {places[key] for _, key in watched.calls if key in places}
     return read, set(found.column("key").to_pylist())
@@ -311,8 +313,8 @@ def test_only_manifests_whose_bounds_can_match_are_read(fleet: MemoryStore, wher
     assert found == read
     rows = opened(fleet, 1).entries()
     partition = parse_where(where.replace("id = 5 AND ", ""), SCHEMA)
-    expected = Filter(partition, SCHEMA, ("n",)).entries(rows)
-    assert keys == set(expected.column("key").to_pylist())
+    mask = ColumnMasks(Condition(partition, SCHEMA, ("n",)), rows).by_partition_values()
+    assert keys == set(rows.filter(mask).column("key").to_pylist())
 
 
 @pytest.mark.spec("testNoPruningForUnknownColumn")
@@ -405,7 +407,7 @@ def test_one_partition_of_a_million_files_reads_one_manifest_and_little_of_it():
     watched = FaultyStore(store)
     state = opened(watched, 1)
     assert len(state.manifest.manifests) == 20
-    found = state.matching(Filter(parse_where("n = 517", SCHEMA), SCHEMA, ("n",)))
+    found = prune(state, Condition(parse_where("n = 517", SCHEMA), SCHEMA, ("n",))).entries
     assert found.num_rows == 1000
     reads = [(operation, key) for operation, key in watched.calls if "/manifests/" in key]
     assert len({key for _, key in reads}) == 1

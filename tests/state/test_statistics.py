@@ -17,8 +17,8 @@ from indextables.log.actions.model import AddFile
 from indextables.predicates import Compare, parse_where
 from indextables.schema import Field, TableSchema
 from indextables.state import (
+    Condition,
     Delta,
-    Filter,
     ManifestInfo,
     Measured,
     StateContext,
@@ -26,6 +26,7 @@ from indextables.state import (
     TableState,
     decode_state,
     encode_state,
+    prune,
     read_state,
     state_key,
     statistics,
@@ -81,9 +82,13 @@ def test_long_texts_are_cut_so_that_the_largest_bounds_the_others():
         "name"
     ]
     assert found == StatBounds("string", "x" * 32, "x" * 32)
-    chosen = Filter(Compare("=", "name", "x" * 32 + "zz"), SCHEMA, ())
-    assert chosen.within({}, {"name": found}), "the maximum of 32 characters may be the beginning of this"
-    assert not dataclasses.replace(chosen, predicate=Compare("=", "name", "y")).within({}, {"name": found})
+    condition = Condition(Compare("=", "name", "x" * 32 + "zz"), SCHEMA, ())
+    assert condition.may_hold_within({}, {"name": found}), (
+        "the maximum of 32 characters may be the beginning of this"
+    )
+    assert not dataclasses.replace(condition, predicate=Compare("=", "name", "y")).may_hold_within(
+        {}, {"name": found}
+    )
 
 
 _TEXTS = {
@@ -124,8 +129,10 @@ def test_types_without_an_order_and_columns_beyond_the_limit_are_left_out():
 
 def test_bounds_of_a_column_that_has_another_type_now_say_nothing():
     old = {"at": StatBounds("string", "10", "9")}
-    assert Filter(Compare("=", "at", 100), SCHEMA, ()).within({}, old)
-    assert not Filter(Compare("=", "at", 100), SCHEMA, ()).within({}, {"at": StatBounds("long", "9", "10")})
+    assert Condition(Compare("=", "at", 100), SCHEMA, ()).may_hold_within({}, old)
+    assert not Condition(Compare("=", "at", 100), SCHEMA, ()).may_hold_within(
+        {}, {"at": StatBounds("long", "9", "10")}
+    )
 
 
 def fleet() -> MemoryStore:
@@ -152,9 +159,9 @@ def test_a_range_that_follows_the_partitions_reads_only_the_manifests_in_it():
     watched = FaultyStore(fleet())
     state = TableState(watched, read_state(watched, 1), str)
     assert len(state.manifest.manifests) == 100
-    found = state.matching(
-        Filter(parse_where("at BETWEEN 5000 AND 5015", SCHEMA), SCHEMA, ("day",), {"ours"})
-    )
+    found = prune(
+        state, Condition(parse_where("at BETWEEN 5000 AND 5015", SCHEMA), SCHEMA, ("day",), {"ours"})
+    ).entries
     assert found.column("path").to_pylist() == ["0500", "0501"]
     assert len({key for _, key in watched.calls if "manifests/" in key}) == 1
 
@@ -167,7 +174,7 @@ def test_a_state_of_an_earlier_release_has_none_and_is_read():
     )
     store.put(state_key(1), encode_state(bare))
     state = TableState(store, read_state(store, 1), str)
-    found = state.matching(Filter(parse_where("at = 5000", SCHEMA), SCHEMA, ("day",), {"ours"}))
+    found = prune(state, Condition(parse_where("at = 5000", SCHEMA), SCHEMA, ("day",), {"ours"})).entries
     assert found.column("path").to_pylist() == ["0500"]
 
 

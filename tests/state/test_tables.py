@@ -249,7 +249,7 @@ def test_a_predicate_reads_only_manifests_that_can_match(store):
         snapshot = append(store, snapshot, *files, checkpoint__interval="1")
     store.delete(state_key(0))
     snapshot = load(FaultyStore(store))
-    found = snapshot.matching(Compare("=", "day", "d2"))
+    found = snapshot.prune(Compare("=", "day", "d2")).entries
     assert sorted(found.column("key").to_pylist()) == [f"2-{n}" for n in range(5)]
     assert not snapshot.files.base.is_loaded
 
@@ -355,7 +355,7 @@ def test_a_damaged_manifest_is_made_good_from_older_versions(store, harm: str, a
     ask = (
         snapshot.files.items
         if asked == "everything"
-        else lambda: files_of(snapshot.matching(Compare("=", "day", "d3")))
+        else lambda: files_of(snapshot.prune(Compare("=", "day", "d3")).entries)
     )
     with pytest.warns(StateWarning, match="manifests/manifest-"):
         found = dict(ask())
@@ -379,7 +379,7 @@ def test_a_damaged_manifest_that_nothing_can_replace_is_an_error_that_names_it(s
         store.delete(version_key(version))
     for at, bad in damaged(data, step=max(1, len(data) // 60)):
         store.put(key, bad)
-        for ask in (lambda s: dict(s.files), lambda s: s.matching(Compare("=", "day", "d3"))):
+        for ask in (lambda s: dict(s.files), lambda s: s.prune(Compare("=", "day", "d3")).entries):
             snapshot = load(store)
             with pytest.raises(CorruptTableError, match="manifests/manifest-") as caught:
                 assert ask(snapshot) is None, f"byte {at}"

@@ -2,6 +2,7 @@
 
 from indextables.state.columns import map_column
 from indextables.state.compaction import CompactionRules, compaction_reason
+from indextables.state.conditions import Condition
 from indextables.state.entries import decode_entries, encode_entries
 from indextables.state.entry_fields import AVRO_SCHEMA, ENTRY_SCHEMA
 from indextables.state.gathering import Gatherer, without
@@ -13,6 +14,7 @@ from indextables.state.layout import (
     state_key,
     state_of,
 )
+from indextables.state.loading import Selection
 from indextables.state.manifest import (
     ManifestInfo,
     PartitionBounds,
@@ -30,7 +32,7 @@ from indextables.state.pointer import (
     read_pointer,
     write_pointer,
 )
-from indextables.state.pruning import Filter
+from indextables.state.pruning import STAGES, PrunedFiles, prune
 from indextables.state.reading import TableState, read_state
 from indextables.state.statistics import Measured
 from indextables.state.unique import last_of_each
@@ -49,14 +51,17 @@ __all__ = [
     "LAST_CHECKPOINT",
     "LIVE_SCHEMA",
     "LOG_DIRECTORY",
+    "STAGES",
     "CompactionRules",
+    "Condition",
     "Delta",
-    "Filter",
     "Gatherer",
     "LastCheckpoint",
     "ManifestInfo",
     "Measured",
     "PartitionBounds",
+    "PrunedFiles",
+    "Selection",
     "StateContext",
     "StateManifest",
     "StateOptions",
@@ -73,6 +78,7 @@ __all__ = [
     "last_of_each",
     "manifest_key",
     "map_column",
+    "prune",
     "read_pointer",
     "read_state",
     "state_directory",

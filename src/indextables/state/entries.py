@@ -72,7 +72,7 @@ def decode_entries(schema: str, blocks: Iterable[Block], name: str) -> pa.Table:
         types = {s: f.type for f, s in zip(FIELDS, plan.sources, strict=True) if s is not None}
         batches = list(decode_records(plan.schema, blocks, types))
         if not batches:
-            return ENTRY_SCHEMA.empty_table()
+            return pa.Table.from_batches([], ENTRY_SCHEMA)  # `empty_table` would load pandas
         table = _without_impossible_values(_resolve(pa.Table.from_batches(batches), plan.sources))
     except (ValueError, RecursionError) as reason:  # Arrow's and the decoders' own are of the first kind
         raise CorruptTableError(f"{name}: not a manifest that can be read: {reason}") from reason

@@ -1,230 +1,287 @@
-"""What need not be read: manifests and blocks by their partition bounds, entries by their values and statistics.
+"""Pruning: which live files of a table can hold a row that matches a condition. `prune` is the one way to ask.
 
-Bounds go through the one engine of `predicates`. Entries are sifted column-wise first, a million at a time, by a
-test that may only err by keeping; what it leaves becomes objects, and the engine has the last word on those.
+It is here, at the level of the state, because its first stages decide what of a state is read at all, and because
+commits that drop partitions need it as well as scans; `Snapshot.prune` is the entry for both.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime
-from functools import reduce
-from types import MappingProxyType
-from typing import Final
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.errors import SchemaError
-from indextables.predicates import (
-    And,
-    Bounds,
-    Compare,
-    Constant,
-    In,
-    Or,
-    Predicate,
-    StringMatch,
-    Value,
-    bind,
-    columns_of,
-    may_match,
-    normalize,
-)
-from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Field, TableSchema, decode_value, micros
+from indextables.predicates import TRUE, Bounds, Predicate, bind, columns_of, may_match
+from indextables.schema import Field, Value, decode_value
+from indextables.state.blocks import IndexedBlock
+from indextables.state.column_masks import ColumnMasks
 from indextables.state.columns import map_column
-from indextables.state.layout import is_content_named
-from indextables.state.manifest import ManifestInfo, PartitionBounds, StatBounds
-from indextables.state.statistics import ordered
-from indextables.stats import CUT_LENGTH
+from indextables.state.conditions import Condition
+from indextables.state.loading import Selection
+from indextables.state.manifest import ManifestInfo
+from indextables.stats import BloomFilter, ColumnFilter, bounds_of, inline_filters
 
-_ISO_DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+PartitionValues: TypeAlias = dict[str, Value | None]
+
+MANIFEST_BOUNDS: Final = "manifest bounds"
+BLOCK_BOUNDS: Final = "block bounds"
+PARTITION_VALUES: Final = "partition values"
+MIN_MAX: Final = "min/max"
+BLOOM_FILTERS: Final = "Bloom filters"
+STAGES: Final = (MANIFEST_BOUNDS, BLOCK_BOUNDS, PARTITION_VALUES, MIN_MAX, BLOOM_FILTERS)
+"""The stages of pruning, in order."""
+
+_FULL_READ_SHARE: Final = 0.5
+
+
+class PrunableFiles(Protocol):
+    """The live files of a version: those of a state, and those that later versions added."""
+
+    def select(self, selection: Selection) -> pa.Table:
+        """Return the entries of the files without some that the selection leaves out."""
 
 
 @dataclass(frozen=True)
-class Filter:
-    """A predicate and the table whose columns it names.
+class PrunedFiles:
+    """The entries of the files that can match, and how many files each stage dropped."""
 
-    `own_refs` are the mappings by which our own files are known. What other writers' statistics mean takes a
-    closer look than can be had here: their files are left to the engine.
+    entries: pa.Table
+    partition_columns: Sequence[Field]
+    dropped: Mapping[str, int]
 
-    >>> schema = TableSchema((Field("day", "date"), Field("n", "long")))
-    >>> chosen = Filter(Compare("=", "day", date(2024, 5, 1)), schema, ["day"])
-    >>> chosen.within({"day": PartitionBounds("2024-04-01", "2024-04-30")})
-    False
+    def partition_values(self) -> list[PartitionValues]:
+        """Return the typed partition values of each file. Files of one partition share theirs."""
+        partitions = _Partitions(self.partition_columns, TRUE)
+        return [
+            partitions.get(texts).values for texts in _partition_texts(self.entries, self.partition_columns)
+        ]
+
+    def column(self, name: str) -> list[Any]:
+        values: list[Any] = self.entries.column(name).to_pylist()
+        return values
+
+
+def prune(files: PrunableFiles, condition: Condition) -> PrunedFiles:
+    """Return the live files that can hold a row for which the condition is TRUE.
+
+    A stage may only drop a file none of whose rows can match; a file that it cannot decide goes to the next one:
+
+    1. manifest bounds: the partition bounds and statistics of a whole manifest, which is then not read;
+    2. block bounds: those of each block of a manifest, in its header; the other blocks are fetched by range;
+    3. partition values, which all rows of a file share;
+    4. min/max: the minima and maxima of the columns of a file;
+    5. Bloom filters: the small ones in the log, which know values that a column does not hold.
+
+    The state is read lazily: only the blocks that stages 1 and 2 keep are fetched and decoded. Stages 3 and 4 run
+    twice. First column-wise, on the entries of each manifest as it is read: these masks are fast and keep some files
+    that cannot match. Then file by file, on what is left of the state and on the files that later versions added.
+
+    Exactness begins with the partition values: what they say of a row is certain, so after stage 3 a condition on
+    partition columns alone is decided, and the files that remain are exactly those that match. For other columns the
+    bounds are loose and a filter errs now and then: which rows of the remaining files match is decided by the index of
+    the split or by the rows themselves.
+    """
+    count = _Counter()
+    selection = Selection(
+        manifests=lambda infos: _keep_by_manifest_bounds(infos, condition, count),
+        reads_index=condition.names_bounded_columns,
+        index_columns=columns_of(condition.predicate),
+        blocks=lambda index: _keep_by_block_bounds(index, condition, count),
+        entries=lambda entries: _keep_by_columns(entries, condition, count),
+        restart=count.reset,
+    )
+    entries = files.select(selection)
+    columns = [condition.schema.field(name) for name in condition.partition_columns]
+    if condition.predicate != TRUE:
+        statistics = _FileStatistics(entries, condition)
+        candidates = _keep_by_partition_values(entries, _Partitions(columns, condition.predicate), count)
+        candidates = _keep_by_min_max(candidates, statistics, count)
+        candidates = _keep_by_bloom_filters(candidates, statistics, count)
+        if len(candidates) < entries.num_rows:
+            entries = entries.take(pa.array([candidate.row for candidate in candidates], pa.int64()))
+    return PrunedFiles(entries, columns, count.by_stage())
+
+
+class _Counter:
+    """How many files each stage dropped. Threads that read manifests add to it at the same time: `append` is atomic."""
+
+    def __init__(self) -> None:
+        self._drops: list[tuple[str, int]] = []
+
+    def drop(self, stage: str, files: int) -> None:
+        self._drops.append((stage, files))
+
+    def reset(self) -> None:
+        self._drops.clear()
+
+    def by_stage(self) -> dict[str, int]:
+        return {stage: sum(n for of, n in self._drops if of == stage) for stage in STAGES}
+
+
+def _keep_by_manifest_bounds(
+    infos: Sequence[ManifestInfo], condition: Condition, count: _Counter
+) -> list[ManifestInfo]:
+    kept = [info for info in infos if condition.may_hold_in(info)]
+    count.drop(MANIFEST_BOUNDS, sum(info.num_entries for info in infos) - sum(i.num_entries for i in kept))
+    return kept
+
+
+def _keep_by_block_bounds(
+    index: Sequence[IndexedBlock], condition: Condition, count: _Counter
+) -> list[IndexedBlock] | None:
+    """Return the blocks to read, or None if they are most of the manifest: then one read of all of it is faster."""
+    kept = [block for block in index if condition.may_hold_within(block.bounds, block.statistics)]
+    if sum(b.place.size for b in kept) > _FULL_READ_SHARE * sum(b.place.size for b in index):
+        return None
+    count.drop(BLOCK_BOUNDS, sum(b.place.count for b in index) - sum(b.place.count for b in kept))
+    return kept
+
+
+def _keep_by_columns(entries: pa.Table, condition: Condition, count: _Counter) -> pa.Table:
+    """Drop entries by partition values and by min/max, column-wise; some that remain cannot match."""
+    masks = ColumnMasks(condition, entries)
+    mask = masks.by_bounds()
+    if mask is None:
+        return entries
+    by_values = masks.by_partition_values()
+    after_values = entries.num_rows if by_values is None else pc.sum(by_values).as_py() or 0
+    kept = entries.filter(mask)
+    count.drop(PARTITION_VALUES, entries.num_rows - after_values)
+    count.drop(MIN_MAX, after_values - kept.num_rows)
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A file that may match, by its row, and what is left of the predicate; None if nothing more can be decided."""
+
+    row: int
+    residual: Predicate | None
+
+
+def _keep_by_partition_values(
+    entries: pa.Table, partitions: _Partitions, count: _Counter
+) -> list[_Candidate]:
+    files = map(partitions.get, _partition_texts(entries, partitions.columns))
+    kept = [_Candidate(row, partition.residual) for row, partition in enumerate(files) if partition.may_match]
+    count.drop(PARTITION_VALUES, entries.num_rows - len(kept))
+    return kept
+
+
+def _keep_by_min_max(
+    candidates: list[_Candidate], statistics: _FileStatistics, count: _Counter
+) -> list[_Candidate]:
+    kept = [c for c in candidates if c.residual is None or may_match(c.residual, statistics.bounds(c.row))]
+    count.drop(MIN_MAX, len(candidates) - len(kept))
+    return kept
+
+
+def _keep_by_bloom_filters(
+    candidates: list[_Candidate], statistics: _FileStatistics, count: _Counter
+) -> list[_Candidate]:
+    def may_hold(candidate: _Candidate) -> bool:
+        if candidate.residual is None or not statistics.filters(candidate.row):
+            return True
+        # With the bounds again: a branch of the condition may be ruled out by them, and another by a filter.
+        return may_match(candidate.residual, statistics.bounds_and_filters(candidate.row))
+
+    kept = [candidate for candidate in candidates if may_hold(candidate)]
+    count.drop(BLOOM_FILTERS, len(candidates) - len(kept))
+    return kept
+
+
+@dataclass(frozen=True)
+class _Partition:
+    """The values that all rows of some files have, and the predicate with those put in.
+
+    `may_match` is False if no row can match. `residual` is None if the statistics of a file cannot change that.
     """
 
+    values: PartitionValues
+    residual: Predicate | None
+    may_match: bool
+
+
+@dataclass(frozen=True)
+class _Partitions:
+    """The partitions of a table, each decoded and bound once."""
+
+    columns: Sequence[Field]
     predicate: Predicate
-    schema: TableSchema
-    partition_columns: Sequence[str]
-    own_refs: Collection[str] = ()
+    _by_texts: dict[tuple[str | None, ...], _Partition] = field(default_factory=dict)
 
-    def prunes_blocks(self, info: ManifestInfo) -> bool:
-        """Whether a look at the manifest's index of blocks may save reading some of them."""
-        return not columns_of(self.predicate).isdisjoint({*self.partition_columns, *info.statistics})
-
-    def within(
-        self,
-        bounds: Mapping[str, PartitionBounds],
-        statistics: Mapping[str, StatBounds] = MappingProxyType({}),
-    ) -> bool:
-        """Whether anything within the bounds of partition columns and those of statistics can match."""
-
-        def of(name: str) -> Bounds | None:
-            column = self.schema.field(name)
-            if name not in self.partition_columns:
-                measured = statistics.get(column.name)
-                return None if measured is None else measured.of(column)
-            known = bounds.get(name)
-            return None if known is None else _typed(known, column)
-
-        return may_match(self.predicate, of)
-
-    def manifest(self, info: ManifestInfo) -> bool:
-        """Whether the manifest can hold an entry that matches."""
-        if is_content_named(info.path):
-            return self.within(info.partition_bounds or {}, info.statistics)
-        if info.partition_bounds is None:
-            return True
-        return self.within({c: b for c, b in info.partition_bounds.items() if self._is_sure(c, b)})
-
-    def _is_sure(self, name: str, bounds: PartitionBounds) -> bool:
-        """Whether another writer's bounds hold: some compare numbers as text, or text as numbers.
-
-        They agree with us on dates, and where there is one value only. They do not count empty text.
-        """
-        column = self.schema.get(name)
-        if column is None or bounds.min is None or bounds.max is None:
-            return False
-        if column.type == "date":
-            return bool(re.match(_ISO_DATE, bounds.min) and re.match(_ISO_DATE, bounds.max))
-        return column.type != "string" and bounds.min == bounds.max
-
-    def entries(self, entries: pa.Table) -> pa.Table:
-        """The entries that may match, and some that may not."""
-        mask = _Sieve(self, entries).keep(normalize(self.predicate))
-        return entries if mask is None else entries.filter(mask)
+    def get(self, texts: tuple[str | None, ...]) -> _Partition:
+        if texts not in self._by_texts:
+            pairs = zip(self.columns, texts, strict=True)
+            values = {column.name: decode_value(text, column.type) for column, text in pairs}
+            bound = bind(self.predicate, values)
+            residual = bound if columns_of(bound) else None
+            decided = residual is not None or may_match(bound, lambda _: None)
+            self._by_texts[texts] = _Partition(values, residual, may_match=decided)
+        return self._by_texts[texts]
 
 
-def _typed(known: PartitionBounds, column: Field) -> Bounds | None:
-    try:
-        return Bounds(decode_value(known.min, column.type), decode_value(known.max, column.type))
-    except SchemaError:
-        return None
+def _partition_texts(entries: pa.Table, columns: Sequence[Field]) -> Sequence[tuple[str | None, ...]]:
+    if not columns:
+        return [()] * entries.num_rows
+    values = entries.column("partitionValues")
+    return list(zip(*(map_column(values, column.name).to_pylist() for column in columns), strict=True))
 
 
-class _Sieve:
-    """Answers for whole columns: a mask of what to keep, or None for all."""
+class _FileStatistics:
+    """The minima, maxima and small Bloom filters of each file, by its row."""
 
-    def __init__(self, chosen: Filter, entries: pa.Table) -> None:
-        self._schema = chosen.schema
-        self._partition_columns = set(chosen.partition_columns)
+    def __init__(self, entries: pa.Table, condition: Condition) -> None:
         self._entries = entries
-        refs = pa.array(chosen.own_refs, pa.string())
-        self._is_foreign = pc.invert(pc.is_in(entries.column("docMappingRef"), value_set=refs))
-        self._columns: dict[tuple[str, str], pa.Array] = {}
+        self._schema = condition.schema
+        self._own_refs = condition.own_refs
+        self._texts: dict[tuple[str, str], list[str | None]] = {}
+        self._filters: dict[int, dict[str, BloomFilter]] = {}
 
-    def keep(self, predicate: Predicate) -> pa.Array | None:
-        match predicate:
-            case Constant(True):
-                return None
-            case Constant():
-                return pa.repeat(pa.scalar(False), self._entries.num_rows)
-            case And(children):
-                masks = [mask for child in children if (mask := self.keep(child)) is not None]
-                return reduce(pc.and_, masks) if masks else None
-            case Or(children):
-                answers = [self.keep(child) for child in children]
-                return None if any(mask is None for mask in answers) else reduce(pc.or_, answers)
-        columns = columns_of(predicate)
-        if len(columns) != 1:
-            return None
-        (name,) = columns
-        if name in self._partition_columns:
-            return self._by_value(predicate, name)
-        mask = self._by_bounds(predicate, name)
-        return None if mask is None else pc.or_(mask, self._is_foreign)
+    def bounds(self, row: int) -> Callable[[str], Bounds | None]:
+        def bounds_by_name(name: str) -> Bounds | None:
+            column = self._schema.field(name)
+            low, high = (
+                {column.name: self._column(side, column.name)[row]} for side in ("minValues", "maxValues")
+            )
+            return bounds_of(column, low, high, ours=self._refs[row] in self._own_refs)
 
-    def _by_value(self, leaf: Predicate, name: str) -> pa.Array | None:
-        """A partition column has one value in all rows of a file, and few values in all files."""
-        encoded = self._column("partitionValues", name).dictionary_encode(null_encoding="encode")
-        kind = self._schema.field(name).type
-        verdicts = pa.array(
-            [_holds(leaf, name, text, kind) for text in encoded.dictionary.to_pylist()], pa.bool_()
-        )
-        return verdicts.take(encoded.indices)
+        return bounds_by_name
 
-    def _by_bounds(self, leaf: Predicate, name: str) -> pa.Array | None:
-        kind = self._schema.field(name).type
-        match leaf:
-            case In(_, values):
-                answers = [self._compare("=", name, kind, value) for value in values if value is not None]
-                if not answers:
-                    return pa.repeat(pa.scalar(False), self._entries.num_rows)
-                return None if any(mask is None for mask in answers) else reduce(pc.or_, answers)
-            case Compare(op, _, value) if value is not None:
-                return self._compare(op, name, kind, value)
-            case StringMatch("starts_with", _, prefix) if kind == "string":
-                low, high = self._column("minValues", name), self._column("maxValues", name)
-                too_high = pc.and_(pc.greater(low, prefix), pc.invert(pc.starts_with(low, prefix)))
-                return _unless(too_high, _below(high, prefix))
-            case _:
-                return None
+    def bounds_and_filters(self, row: int) -> Callable[[str], Bounds | None]:
+        bounds_by_name = self.bounds(row)
 
-    def _compare(self, op: str, name: str, kind: str, value: Value) -> pa.Array | None:
-        literal = _comparable(value, kind)
-        if literal is None:
-            return None
-        low, high = (ordered(self._column(side, name), kind) for side in ("minValues", "maxValues"))
-        below = _below(high, literal) if isinstance(literal, str) else pc.less(high, literal)
-        match op:
-            case "=" | "<=>":
-                return _unless(pc.greater(low, literal), below)
-            case "<":
-                return _unless(pc.greater_equal(low, literal))
-            case "<=":
-                return _unless(pc.greater(low, literal))
-            case ">" | ">=":
-                return _unless(below)
-            case _:
-                return None
+        def with_filter(name: str) -> Bounds | None:
+            bounds = bounds_by_name(name)
+            column = self._schema.field(name)
+            bloom = self.filters(row).get(column.name)
+            if bloom is None:
+                return bounds
+            return dataclasses.replace(bounds or Bounds(), members=ColumnFilter(column, bloom))
 
-    def _column(self, side: str, name: str) -> pa.Array:
-        if (side, name) not in self._columns:
-            self._columns[side, name] = map_column(self._entries.column(side), name)
-        return self._columns[side, name]
+        return with_filter
 
+    def filters(self, row: int) -> Mapping[str, BloomFilter]:
+        if row not in self._filters:
+            self._filters[row] = inline_filters(self._stats[row])
+        return self._filters[row]
 
-def _holds(leaf: Predicate, name: str, text: str | None, kind: str) -> bool:
-    try:
-        return bind(leaf, {name: decode_value(text, kind)}) == Constant(value=True)
-    except SchemaError:
-        return True  # nothing can be told from it here; the reader of the file says what is wrong
+    @cached_property
+    def _stats(self) -> list[str | None]:
+        stats: list[str | None] = self._entries.column("stats").to_pylist()
+        return stats
 
+    @cached_property
+    def _refs(self) -> list[str | None]:
+        refs: list[str | None] = self._entries.column("docMappingRef").to_pylist()
+        return refs
 
-def _unless(*reasons: pa.Array) -> pa.Array:
-    """True but where a reason is: a bound that is not there (null) is no reason."""
-    return pc.invert(reduce(pc.or_, (pc.fill_null(reason, fill_value=False) for reason in reasons)))
-
-
-def _below(high: pa.Array, literal: str) -> pa.Array:
-    """Where every value is below the literal. A maximum of the length at which others cut may go on after it."""
-    prefixes = pa.array([literal[:length] for length in range(CUT_LENGTH, len(literal) + 1)], pa.string())
-    return pc.and_(pc.less(high, literal), pc.invert(pc.is_in(high, value_set=prefixes)))
-
-
-def _comparable(value: Value, kind: str) -> str | int | float | None:
-    """The literal in the form that `ordered` gives bounds of this type, or None for what is left to the engine."""
-    if kind == "string":
-        return value if isinstance(value, str) else None
-    if kind in INTEGER_TYPES:
-        return value if type(value) is int and abs(value) < 1 << 62 else None
-    if kind in FLOAT_TYPES:
-        return float(value) if type(value) in (int, float) and value == value else None  # type: ignore[arg-type] # noqa: PLR0124
-    if kind == "date":
-        return value.isoformat() if isinstance(value, date) and not isinstance(value, datetime) else None
-    if kind == "timestamp":
-        return micros(value) if isinstance(value, datetime) else None
-    return None
+    def _column(self, side: str, name: str) -> list[str | None]:
+        """Return one column's minimum or maximum in every file."""
+        if (side, name) not in self._texts:
+            self._texts[side, name] = map_column(self._entries.column(side), name).to_pylist()
+        return self._texts[side, name]

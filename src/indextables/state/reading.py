@@ -16,10 +16,9 @@ from indextables.runtime import ForkSafeLock, LimitedThreads, current
 from indextables.state import metrics
 from indextables.state.gathering import without
 from indextables.state.layout import state_key
-from indextables.state.loading import load_manifest
+from indextables.state.loading import Selection, load_manifest
 from indextables.state.manifest import MAX_STATE, ManifestInfo, StateManifest, decode_state
 from indextables.state.paths import KEY, LIVE_SCHEMA, KeyOf
-from indextables.state.pruning import Filter
 from indextables.storage import Store
 
 _NOTHING: Final = pa.Table.from_batches([], LIVE_SCHEMA)  # `empty_table` would load pandas
@@ -89,24 +88,24 @@ class TableState:
 
     def live(self, infos: Iterable[ManifestInfo]) -> pa.Table:
         """Those in some of the manifests."""
-        return _joined(self._read(infos, None))
+        return _concat(self._read(infos, None))
 
     @cached_property
     def rows(self) -> dict[str, int]:
         """Where in `entries` each key is; the last place of one that is there twice."""
         return {key: row for row, key in enumerate(self.entries().column(KEY).to_pylist())}
 
-    def matching(self, chosen: Filter) -> pa.Table:
-        """Those that live and may match; some of them may not. Manifests and blocks that cannot are not read."""
+    def select(self, selection: Selection) -> pa.Table:
+        """Return the live entries without those that the selection leaves out, which are not read if possible."""
         if self._entries is not None:
-            return chosen.entries(self._entries)
-        wanted = [info for info in self.manifest.manifests if chosen.manifest(info)]
+            return selection.entries(self._entries)
         try:
-            return _joined(self._read(wanted, chosen))
+            return _concat(self._read(selection.manifests(self.manifest.manifests), selection))
         except CorruptTableError:
             if self._rescue is None:
                 raise
-        return chosen.entries(self.entries())
+        selection.restart()
+        return selection.entries(self.entries())
 
     def added_after(self, version: int) -> pa.Table:
         """Those that live and came after a version. Manifests that hold only older ones are not read."""
@@ -122,7 +121,7 @@ class TableState:
             found = self._entries
         return found.filter(pc.greater(found.column("addedAtVersion"), version))
 
-    def _read(self, infos: Iterable[ManifestInfo], chosen: Filter | None) -> list[pa.Table]:
+    def _read(self, infos: Iterable[ManifestInfo], selection: Selection | None) -> list[pa.Table]:
         infos = list(infos)
         if not infos:
             return []
@@ -131,7 +130,9 @@ class TableState:
         # take the caches from each other.
         threads = current().threads
         decoders = threads.limited(min(self._parallelism, pa.cpu_count()))
-        found = list(threads.map(lambda info: self._live(info, chosen, decoders), infos, self._parallelism))
+        found = list(
+            threads.map(lambda info: self._live(info, selection, decoders), infos, self._parallelism)
+        )
         metrics.entries_were_read(
             self._store.uri,
             seconds=time.perf_counter() - started,
@@ -140,13 +141,13 @@ class TableState:
         )
         return found
 
-    def _live(self, info: ManifestInfo, chosen: Filter | None, decoders: LimitedThreads) -> pa.Table:
-        table = load_manifest(self._store, self.version, info, chosen, self._key_of, decoders)
+    def _live(self, info: ManifestInfo, selection: Selection | None, decoders: LimitedThreads) -> pa.Table:
+        table = load_manifest(self._store, self.version, info, selection, self._key_of, decoders)
         if self.dead:
             dead = pc.is_in(table.column(KEY), value_set=pa.array(self.dead, pa.string()))
             table = without(table, np.asarray(dead))
-        return table if chosen is None else chosen.entries(table)
+        return table if selection is None else selection.entries(table)
 
 
-def _joined(tables: list[pa.Table]) -> pa.Table:
+def _concat(tables: list[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables) if tables else _NOTHING

@@ -41,7 +41,6 @@ from indextables.table.arguments import (
 )
 from indextables.table.changes import ChangeSet, Since, changes
 from indextables.table.listing import files_table, history_table
-from indextables.table.matching import matching_files
 from indextables.table.scan import (
     SPLIT_PATH,
     ScanRequest,
@@ -136,7 +135,7 @@ class Table:
         >>> it.open("memory://doc-files").files(where="day = 'mon'").column("num_records").to_pylist()
         [1]
         """
-        return files_table(matching_files(self._snapshot, self._where(where)).entries)
+        return files_table(self._snapshot.prune(self._where(where)).entries)
 
     def to_arrow(
         self, columns: Sequence[str] | None = None, where: str | None = None, *, limit: int | None = None

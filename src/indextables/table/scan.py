@@ -22,7 +22,6 @@ from indextables.split import COMPUTED, RowRequest, SplitReader, check_text_quer
 from indextables.state import KEY
 from indextables.stats import total, total_bytes
 from indextables.storage import open_store, options_for_tasks
-from indextables.table.matching import matching_files
 
 _log: Final = logging.getLogger(__name__)
 
@@ -106,9 +105,9 @@ def plan_scan(
 ) -> ScanPlan:
     """Distribute the splits that may match to tasks of about equal size."""
     check_predicate(snapshot, request.predicate, settings)
-    files = matching_files(snapshot, request.predicate)
-    figures = (files.column(KEY), files.column("size"), files.column("numRecords"), files.partition_values())
-    refs = _enough(list(map(SplitRef, *figures)), request)
+    pruned = snapshot.prune(request.predicate)
+    columns = [pruned.column(name) for name in (KEY, "size", "numRecords")]
+    refs = _enough(list(map(SplitRef, *columns, pruned.partition_values())), request)
     size = total_bytes(ref.size for ref in refs)
     is_light = request.count_only or text_queries(request.predicate)
     slots = max(parallelism, math.ceil(size / (SEARCH_TASK_BYTES if is_light else SCAN_TASK_BYTES)))
@@ -126,12 +125,13 @@ def plan_scan(
     )
     rows = total(ref.num_records for ref in refs)
     _log.debug(
-        "%s: a scan of version %d reads %d of %d splits in %d tasks",
+        "%s: a scan of version %d reads %d of %d splits in %d tasks; dropped %s",
         uri,
         snapshot.version,
         len(refs),
         snapshot.files.expected,
         len(tasks),
+        ", ".join(f"{count} by {stage}" for stage, count in pruned.dropped.items() if count) or "none",
     )
     return ScanPlan(
         tasks=tasks, rows=rows, bytes=size, splits_total=snapshot.files.expected, splits_read=len(refs)

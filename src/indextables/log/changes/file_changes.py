@@ -24,6 +24,7 @@ from indextables.errors import (
     TableExistsError,
     TableNotFoundError,
 )
+from indextables.log.actions.entries import from_entries
 from indextables.log.actions.model import Action, AddFile, Metadata, Protocol, RemoveFile, Txn
 from indextables.log.actions.protocol import CURRENT
 from indextables.log.changes.compatibility import (
@@ -33,8 +34,7 @@ from indextables.log.changes.compatibility import (
     replace_properties,
 )
 from indextables.log.snapshots.snapshot import Snapshot
-from indextables.predicates import Constant, Predicate, bind, columns_of, text_queries, to_sql
-from indextables.schema import decode_value
+from indextables.predicates import Predicate, columns_of, text_queries, to_sql
 
 CreateRule = Literal["allow", "only", "never"]
 
@@ -142,12 +142,9 @@ class DropPartitions:
                 f"({', '.join(current.partition_columns) or 'this table has none'}), not on "
                 f"{', '.join(others) or 'a text search'}"
             )
-        dropped = []
-        for file in current.files.values():
-            known = {c.name: decode_value(file.partition_values.get(c.name), c.type) for c in columns}
-            if bind(self.predicate, known) == Constant(value=True):
-                dropped.append(file)
-        return [*_removes(dropped)]
+        # A condition on partition columns alone is decided by pruning.
+        dropped = from_entries(current.prune(self.predicate).entries)
+        return [*_removes(added.file for _, added in dropped)]
 
 
 @dataclass(frozen=True)

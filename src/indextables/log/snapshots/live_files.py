@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from indextables.log.actions.adds import Adds, PerFile
 from indextables.log.actions.entries import Added, from_entries, to_entries
 from indextables.log.actions.model import AddFile
-from indextables.state import KEY, LIVE_SCHEMA, Delta, Filter, Gatherer, TableState, last_of_each, without
+from indextables.state import KEY, LIVE_SCHEMA, Delta, Gatherer, Selection, TableState, last_of_each, without
 
 _AT_ONCE: Final = 1 << 17
 """So many files are gathered into one array: all their texts together have to stay below 2 GB."""
@@ -56,7 +56,7 @@ class AddedRows:
 class LiveFiles(Mapping[str, AddFile]):
     """Files by key, in the order of the base and then of the log. It never changes; `edit` makes the next one.
 
-    Looking up, counting and iterating decode the base, once. `matching`, `expected` and `edit` do not.
+    Looking up, counting and iterating decode the base, once. `select`, `expected` and `edit` do not.
 
     >>> files = LiveFiles()
     >>> changes = files.edit()
@@ -104,9 +104,9 @@ class LiveFiles(Mapping[str, AddFile]):
         covering = sum(not isinstance(change, int) and change.over_base for change in changes)
         return max(0, self.base.manifest.num_files + added - covering)
 
-    def matching(self, chosen: Filter) -> pa.Table:
-        """The files that may match, as entries, and perhaps some that may not; the others are not read if possible."""
-        return self._with_added(None if self.base is None else self.base.matching(chosen))
+    def select(self, selection: Selection) -> pa.Table:
+        """Return the files as entries, without some of the base that the selection leaves out."""
+        return self._with_added(None if self.base is None else self.base.select(selection))
 
     def delta(self) -> Delta:
         """What happened since the base."""

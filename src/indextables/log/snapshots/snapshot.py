@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-import pyarrow as pa
-
 from indextables.errors import CorruptTableError
 from indextables.log.actions.adds import Adds, parts_of
 from indextables.log.actions.checksums import CHECKPOINT_SEAL, check_predecessor
@@ -30,7 +28,7 @@ from indextables.log.snapshots.extras import Extras
 from indextables.log.snapshots.live_files import LiveFiles
 from indextables.predicates import Predicate
 from indextables.schema import REGISTRY_PREFIX, FieldMapping, TableSchema, own_refs, typemap_of
-from indextables.state import Filter
+from indextables.state import Condition, PrunedFiles, prune
 
 EXTRAS_PROPERTY: Final = "indextables.checkpoint.carried"
 """A JSON checkpoint's own entry in the configuration. Other writers may copy it to where it means nothing."""
@@ -69,13 +67,10 @@ class Snapshot:
     checksum: str | None = field(default=None, compare=False)
     extras: Extras = field(default_factory=Extras)
 
-    def matching(self, predicate: Predicate) -> pa.Table:
-        """The live files that may hold a row for which the predicate is TRUE, and perhaps some that do not.
-
-        As entries of a state, in LIVE_SCHEMA.
-        """
+    def prune(self, predicate: Predicate) -> PrunedFiles:
+        """Return the live files that can hold a row for which the predicate is TRUE, as entries of a state."""
         own = own_refs(self.metadata.configuration)
-        return self.files.matching(Filter(predicate, self.schema, self.partition_columns, own))
+        return prune(self.files, Condition(predicate, self.schema, self.partition_columns, own))
 
     @cached_property
     def schema(self) -> TableSchema:
