@@ -1,8 +1,8 @@
-"""Commits of one file each to a dataset of column groups, beside the same by `deltalake` and `pylance`, on this disk.
+"""Commits of one file each to a dataset of column groups, compared with `deltalake` and `pylance` on this disk.
 
 Only manifests are written: the files that the commits name do not exist. All three do what they do by default, which
 for ours is to sync the manifest and its directory to the disk before it says that they are there; the others sync
-nothing. A commit begins with knowing the newest version, which ours reads anew each time while the others keep a table
+nothing. A commit begins with knowing the newest version, which ours reads each time while the others keep a table
 at hand, and ends with the version after it.
 """
 

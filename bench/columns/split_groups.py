@@ -1,4 +1,4 @@
-"""Narrow columns of a split whose wide text has a file of its own, beside the same split in one file.
+"""Narrow columns of a split whose wide text has a file of its own, compared with the same split in one file.
 
 Times are of a local disk; the bytes are those that ranged reads would fetch from a store far away.
 """
@@ -39,7 +39,7 @@ class FarStore(LocalStore):
 
 
 def measure(home: Path, say: Callable[[str], None], *, repeat: int, rows: int = ROWS) -> list[Comparison]:
-    say("reading narrow columns beside a wide one")
+    say("reading narrow columns next to a wide one")
     random = np.random.default_rng(3)
     table = pa.table(
         {

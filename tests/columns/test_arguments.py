@@ -161,7 +161,7 @@ def test_vortex_files_are_adopted_where_they_lie(tmp_path):
     assert columns.adopt(tmp_path / "ds", tmp_path / "c.vortex") == 2
     assert columns.open(tmp_path / "ds").num_rows == 5
     pq.write_table(ROWS, lake / "c.parquet")
-    with pytest.raises(InputError, match="parquet and vortex; name one with format"):
+    with pytest.raises(InputError, match="parquet and vortex; choose one with format"):
         columns.adopt(tmp_path / "other", lake)
     columns.adopt(tmp_path / "other", lake, format="parquet")
     assert columns.open(tmp_path / "other").num_rows == 3

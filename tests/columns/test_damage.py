@@ -187,7 +187,7 @@ def flip_footer(name: str, step: int = 23) -> None:
 def test_rows_that_are_not_there_are_an_error_and_not_fewer_rows(tmp_path):
     path = tmp_path / "x.parquet"
     pq.write_table(ROWS, path)
-    with pytest.raises(CorruptTableError, match="60 rows and the manifest names those to 61"):
+    with pytest.raises(CorruptTableError, match="60 rows, but the manifest declares 61"):
         foreign(str(path), 61).to_table()
 
 

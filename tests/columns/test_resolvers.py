@@ -138,7 +138,7 @@ def test_rows_that_are_where_they_were_can_be_deleted_by_position(others: Update
     assert merge(READ, seen, POSITIONS) == apply(seen, POSITIONS)
 
 
-# Merge: what is there already is not added again
+# Merge: what exists already is not added again
 
 EVERYTHING = Updates(
     dropped_columns=("c",),
@@ -175,7 +175,7 @@ def test_it_can_be_repeated_after_others_went_on():
 @pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_half_of_an_append_that_is_there_is_no_append():
     seen = apply(READ, append(group("a b", ("f2", 5)), group("c", ("other", 5))))
-    with pytest.raises(CommitConflictError, match="differ in rows"):
+    with pytest.raises(CommitConflictError, match="different numbers of rows"):
         merge(READ, seen, MINE)
 
 
@@ -213,16 +213,16 @@ def test_an_append_that_is_there_already_ends_no_index():
 @pytest.mark.parametrize(
     ("others", "mine", "message"),
     [
-        (add(group("d", ("h", 10))), add(group("d e", ("i", 10))), "column 'd' is there already"),
-        (THEIRS, add(group("d", ("h", 10))), "has 10 rows and the others have 17"),
+        (add(group("d", ("h", 10))), add(group("d e", ("i", 10))), "column 'd' exists already"),
+        (THEIRS, add(group("d", ("h", 10))), "has 10 rows and the dataset has 17"),
         (Updates(dropped_columns=("b",)), MINE, r"group 0 has columns \(a\)"),
-        (add(group("d", ("h", 10))), MINE, "to 2 column groups and there are 3"),
+        (add(group("d", ("h", 10))), MINE, "for 2 column groups, and the dataset has 3"),
         (
             THEIRS,
             Updates(dropped_columns=("c",)),
-            "column 'c' is to be dropped, and another writer has added",
+            "drops column 'c', and another writer has added",
         ),
-        (add(group("d", ("h", 10))), Updates(dropped_columns=("d",)), "column 'd' is to be dropped"),
+        (add(group("d", ("h", 10))), Updates(dropped_columns=("d",)), "drops column 'd'"),
         (
             Updates(updated_stats={"bm25": Statistics(("theirs",))}),
             Updates(updated_stats={"bm25": Statistics(("mine",))}),
@@ -246,9 +246,9 @@ def test_an_append_that_is_there_already_ends_no_index():
         (
             Updates(added_indexes=(Index("a", "hnsw", "theirs", index_id=1),)),
             Updates(dropped_indexes=(1,)),
-            "index 1 is to be dropped, and another writer has built it",
+            "drops index 1, and another writer has built it",
         ),
-        (Updates(added_delta_logs=(DeltaLog("mine", 9),)), LOG, "'mine' is there as DeltaLog"),
+        (Updates(added_delta_logs=(DeltaLog("mine", 9),)), LOG, "'mine' exists as DeltaLog"),
     ],
 )
 def test_what_would_undo_the_work_of_another_is_a_conflict(others: Updates, mine: Updates, message: str):
@@ -260,9 +260,9 @@ def test_what_would_undo_the_work_of_another_is_a_conflict(others: Updates, mine
 @pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 def test_positions_that_now_are_those_of_other_rows_are_a_conflict():
     others = Manifest((group("a b", ("x", 10)), group("c", ("y", 10))))
-    with pytest.raises(CommitConflictError, match="another writer has put others in their place"):
+    with pytest.raises(CommitConflictError, match="another writer has replaced the rows at these positions"):
         merge(READ, others, POSITIONS)
-    with pytest.raises(CommitConflictError, match="put others before the appended ones"):
+    with pytest.raises(CommitConflictError, match="appended rows before the appended ones"):
         merge(READ, apply(READ, THEIRS), replace(MINE, added_delta_logs=POSITIONS.added_delta_logs))
 
 
@@ -276,10 +276,10 @@ def test_two_first_appends_of_different_shapes_are_a_conflict():
 @pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
 @pytest.mark.parametrize("seen", [READ, apply(READ, LOG)], ids=["alone", "beside others"])
 def test_what_did_not_fit_what_was_read_either_is_a_mistake_and_no_conflict(seen: Manifest):
-    with pytest.raises(SchemaError, match="column 'a' is there already"):
+    with pytest.raises(SchemaError, match="column 'a' exists already"):
         merge(READ, seen, add(group("a", ("h", 10))))
     again = Updates(added_delta_logs=(DeltaLog("d", 1), DeltaLog("d", 2)))
-    with pytest.raises(InputError, match="'d' is there as DeltaLog"):
+    with pytest.raises(InputError, match="'d' exists as DeltaLog"):
         merge(READ, seen, again)
 
 

@@ -321,7 +321,7 @@ def test_a_resolver_or_a_limit_that_is_none_is_refused(base: str):
 
 def test_what_does_not_fit_is_refused_and_nothing_is_written(base: str):
     begin(base).append_files([group("a", ("f", 1))]).commit()
-    with pytest.raises(InputError, match="column 'a' is there already"):
+    with pytest.raises(InputError, match="column 'a' exists already"):
         begin(base).add_column_group(group("a", ("g", 1))).commit()
     assert versions(base) == (1,)
 
@@ -361,7 +361,7 @@ def test_merge_tells_of_a_real_conflict(base: str):
     begin(base).append_files([group("a", ("f", 1))]).commit()
     tx = begin(base, "merge").add_column_group(group("b", ("mine", 1)))
     begin(base).add_column_group(group("b", ("theirs", 1))).commit()
-    with pytest.raises(CommitConflictError, match=r"is at version 2 .* column 'b' is there already.*redo"):
+    with pytest.raises(CommitConflictError, match=r"is at version 2 .* column 'b' exists already.*redo"):
         tx.commit()
     assert versions(base) == (1, 2)
 

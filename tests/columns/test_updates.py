@@ -64,12 +64,12 @@ def test_a_group_for_the_rows_that_there_are_comes_last():
 @pytest.mark.parametrize(
     ("base", "added", "message"),
     [
-        (TWO, [group("d a", ("h", 10))], "column 'a' is there already"),
-        (TWO, [group("d d", ("h", 10))], "column 'd' is in the column groups 2 times"),
-        (TWO, [group("d", ("h", 10)), group("d", ("i", 10))], "column 'd' is there already"),
-        (TWO, [group("", ("h", 10))], "without columns"),
-        (TWO, [group("d", ("h", 9))], "has 9 rows and the others have 10"),
-        (Manifest(), [group("a", ("h", 9)), group("b", ("i", 8))], "has 8 rows and the others have 9"),
+        (TWO, [group("d a", ("h", 10))], "column 'a' exists already"),
+        (TWO, [group("d d", ("h", 10))], "column 'd' appears in 2 column groups"),
+        (TWO, [group("d", ("h", 10)), group("d", ("i", 10))], "column 'd' exists already"),
+        (TWO, [group("", ("h", 10))], "has no columns"),
+        (TWO, [group("d", ("h", 9))], "has 9 rows and the dataset has 10"),
+        (Manifest(), [group("a", ("h", 9)), group("b", ("i", 8))], "has 8 rows and the dataset has 9"),
     ],
     ids=["in base", "twice inside", "twice among", "no columns", "rows", "rows without base"],
 )
@@ -86,7 +86,7 @@ def test_an_added_group_covers_the_rows_that_the_same_transaction_appends():
         added_column_groups=(group("d", ("h", 15)),),
     )
     assert {g.num_rows for g in apply(TWO, updates).column_groups} == {15}
-    with pytest.raises(InputError, match="has 10 rows and the others have 15"):
+    with pytest.raises(InputError, match="has 10 rows and the dataset has 15"):
         apply(
             TWO,
             Updates(appended_files=updates.appended_files, added_column_groups=(group("d", ("h", 10)),)),
@@ -113,12 +113,12 @@ def test_the_first_files_say_what_groups_there_are_and_the_next_have_to_fit():
 @pytest.mark.parametrize(
     ("appended", "message"),
     [
-        ([group("a b", ("f", 5))], r"to 1 column groups and there are 2: \(a, b\), \(c\)"),
+        ([group("a b", ("f", 5))], r"for 1 column groups, and the dataset has 2: \(a, b\), \(c\)"),
         ([group("c", ("f", 5)), group("a b", ("g", 5))], r"group 0 has columns \(a, b\)"),
         ([group("a b", ("f", 5)), group("c d", ("g", 5))], r"group 1 has columns \(c\)"),
         ([group("a b", ("f", 5)), group("c", ("g", 5), kind="vortex")], "parquet files; .* are vortex"),
         ([group("a b", ("f", 5)), group("c", ("g", 4))], r"\(a, b\) has 5, \(c\) has 4"),
-        ([group("a b", ("f", 5)), group("c a", ("g", 5))], "column 'a' is in the column groups 2 times"),
+        ([group("a b", ("f", 5)), group("c a", ("g", 5))], "column 'a' appears in 2 column groups"),
     ],
     ids=["count", "order", "columns", "format", "rows", "twice"],
 )

@@ -92,7 +92,7 @@ def test_rows_are_fitted_to_the_schema_or_refused(tmp_path):
         writer.write(pa.table({"b": pa.array(["x"], pa.large_string()), "a": [1]}))
     assert Reader(writer.close(), schema).to_table().to_pylist() == [{"a": 1, "b": "x"}]
     for wrong, message in [
-        ({"a": [70_000], "b": ["x"]}, "'a' of the rows is int64 and the schema says int16"),
+        ({"a": [70_000], "b": ["x"]}, "'a' of the rows is int64, but the schema declares int16"),
         ({"a": [1], "b": [None]}, "'b' of the rows has nulls"),
         ({"a": ["1"], "b": ["x"]}, "'a' of the rows is string"),
         ({"a": [1]}, "missing: 'b'"),
@@ -158,14 +158,14 @@ def test_files_appear_in_any_store_and_commit_with_a_transaction():
 
 def test_wrong_options_are_refused(tmp_path):
     for options, message in [
-        ({"format": "orc"}, "'orc' are not known"),
+        ({"format": "orc"}, "no file format 'orc'; choose parquet or vortex"),
         ({"compression": "zip"}, "compression is 'zip'"),
-        ({"row_group_bytes": 0}, "numbers of bytes"),
-        ({"policy": SizeBased(0)}, "from 1 on"),
+        ({"row_group_bytes": 0}, "row_group_bytes is 0 and .* both take 1 or more"),
+        ({"policy": SizeBased(0)}, "max_avg_column_size is 0; both take 1 or more"),
     ]:
         with pytest.raises(InputError, match=message):
             Writer(tmp_path, ROWS.schema, **options).close()
-    with pytest.raises(SchemaError, match="different names"):
+    with pytest.raises(SchemaError, match="at least one column, and column names must be unique"):
         Writer(tmp_path, pa.schema([("a", pa.int8()), ("a", pa.int8())]))
 
 

@@ -1,6 +1,6 @@
-"""Arguments of callers, checked where they come in: one of another type is an InputError that says what is expected.
+"""Checks of arguments: a value of another type raises an InputError that says what is expected.
 
-Without this, a caller's mistake is an AttributeError in the middle of a write, or worse, a text taken for its letters.
+Without them, a mistake is an AttributeError in the middle of a write, or a text is taken for the list of its letters.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def delta_log_type(value: int, name: str) -> DeltaLogType:
 
 
 def positions(indices: Sequence[int] | npt.NDArray[np.int64] | pa.Array) -> RowIds:
-    """Return row numbers as an array. InputError for what is not a flat list of whole numbers."""
+    """Return row numbers as an array. Raises InputError for anything but a flat list of whole numbers."""
     try:
         values = np.asarray(indices)
     except (ValueError, TypeError, OverflowError):
@@ -115,7 +115,7 @@ def _items(values: Iterable[Any], name: str, wanted: str) -> tuple[Any, ...]:
 
 def _not_positions(indices: object) -> InputError:
     return InputError(
-        f"rows are taken by a list of whole numbers, the first row being 0, and not by {indices!r:.100}"
+        f"the rows to take are {indices!r:.100}; take needs a list of whole numbers, counted from 0"
     )
 
 

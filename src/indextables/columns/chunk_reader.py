@@ -1,4 +1,4 @@
-"""A column group chunk by chunk, for callers that cache or schedule pieces themselves."""
+"""A column group by chunks, for callers that cache or schedule reads themselves."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ChunkReader:
         return len(self._chunks)
 
     def get_chunk_indices(self, rows: Sequence[int]) -> list[int]:
-        """The chunks that hold these rows, each once, ascending."""
+        """Return the chunks that hold these rows, each once, ascending."""
         wanted = positions(rows)
         if len(wanted) and not (wanted.min() >= 0 and wanted.max() < self._group.num_rows):
             raise InputError(f"rows of the group are 0 to {self._group.num_rows - 1}")
@@ -66,14 +66,14 @@ class ChunkReader:
         return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
     def get_chunks(self, indices: Sequence[int], *, parallelism: int = 1) -> list[pa.RecordBatch]:
-        """These chunks, in the order given."""
+        """Return these chunks, in the order given."""
         check_parallelism(parallelism)
         for index in indices:
             self._chunk(index)
         return list(current().threads.map(self.get_chunk, indices, parallelism))
 
     def get_chunk_metadatas(self) -> list[ChunkMetadata]:
-        """In the order of the chunks. The size of a chunk that is cut is that of the rows left."""
+        """Return the metadata of all chunks. The size of a chunk that is cut is that of its remaining rows."""
         found = []
         for chunk in self._chunks:
             file = self._group.opened(chunk.file)

@@ -1,4 +1,4 @@
-"""Predicates on the rows of a dataset: as a tree or in SQL, for whatever types its columns have."""
+"""Predicates on the rows of a dataset: as a tree or in SQL, for columns of any type."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from indextables.schema import RESERVED_COLUMNS, Field, TableSchema
 
 
 def condition(predicate: Predicate | str | None, schema: pa.Schema) -> Predicate:
-    """The tree of a condition, checked against the columns.
+    """Return the tree of a condition, checked against the columns.
 
     >>> condition("n > 1", pa.schema([("n", pa.int64())]))
     Compare(op='>', column='n', value=1)
@@ -42,12 +42,12 @@ def condition(predicate: Predicate | str | None, schema: pa.Schema) -> Predicate
 
 
 def comparable(schema: pa.Schema) -> TableSchema:
-    """The columns by the types that conditions know; a column of another type can be named in IS NULL only."""
+    """Return the columns in the types that conditions compare; one of another type can be used in IS NULL only."""
     return TableSchema(tuple(_field(field) for field in schema if field.name.lower() not in RESERVED_COLUMNS))
 
 
 def matches(tree: Predicate, rows: pa.RecordBatch) -> pa.BooleanArray:
-    """TRUE or FALSE for each row: what is NULL does not match."""
+    """Evaluate the tree for each row; NULL does not match."""
     columns = [_plain(column) for column in rows.columns]
     batch = pa.RecordBatch.from_arrays(columns, names=rows.schema.names)
     return evaluate(tree, batch).fill_null(fill_value=False)
@@ -64,7 +64,7 @@ def _field(field: pa.Field) -> Field:
 
 
 def _plain(values: pa.Array) -> pa.Array:
-    """In a type that Arrow compares with a literal of full precision."""
+    """Return the values in a type that Arrow compares with a literal of full precision."""
     kind = values.type
     if pa.types.is_dictionary(kind):
         return _plain(values.dictionary_decode())

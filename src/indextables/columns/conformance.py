@@ -1,4 +1,4 @@
-"""Rows in the columns and types that a schema says, where that loses nothing."""
+"""Conforming rows to a schema: its columns, in its order and types, where that loses nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FAMILIES: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
 
 
 def conform_table(rows: pa.Table | pa.RecordBatch, schema: pa.Schema, name: str) -> pa.Table:
-    """The rows with exactly these columns, in this order; `name` is what an error calls them.
+    """Return the rows with exactly these columns, in this order; errors call the rows `name`.
 
     >>> schema = pa.schema([("a", pa.int32()), ("b", pa.int64())])
     >>> conform_table(pa.table({"b": [1], "a": [2]}), schema, "rows").to_pylist()
@@ -50,7 +50,7 @@ def conform_table(rows: pa.Table | pa.RecordBatch, schema: pa.Schema, name: str)
 
 
 def cast_columns(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
-    """The same columns in the types of the schema."""
+    """Return the same columns in the types of the schema."""
     if table.schema.equals(schema):
         return table
     columns = [_cast(table.column(i), field, name) for i, field in enumerate(schema)]
@@ -58,14 +58,16 @@ def cast_columns(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
 
 
 def check_type(given: pa.DataType, field: pa.Field, name: str) -> None:
-    """Refuses a type none of whose values could be what the schema says."""
+    """Raise SchemaError for a type that has no value in common with the schema's."""
     if not _is_akin(given, field.type):
         raise _misfit(field, given, name, "cast it first, or give the schema its type")
 
 
 def _cast(values: pa.ChunkedArray, field: pa.Field, name: str) -> pa.ChunkedArray:
     if not field.nullable and values.null_count:
-        raise SchemaError(f"column {field.name!r} of {name} has nulls, and the schema says that it has none")
+        raise SchemaError(
+            f"column {field.name!r} of {name} has nulls, but the schema declares it as not null"
+        )
     if values.type == field.type:
         return values
     check_type(values.type, field, name)
@@ -87,24 +89,24 @@ def _is_akin(given: pa.DataType, wanted: pa.DataType) -> bool:
 
 def _misfit(field: pa.Field, given: pa.DataType, name: str, reason: str) -> SchemaError:
     return SchemaError(
-        f"column {field.name!r} of {name} is {given} and the schema says {field.type}: {reason}"
+        f"column {field.name!r} of {name} is {given}, but the schema declares {field.type}: {reason}"
     )
 
 
 def empty_rows(count: int) -> pa.Table:
-    """Rows without columns, which still number."""
+    """Return a table of `count` rows and no columns."""
     array = pa.Array.from_buffers(pa.struct([]), count, [None], children=[])
     return pa.Table.from_batches([pa.RecordBatch.from_struct_array(array)])
 
 
 def known_columns(wanted: Sequence[str], schema: pa.Schema) -> tuple[str, ...]:
-    """The columns that were asked for. SchemaError for one that is not in the schema, or is asked for twice."""
+    """Return the requested columns. Raises SchemaError for one that is not in the schema, or is requested twice."""
     known, seen = frozenset(schema.names), set[str]()
     wanted = names(wanted, "columns")
     for name in wanted:
         if name not in known:
-            raise SchemaError(f"no column {name!r}; there are {', '.join(schema.names)}")
+            raise SchemaError(f"there is no column {name!r}; there are {', '.join(schema.names)}")
         if name in seen:
-            raise SchemaError(f"column {name!r} is asked for twice")
+            raise SchemaError(f"column {name!r} is requested twice; name it once")
         seen.add(name)
     return wanted

@@ -1,7 +1,8 @@
-"""A dataset of column groups as a Python caller sees it: one version, its rows, and a way to write more."""
+"""A dataset of column groups for Python callers: opening one version, reading its rows, writing more."""
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -56,7 +57,7 @@ class Dataset:
 
     @property
     def num_rows(self) -> int:
-        """Rows that are stored, deleted ones among them."""
+        """The number of rows that are stored, including deleted ones."""
         return self._plain.num_rows
 
     @cached_property
@@ -70,7 +71,7 @@ class Dataset:
         apply_deltas: bool = False,
         primary_key: str | Sequence[str] | None = None,
     ) -> Reader:
-        """See `Reader`, which this one makes for the version and the schema of the dataset."""
+        """Return a `Reader` of this version, with the schema of the dataset."""
         return Reader(
             self.manifest,
             self.schema,
@@ -88,7 +89,7 @@ class Dataset:
         *,
         apply_deltas: bool = False,
     ) -> pa.RecordBatchReader:
-        """The rows that satisfy `where`, as a stream."""
+        """Return the rows that satisfy `where`, as a stream."""
         return self._reading(apply_deltas).scan(where, columns)
 
     def to_arrow(
@@ -98,7 +99,7 @@ class Dataset:
         *,
         apply_deltas: bool = False,
     ) -> pa.Table:
-        """The same rows, all at once."""
+        """Return the rows that satisfy `where`, all at once."""
         return self._reading(apply_deltas).to_table(where, columns)
 
     def take(
@@ -109,7 +110,7 @@ class Dataset:
         parallelism: int = 1,
         apply_deltas: bool = False,
     ) -> pa.Table:
-        """The rows at these positions, in this order."""
+        """Return the rows at these positions, in this order."""
         return self._reading(apply_deltas).take(indices, columns, parallelism=parallelism)
 
     def _reading(self, apply_deltas: bool) -> Reader:
@@ -126,9 +127,9 @@ def open_dataset(
     schema: pa.Schema | None = None,
     settings: Settings | Mapping[str, str] | None = None,
 ) -> Dataset:
-    """The dataset at `path`, at its newest version or the one given.
+    """Open the dataset at `path`, at its newest version or the one given.
 
-    With a `schema` it is seen through that: columns that it does not have are null. Without, files tell the types.
+    With a `schema`, columns that the dataset does not have are null. Without, the files determine the types.
 
     >>> open_dataset("memory:doc-no-dataset")
     Traceback (most recent call last):
@@ -138,10 +139,10 @@ def open_dataset(
     expect(schema, (pa.Schema, NoneType), "schema", "a pyarrow.Schema")
     chosen = as_settings(settings)
     uri = table_uri(check_place(path))
-    found = find(store_at(uri, chosen), LATEST if version is None else version)
-    if found == 0:
+    number = find(store_at(uri, chosen), LATEST if version is None else version)
+    if number == 0:
         raise TableNotFoundError(f"there is no dataset of column groups at {uri}")
-    return Dataset(uri, found, read_manifest(uri, found, dict(chosen)), schema, chosen)
+    return Dataset(uri, number, read_manifest(uri, number, dict(chosen)), schema, chosen)
 
 
 def write(
@@ -153,9 +154,9 @@ def write(
     settings: Settings | Mapping[str, str] | None = None,
     **options: Any,
 ) -> int:
-    """Write rows to a dataset, made if there is none; the version that has them. Further options are `Writer`'s.
+    """Write rows to a dataset, created if there is none; return the version that has them.
 
-    Rows that are appended go into the column groups that are there; `policy` is for those of a new dataset.
+    Appended rows go into the existing column groups; `policy` is for a new dataset. Further options are `Writer`'s.
 
     >>> rows = pa.table({"id": [1, 2]})
     >>> write("memory:doc-columns-write", rows), write("memory:doc-columns-write", rows)
@@ -170,8 +171,8 @@ def write(
     if version and mode == "ignore":
         return version
     if version and mode == "error":
-        raise TableExistsError(f"there is a dataset at {uri} already; choose mode append or overwrite")
-    schema, batches = _opened(rows)
+        raise TableExistsError(f"a dataset exists at {uri}; choose mode append or overwrite")
+    schema, batches = _schema_and_batches(rows)
     if mode == "append" and stored.column_groups and policy is None:
         policy, schema = AsStored(stored.column_groups), open_dataset(uri, version, settings=chosen).schema
     with Writer(uri, schema, policy=policy or SINGLE, settings=chosen, **options) as writer:
@@ -181,23 +182,18 @@ def write(
     return commit_groups(uri, groups, schema, mode=mode, settings=chosen)
 
 
-def _opened(rows: Rows) -> tuple[pa.Schema, Iterator[pa.Table | pa.RecordBatch]]:
+def _schema_and_batches(rows: Rows) -> tuple[pa.Schema, Iterator[pa.Table | pa.RecordBatch]]:
     if isinstance(rows, pa.Table | pa.RecordBatch):
         return rows.schema, iter([rows])
     if isinstance(rows, pa.RecordBatchReader):
         return rows.schema, iter(rows)
-    wanted = "a pyarrow.Table, RecordBatch or RecordBatchReader, or record batches"
-    expect(rows, Iterable, "rows", wanted)
+    kinds = "a pyarrow.Table, RecordBatch or RecordBatchReader, or record batches"
+    expect(rows, Iterable, "rows", kinds)
     batches = iter(rows)
     first = next(batches, None)
-    expect(first, (pa.RecordBatch, pa.Table, NoneType), "a batch of rows", wanted)
+    expect(first, (pa.RecordBatch, pa.Table, NoneType), "a batch of rows", kinds)
     if first is None:
         raise InputError(
-            "there are no batches, so the columns are not known; give a table or a RecordBatchReader"
+            "rows has no batches, so the columns are unknown; give a table or a RecordBatchReader"
         )
-    return first.schema, _again(first, batches)
-
-
-def _again(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from rest
+    return first.schema, itertools.chain([first], batches)

@@ -1,8 +1,8 @@
-"""The columns of a dataset and their types, which a manifest does not tell: the files do.
+"""The columns of a dataset and their types, which are in its files and not in the manifest.
 
-Rows that are written through `columns.write` leave their schema beside them, as the one file of the statistic
-`indextables.schema`, with its checksum. It gives the order of the columns, and saves opening a file of each group for
-the types: for groups without a file, and for those that begin with a file that was there when the schema was noted.
+`columns.write` stores the schema too, as the one file of the statistic `indextables.schema`, with its checksum. It has
+the order of the columns. It also has the types of groups without a file, and of groups that still begin with the file
+that they began with when the schema was stored: no file of these groups is opened.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Noted:
 
 
 def store_schema(store: Store, schema: pa.Schema, groups: Iterable[ColumnGroup]) -> Statistics:
-    """Put the schema into the store; return the statistic that names it.
+    """Store the schema; return the statistic that names it.
 
     Its metadata has the checksum of the file, and the names of the files that the groups begin with.
     """
@@ -46,7 +46,7 @@ def store_schema(store: Store, schema: pa.Schema, groups: Iterable[ColumnGroup])
 
 
 def dataset_schema(manifest: Manifest, files: Files) -> pa.Schema:
-    """The schema of a version, whose paths are addresses."""
+    """Return the schema of a version, whose paths are addresses."""
     noted = _noted(manifest, files)
     found: dict[str, pa.Field] = {}
     for group in manifest.column_groups:
@@ -63,12 +63,12 @@ def _of_group(group: ColumnGroup, files: Files, noted: _Noted) -> dict[str, pa.F
         stored = open_rows(group.format, files.open(first.path, first.properties)).schema
         missing = [name for name in group.columns if name not in stored.names]
         if missing:
-            raise SchemaError(f"{first.path} has no column {missing[0]!r}, and the manifest says it has")
+            raise SchemaError(f"{first.path} has no column {missing[0]!r}, though the manifest names it")
         # Other files of the group may have nulls where the first has none.
         return {name: pa.field(name, stored.field(name).type) for name in group.columns}
     if unknown:
         raise SchemaError(
-            f"no file tells the type of column {unknown[0]!r}; open the dataset with schema=..."
+            f"the type of column {unknown[0]!r} is unknown, as no file has it; open the dataset with schema=..."
         )
     return {name: noted.fields[name] for name in group.columns}
 

@@ -3,10 +3,10 @@
 A delta log is a Parquet file below `_delta/`. It deletes from all rows of every version that lists it, whenever they
 were appended: a manifest does not order rows and delta logs, and there are no timestamps here.
 
-    PRIMARY_KEY   a column for each column of the key, of the same name; no nulls. A row goes if its key is there.
+    PRIMARY_KEY   a column for each column of the key, of the same name; no nulls. Rows with these keys are deleted.
     POSITIONAL    `pos`, an int64: rows of the dataset from 0, in the order of a scan that deletes nothing.
-                  Beside a column `file_path` it is the row of that file, and goes for every column group.
-    EQUALITY      any columns of the dataset. A row goes if one entry equals it in all of them; null equals null,
+                  With a column `file_path`, `pos` is a row of that file, and is deleted from every group.
+    EQUALITY      any columns of the dataset. A row is deleted if one entry equals it in all of them; null equals null,
                   NaN equals NaN.
 
 The name of a delta log that is written here ends with the CRC-32 of its bytes: a manifest has no other place for it.
@@ -55,7 +55,7 @@ def write_delta(
     *,
     settings: Settings | Mapping[str, str] | None = None,
 ) -> DeltaLog:
-    """Store a delta log; give what comes back to `Transaction.add_delta_log`.
+    """Store a delta log; return its entry for `Transaction.add_delta_log`.
 
     >>> log = write_delta("memory:doc-write-delta", DeltaLogType.PRIMARY_KEY, pa.table({"id": [3, 5]}))
     >>> log.num_entries, log.type.name
@@ -70,9 +70,9 @@ def write_delta(
         case DeltaLogType.POSITIONAL:
             table = conform_table(table, _positional_schema(table.schema), "the positions to delete")
         case DeltaLogType.PRIMARY_KEY if any(column.null_count for column in table.columns):
-            raise InputError("a primary key is never null, and there are nulls among those to delete")
+            raise InputError("a primary key to delete is null; remove the nulls from the entries")
         case _ if not table.num_columns:
-            raise InputError("the entries of a delta log have one column at least")
+            raise InputError("a delta log needs at least one column")
     uri = table_uri(check_place(base))
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
@@ -95,7 +95,7 @@ class Deletes:
         return tuple(dict.fromkeys(name for keys in self.keys for name in keys.columns))
 
     def keep(self, start: int, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
-        """Which of these rows stay; `start` is the first one's position."""
+        """Return which of these rows stay; `start` is the position of the first."""
         stays = np.ones(rows.num_rows, dtype=np.bool_)
         low = np.searchsorted(self.positions, start)
         high = np.searchsorted(self.positions, start + rows.num_rows)
@@ -144,7 +144,7 @@ def _entries(log: DeltaLog, files: Files) -> pa.Table:
         entries.validate(full=True)
     if entries.num_rows != log.num_entries:
         raise CorruptTableError(
-            f"the delta log {log.path} has {entries.num_rows} entries and the manifest says {log.num_entries}"
+            f"the delta log {log.path} has {entries.num_rows} entries, but the manifest declares {log.num_entries}"
         )
     return entries
 
@@ -162,7 +162,9 @@ def _positions(log: DeltaLog, entries: pa.Table, groups: Sequence[ColumnGroup], 
     total = groups[0].num_rows if groups else 0
     if FILE_PATH not in table.schema.names:
         if len(rows) and (rows.min() < 0 or rows.max() >= total):
-            raise CorruptTableError(f"the delta log {log.path} deletes rows that are not there: of {total}")
+            raise CorruptTableError(
+                f"the delta log {log.path} deletes rows {rows.min()} to {rows.max()}; the dataset has {total} rows"
+            )
         return rows
     paths = np.array(
         [
@@ -191,6 +193,6 @@ def _check_columns(log: DeltaLog, wanted: Sequence[str], schema: pa.Schema) -> N
     for name in wanted:
         if name not in schema.names:
             raise SchemaError(
-                f"the delta log {log.path} deletes by column {name!r}, and there is none; "
+                f"the delta log {log.path} deletes by column {name!r}, which the dataset does not have; "
                 f"name the columns of its key with primary_key"
             )

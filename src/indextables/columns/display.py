@@ -14,7 +14,7 @@ _MOST_ROWS: Final = 100
 
 
 def in_a_line(manifest: Manifest) -> str:
-    """What `repr` says."""
+    """Return the manifest in one line, for `repr`."""
     groups = [f"[{_names(group.columns)}] in {_files(group)}" for group in manifest.column_groups]
     parts = [f"{manifest.num_rows:,} rows: {_names(groups, '; ')}"] if groups else []
     if manifest.delta_logs:
@@ -30,7 +30,7 @@ def in_a_line(manifest: Manifest) -> str:
 
 
 def as_html(manifest: Manifest) -> str:
-    """What a notebook shows. Every name in it is somebody's input, and escaped."""
+    """Return the manifest as a table for a notebook. Names are untrusted input, and escaped."""
     rows = [
         ("column group", _names(group.columns), f"{_files(group)}, {group.num_rows:,} rows")
         for group in manifest.column_groups

@@ -1,4 +1,4 @@
-"""External tables: Parquet or Vortex files become rows of a dataset where they are, nothing copied."""
+"""External tables: existing Parquet or Vortex files become rows of a dataset in place, nothing is copied."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def adopt(
     format: str | None = None,  # noqa: A002 - the manifest's word
     settings: Settings | Mapping[str, str] | None = None,
 ) -> int:
-    """Make existing Parquet or Vortex files part of the dataset at `path`, in place; the version that has them.
+    """Make existing Parquet or Vortex files part of the dataset at `path`, in place; return the version that has them.
 
     `sources` are files, in the order of their rows, or directories, whose files are taken by name (not those of
     directories below). All are of one `format`, by default that of their names (`.parquet`, `.pq`, `.vortex`).
@@ -54,14 +54,14 @@ def adopt(
     group = external_group(sources, columns=columns, format=format, settings=chosen)
     with Transaction.open(path, resolver="merge", options=dict(chosen)) as transaction:
         stored = transaction.get_manifest().column_groups
-        there = {name for other in stored for name in other.columns}
-        if not stored or there.isdisjoint(group.columns):
+        existing = {name for other in stored for name in other.columns}
+        if not stored or existing.isdisjoint(group.columns):
             transaction.add_column_group(group)
-        elif there <= set(group.columns) if columns is None else there == set(group.columns):
+        elif existing <= set(group.columns) if columns is None else existing == set(group.columns):
             # The same files in each group: a file may have more columns than its group names.
             transaction.append_files([ColumnGroup(old.columns, group.format, group.files) for old in stored])
         else:
-            missing = sorted(there.difference(group.columns))
+            missing = sorted(existing.difference(group.columns))
             raise SchemaError(
                 f"the files have some columns of {table_uri(path)} and not others ({', '.join(missing)}); "
                 f"name the columns to adopt with columns=[...]"
@@ -76,7 +76,7 @@ def external_group(
     format: str | None = None,  # noqa: A002 - the manifest's word
     settings: Settings | Mapping[str, str] | None = None,
 ) -> ColumnGroup:
-    """The column group that these files are, their rows counted from the footers. Nothing is committed.
+    """Return the column group of these files, with their rows counted from the footers. Commits nothing.
 
     The entry of a Parquet file has the checksum of its footer, by which a file that was replaced is noticed.
     """
@@ -85,10 +85,12 @@ def external_group(
     files = Files(settings)
     found = list(_addresses(sources, files, format))
     if not found:
-        raise InputError(f"there are no Parquet or Vortex files in {sources}")
+        raise InputError(
+            f"there are no Parquet or Vortex files in {sources}; name files or directories that have some"
+        )
     formats = sorted({of for _, of in found})
     if len(formats) > 1:
-        raise InputError(f"there are files of the formats {' and '.join(formats)}; name one with format=...")
+        raise InputError(f"the files have the formats {' and '.join(formats)}; choose one with format=...")
     entries: list[ColumnGroupFile] = []
     schema: pa.Schema | None = None
     for address, of in found:
@@ -106,7 +108,7 @@ def external_group(
 def _addresses(
     sources: Source | Sequence[Source], files: Files, wanted: str | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield the files with their formats. Of a directory, only those whose names have the format that is wanted."""
+    """Yield the files with their formats; of a directory, only files whose names have the requested format."""
     expect(sources, (str, os.PathLike, Sequence), "sources", "a path or a list of paths")
     for source in [sources] if isinstance(sources, str | os.PathLike) else sources:
         address = table_uri(check_place(source))
@@ -126,11 +128,13 @@ def _format_of(name: str) -> str | None:
 
 
 def _common(known: pa.Schema | None, rows: FileRows, columns: Sequence[str] | None, name: str) -> pa.Schema:
-    """The columns that the files are adopted for, in the types of the first."""
+    """Return the columns that are adopted, in the types of the first file."""
     wanted = known.names if known is not None else columns or rows.schema.names
     for column in wanted:
         if column not in rows.schema.names:
-            raise SchemaError(f"{name} has no column {column!r}, which the others have or was asked for")
+            raise SchemaError(
+                f"{name} has no column {column!r}, which the other files have or columns=... names"
+            )
     found = pa.schema([rows.schema.field(column) for column in wanted])
     if known is None:
         return found

@@ -42,34 +42,36 @@ class FileSink(Protocol):
         """Store these rows as one row group, where the format has them."""
 
     def close(self) -> Mapping[str, str]:
-        """Finish the file; its properties for the manifest."""
+        """Finish the file; return its properties for the manifest."""
 
     def abort(self) -> None:
-        """Let go of the file, whatever state it is in."""
+        """Release the file, whatever state it is in."""
 
 
 class FileRows(Protocol):
-    """A file that is read. A chunk is the smallest piece that can be read alone; `starts` has the first row of each
-    and, at the end, the number of rows. Methods may be called from several threads.
+    """A file that is read. Methods may be called from several threads.
+
+    A chunk is the smallest piece that can be read alone; `starts` has the first row of each and, at the end, the number
+    of rows.
     """
 
     schema: pa.Schema
     starts: RowIds
 
     def bounds(self, chunk: int, columns: Sequence[str]) -> dict[str, Bounds]:
-        """What is known of the values in a chunk; columns of which nothing is known are left out."""
+        """Return the bounds of the values in a chunk, without the columns that have none."""
 
     def memory(self, chunk: int) -> int:
-        """About how many bytes the chunk takes once it is read."""
+        """Return about how many bytes the chunk takes once it is read."""
 
     def row_bytes(self, columns: Sequence[str]) -> float:
-        """About how many bytes a row of these columns takes."""
+        """Return about how many bytes a row of these columns takes."""
 
     def read(self, start: int, stop: int, columns: Sequence[str]) -> pa.Table:
-        """Rows that follow one another."""
+        """Return the rows from `start` (included) to `stop` (excluded)."""
 
     def fetch(self, rows: RowIds, columns: Sequence[str]) -> pa.Table:
-        """Just these rows, ascending."""
+        """Return just these rows, which are ascending."""
 
 
 def new_sink(file_format: str, path: Path, schema: pa.Schema, options: WriteOptions) -> FileSink:
@@ -101,6 +103,4 @@ def open_rows(file_format: str, stored: StoredFile) -> FileRows:
 
 
 def unknown_format(file_format: str) -> InputError:
-    return InputError(
-        f"files of format {file_format!r} are not known here; there are {' and '.join(FORMATS)}"
-    )
+    return InputError(f"there is no file format {file_format!r}; choose {' or '.join(FORMATS)}")

@@ -1,4 +1,4 @@
-"""One column group as rows numbered from 0, whatever files and row groups they lie in."""
+"""The rows of one column group, numbered from 0 through all of its files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from indextables.rows import RowIds
 from indextables.runtime import Cache
 
 OPEN_FILES: Final = 32
-"""How many files of a group are held open: more would be memory for their footers, which a scan does not need again."""
+"""The number of files of a group that are held open: a scan does not need the footers of more."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class GroupRows:
         for file in group.files:
             if not 0 <= file.start_index <= file.end_index:
                 raise CorruptTableError(
-                    f"the manifest says that {file.path} has the rows from {file.start_index} to {file.end_index}"
+                    f"the manifest declares rows {file.start_index} to {file.end_index} of {file.path}"
                 )
         counts = [file.end_index - file.start_index for file in group.files]
         self._starts: RowIds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
@@ -52,30 +52,30 @@ class GroupRows:
         return int(self._starts[-1])
 
     def row_bytes(self, columns: Sequence[str]) -> float:
-        """About how many bytes a row of these columns takes, by the first file."""
+        """Return about how many bytes a row of these columns takes, by the first file."""
         return self.opened(0).row_bytes(columns) if self._group.files and self.num_rows else 0.0
 
     def read(self, start: int, stop: int, columns: Sequence[str]) -> pa.Table:
-        """Rows that follow one another."""
+        """Return the rows from `start` (included) to `stop` (excluded)."""
         pieces = []
         for number in self._overlapping(start, stop):
             low, high = max(start, int(self._starts[number])), min(stop, int(self._starts[number + 1]))
             shift = self._shift(number)
             rows = self.opened(number).read(low + shift, high + shift, columns)
-            pieces.append(self._typed(rows, number, columns))
-        return self._joined(pieces, columns)
+            pieces.append(self._cast(rows, number, columns))
+        return self._concat(pieces, columns)
 
     def fetch(self, rows: RowIds, columns: Sequence[str]) -> pa.Table:
-        """Just these rows, ascending."""
+        """Return just these rows, which are ascending."""
         of_rows = np.searchsorted(self._starts, rows, side="right") - 1
         pieces = []
         for number in np.unique(of_rows).tolist():
             part = rows[of_rows == number] + self._shift(number)
-            pieces.append(self._typed(self.opened(number).fetch(part, columns), number, columns))
-        return self._joined(pieces, columns)
+            pieces.append(self._cast(self.opened(number).fetch(part, columns), number, columns))
+        return self._concat(pieces, columns)
 
     def chunks(self, start: int, stop: int) -> Iterator[Chunk]:
-        """The chunks with rows between these, cut to the rows that are the group's."""
+        """Yield the chunks that overlap these rows, cut to the rows that belong to the group."""
         for number in self._overlapping(start, stop):
             shift = self._shift(number)
             begin, end = int(self._starts[number]), int(self._starts[number + 1])
@@ -96,18 +96,18 @@ class GroupRows:
         rows = open_rows(self._group.format, self._files.open(file.path, file.properties))
         if file.end_index > rows.starts[-1]:
             raise CorruptTableError(
-                f"{file.path} has {rows.starts[-1]} rows and the manifest names those to {file.end_index}"
+                f"{file.path} has {rows.starts[-1]} rows, but the manifest declares {file.end_index}"
             )
         for name in self._group.columns:
             index = rows.schema.get_field_index(name)
             if index < 0:
-                raise CorruptTableError(f"{file.path} has no column {name!r}, and the manifest says it has")
+                raise CorruptTableError(f"{file.path} has no column {name!r}, though the manifest names it")
             if name in self._known:
                 check_type(rows.schema.field(index).type, self._schema.field(name), file.path)
         return rows
 
     def _shift(self, number: int) -> int:
-        """From a row of the dataset to that row of the file."""
+        """Return the difference from a row of the dataset to the same row of the file."""
         return self._group.files[number].start_index - int(self._starts[number])
 
     def _overlapping(self, start: int, stop: int) -> Iterator[int]:
@@ -119,13 +119,13 @@ class GroupRows:
             if self._starts[number] < self._starts[number + 1]:
                 yield number
 
-    def _typed(self, rows: pa.Table, number: int, columns: Sequence[str]) -> pa.Table:
-        return cast_columns(rows, self._typed_schema(columns), self._group.files[number].path)
+    def _cast(self, rows: pa.Table, number: int, columns: Sequence[str]) -> pa.Table:
+        return cast_columns(rows, self._schema_of(columns), self._group.files[number].path)
 
-    def _typed_schema(self, columns: Sequence[str]) -> pa.Schema:
+    def _schema_of(self, columns: Sequence[str]) -> pa.Schema:
         return pa.schema([self._schema.field(name) for name in columns])
 
-    def _joined(self, pieces: list[pa.Table], columns: Sequence[str]) -> pa.Table:
+    def _concat(self, pieces: list[pa.Table], columns: Sequence[str]) -> pa.Table:
         if not pieces:
-            return self._typed_schema(columns).empty_table()
+            return self._schema_of(columns).empty_table()
         return pieces[0] if len(pieces) == 1 else pa.concat_tables(pieces)

@@ -33,7 +33,7 @@ class Target:
 
 
 class GroupWriter:
-    """The files of one group, one after the other."""
+    """Writes the files of one group, one after the other."""
 
     def __init__(self, number: int, plan: GroupPlan, target: Target) -> None:
         self.plan = plan
@@ -101,7 +101,7 @@ class GroupWriter:
         properties = self._sink.close()
         self._sink = None
         key = f"{DATA_DIR}/{self._name}"
-        # Named before it is stored: of a store that fails without saying what it did, the file is deleted too.
+        # Recorded before it is stored: if the store fails with an unknown outcome, `abort` deletes this file too.
         self._files.append(
             ColumnGroupFile(f"{self._target.base}/{key}", 0, self._rows, properties=properties)
         )

@@ -1,4 +1,4 @@
-"""Column groups side by side: the columns that were asked for, each from the group that has it, or as nulls."""
+"""Horizontal concatenation of column groups: each column comes from the group that has it, or is null."""
 
 from __future__ import annotations
 
@@ -29,29 +29,31 @@ class HorizontalRows:
         for group in self.groups:
             for name in group.columns:
                 if name in self._group_of:
-                    raise CorruptTableError(f"the manifest has column {name!r} in two column groups")
+                    raise CorruptTableError(
+                        f"the manifest has column {name!r} in two column groups; a column must be in exactly one"
+                    )
                 self._group_of[name] = group
         counts = {group.num_rows for group in self.groups}
         if len(counts) > 1:
-            told = "; ".join(f"{', '.join(group.columns)}: {group.num_rows}" for group in groups)
-            raise CorruptTableError(f"the column groups differ in rows ({told})")
+            counted = "; ".join(f"{', '.join(group.columns)}: {group.num_rows}" for group in groups)
+            raise CorruptTableError(f"the column groups have different numbers of rows ({counted})")
         self.num_rows = counts.pop() if counts else 0
 
     def schema(self, columns: Sequence[str]) -> pa.Schema:
-        """A column that no group has is nullable, whatever the schema says of it."""
+        """Return the schema of these columns. A column that no group has is nullable, whatever the schema declares."""
         fields = [self._schema.field(name) for name in columns]
         return pa.schema([f if f.name in self._group_of else f.with_nullable(True) for f in fields])
 
     def read(self, start: int, stop: int, columns: Sequence[str]) -> pa.Table:
-        """Rows that follow one another."""
+        """Return the rows from `start` (included) to `stop` (excluded)."""
         found = [group.read(start, stop, names) for group, names in self._sources(columns)]
-        return self._assembled(found, columns, stop - start)
+        return self._assemble(found, columns, stop - start)
 
     def fetch(self, rows: RowIds, columns: Sequence[str], parallelism: int = 1) -> pa.Table:
-        """Just these rows, ascending."""
+        """Return just these rows, which are ascending."""
         sources = list(self._sources(columns))
         if parallelism == 1 or len(rows) < 2:
-            return self._assembled([group.fetch(rows, names) for group, names in sources], columns, len(rows))
+            return self._assemble([group.fetch(rows, names) for group, names in sources], columns, len(rows))
         parts = [part for part in np.array_split(rows, parallelism) if len(part)]
         tasks = [(group, part, names) for group, names in sources for part in parts]
         pieces = list(current().threads.map(lambda task: task[0].fetch(*task[1:]), tasks, parallelism))
@@ -59,10 +61,10 @@ class HorizontalRows:
             pa.concat_tables(pieces[start : start + len(parts)])
             for start in range(0, len(pieces), len(parts))
         ]
-        return self._assembled(found, columns, len(rows))
+        return self._assemble(found, columns, len(rows))
 
     def windows(self, spans: Iterable[tuple[int, int]], columns: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """The spans in pieces that fit in memory comfortably when these columns of them are read."""
+        """Yield the spans in pieces that fit in memory comfortably when these columns are read."""
         row_bytes = sum(group.row_bytes(names) for group, names in self._sources(columns))
         step = max(1, min(WINDOW_ROWS, int(WINDOW_BYTES / max(1.0, row_bytes))))
         for start, stop in spans:
@@ -75,7 +77,7 @@ class HorizontalRows:
             if names:
                 yield group, names
 
-    def _assembled(self, found: Iterable[pa.Table], columns: Sequence[str], rows: int) -> pa.Table:
+    def _assemble(self, found: Iterable[pa.Table], columns: Sequence[str], rows: int) -> pa.Table:
         if not columns:
             return empty_rows(rows)
         by_name = {name: table.column(name) for table in found for name in table.schema.names}

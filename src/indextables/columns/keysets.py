@@ -1,4 +1,4 @@
-"""A set of keys of one column or several, and which rows have one of them."""
+"""A set of keys of one column or several, and the test which rows have one of them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class KeySet:
 
 
 def _numbers(values: pa.Array, known: pa.Array) -> RowIds:
-    """The place of each value among those known, -1 for one that is not."""
+    """Return the index of each value in `known`, -1 for one that is not among them."""
     places: RowIds = pc.index_in(values, value_set=known).fill_null(-1).to_numpy().astype(np.int64)
     return places
 
@@ -77,7 +77,9 @@ def _comparable(values: pa.Array, name: str) -> pa.Array:
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     if pa.types.is_nested(kind):
-        raise SchemaError(f"rows cannot be deleted by column {name!r}, which is {kind}")
+        raise SchemaError(
+            f"rows cannot be deleted by column {name!r}, which is {kind}; use a column that is not nested"
+        )
     if pa.types.is_dictionary(kind):
         return values.dictionary_decode()
     if pa.types.is_floating(kind):

@@ -1,12 +1,12 @@
-"""Where the files of a dataset lie, and how a manifest names them.
+"""Where the files of a dataset are, and how a manifest names them.
 
 <base>/_metadata/manifest-7.avro     version 7; the first is 1
 <base>/_data/                        files of column groups
 <base>/_delta/  _stats/  _index/     delta logs, files of statistics, indexes
-<base>/../lobs/                      large values, shared by the datasets beside each other
+<base>/../lobs/                      large values, shared by the datasets of one directory
 
 A manifest names a file below its section's directory relative to that directory, so that a dataset can be moved
-with its manifests. What lies elsewhere keeps its whole address.
+with its manifests. A file in another place keeps its whole address.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UNTIDY: Final = re.compile(r"(^|/)(\.\.?)?(/|$)")
 
 
 def manifest_path(version: int) -> str:
-    """Where a version's manifest lies, relative to the base of the dataset.
+    """Return the path of a version's manifest, relative to the base of the dataset.
 
     >>> manifest_path(7)
     '_metadata/manifest-7.avro'
@@ -44,7 +44,7 @@ def manifest_path(version: int) -> str:
 
 
 def manifest_version(name: str) -> int | None:
-    """The version whose manifest has this file name, or None for every other file in the directory.
+    """Return the version whose manifest has this file name, or None for every other file of the directory.
 
     milvus-storage cuts the last five characters off without looking at them, and so takes `manifest-7.json` or
     a half-written `manifest-7.temp` for version 7. Here the whole name has to fit.
@@ -57,7 +57,7 @@ def manifest_version(name: str) -> int | None:
 
 
 def stored_path(path: str, section_dir: str, base: str) -> str:
-    """How a manifest of the dataset at `base` names the file at `path`.
+    """Return the name of the file at `path` in a manifest of the dataset at `base`.
 
     The rule of milvus-storage: below `base/section_dir/` the name begins there; any other path is kept as it is,
     to be read back by the rule of `resolved_path`. One case differs: a path whose shortened name would be read
@@ -74,11 +74,11 @@ def stored_path(path: str, section_dir: str, base: str) -> str:
 
 
 def resolved_path(stored: str, section_dir: str, base: str) -> str:
-    """Where the file lies that a manifest of the dataset at `base` calls `stored`.
+    """Return the address of the file that a manifest of the dataset at `base` calls `stored`.
 
-    The rule of milvus-storage: what has a scheme or begins with `/` is an address; anything else lies below
+    The rule of milvus-storage: what has a scheme or begins with `/` is an address; anything else is below
     `base/section_dir/`, made normal. A relative name that climbs out of the dataset (a large value's: out of
-    the directory of large values) is refused, which milvus-storage does not do; no name stays no name.
+    the directory of large values) is refused, which milvus-storage does not do. An empty name stays empty.
 
     >>> resolved_path("d1", DELTA_DIR, "/data/ds"), resolved_path("s3://b/d2", DELTA_DIR, "/data/ds")
     ('/data/ds/_delta/d1', 's3://b/d2')
@@ -103,7 +103,7 @@ def resolved_path(stored: str, section_dir: str, base: str) -> str:
 
 
 def relative(manifest: Manifest, base: str) -> Manifest:
-    """The manifest with every path as it is stored in the dataset at `base`.
+    """Return the manifest with every path as it is stored in the dataset at `base`.
 
     >>> from indextables.columns import DeltaLog
     >>> relative(Manifest(delta_logs=(DeltaLog("/data/ds/_delta/d1", 3),)), "/data/ds").delta_logs[0].path
@@ -113,7 +113,7 @@ def relative(manifest: Manifest, base: str) -> Manifest:
 
 
 def resolved(manifest: Manifest, base: str) -> Manifest:
-    """The manifest with every path as the file's place, for the dataset at `base`.
+    """Return the manifest of the dataset at `base` with every path as an address.
 
     >>> from indextables.columns import DeltaLog
     >>> resolved(Manifest(delta_logs=(DeltaLog("d1", 3),)), "/data/ds").delta_logs[0].path
@@ -146,7 +146,7 @@ def _with_path(file: ColumnGroupFile, place: Callable[[str, str], str]) -> Colum
 
 
 def _is_plain(name: str) -> bool:
-    """Whether it is a relative name that normalising would leave as it is."""
+    """Return True for a relative name that normalising would leave as it is."""
     if name and name[0] not in "./" and name[-1] != "/" and "//" not in name and "/." not in name:
         return True
     return not _UNTIDY.search(name) and not _ADDRESS.match(name)
@@ -158,7 +158,7 @@ def _prefix(base: str, section_dir: str) -> str:
 
 
 def _join(base: str, inner: str) -> str:
-    """`base/inner` made normal, word by word; the scheme and the host of an address are left alone.
+    """Return `base/inner`, normalised; the scheme and the host of an address stay as they are.
 
     >>> _join("s3://b/ds/", "../lobs"), _join("ds", "_data"), _join("", "_data"), _join("/", "_data")
     ('s3://b/lobs', 'ds/_data', '_data', '/_data')

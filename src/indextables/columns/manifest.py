@@ -1,7 +1,7 @@
 """The manifest of a column-group store: column groups, delta logs and statistics of one version of a data set.
 
-The rows inside a split are column groups described by the same `Manifest`. Its bytes are `codec`'s business.
-Everything here is a value: what changes a manifest returns another one.
+The rows inside a split are column groups described by the same `Manifest`. `codec` encodes it.
+Everything here is an immutable value: a method that changes a manifest returns another one.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Manifest:
         return tuple(column for group in self.column_groups for column in group.columns)
 
     def column_group(self, index: int) -> ColumnGroup:
-        """A column group by its number; InputError when there is none.
+        """Return a column group by its number. Raises InputError if there is none.
 
         >>> Manifest().column_group(0)
         Traceback (most recent call last):
@@ -160,7 +160,7 @@ class Manifest:
         return self.column_groups[index]
 
     def column_group_for(self, column: str) -> ColumnGroup | None:
-        """The column group that holds a column, if one does.
+        """Return the column group that holds a column, or None.
 
         >>> Manifest((ColumnGroup(("id",)), ColumnGroup(("text",)))).column_group_for("text").columns
         ('text',)
@@ -168,7 +168,7 @@ class Manifest:
         return next((group for group in self.column_groups if column in group.columns), None)
 
     def get_delta_logs(self) -> list[DeltaLog]:
-        """The delta logs in the order in which they were added.
+        """Return the delta logs in the order in which they were added.
 
         >>> [log.path for log in Manifest().with_delta_log("d1", 3).with_delta_log("d2", 1).get_delta_logs()]
         ['d1', 'd2']
@@ -184,7 +184,7 @@ class Manifest:
         return len(self.delta_logs)
 
     def get_delta_logs_by_type(self, type: DeltaLogType) -> list[DeltaLog]:  # noqa: A002 - the field's name
-        """The delta logs of one type.
+        """Return the delta logs of one type.
 
         >>> manifest = Manifest().with_delta_log("d1", 3).with_delta_log("p1", 1, DeltaLogType.POSITIONAL)
         >>> [log.path for log in manifest.get_delta_logs_by_type(DeltaLogType.POSITIONAL)]
@@ -193,7 +193,7 @@ class Manifest:
         return [log for log in self.delta_logs if log.type == type]
 
     def get_stat(self, key: str) -> list[str]:
-        """The files of a statistic; InputError when there is none of that name.
+        """Return the files of a statistic. Raises InputError if there is none of that name.
 
         >>> Manifest().with_stat("bm25", ["s1", "s2"]).get_stat("bm25")
         ['s1', 's2']
@@ -204,7 +204,7 @@ class Manifest:
         return list(self.stats[key].paths)
 
     def get_all_stats(self) -> dict[str, list[str]]:
-        """The files of every statistic; what else is known of one is in `stats`.
+        """Return the files of every statistic; `stats` has their metadata too.
 
         >>> Manifest().with_stat("bm25", ["s1"]).get_all_stats()
         {'bm25': ['s1']}
@@ -220,7 +220,7 @@ class Manifest:
         return len(self.stats)
 
     def with_column_group(self, group: ColumnGroup) -> Manifest:
-        """This manifest and one more column group.
+        """Return this manifest with one more column group.
 
         >>> Manifest().with_column_group(ColumnGroup(("id",))).columns
         ('id',)
@@ -233,7 +233,7 @@ class Manifest:
         num_entries: int,
         type: DeltaLogType = DeltaLogType.PRIMARY_KEY,  # noqa: A002 - the field's name
     ) -> Manifest:
-        """This manifest and one more delta log.
+        """Return this manifest with one more delta log.
 
         >>> Manifest().with_delta_log("d1", 3).delta_logs
         (DeltaLog(path='d1', num_entries=3, type=<DeltaLogType.PRIMARY_KEY: 0>),)
@@ -243,7 +243,7 @@ class Manifest:
     def with_stat(
         self, key: str, paths: Iterable[str], metadata: Mapping[str, str] | None = None
     ) -> Manifest:
-        """This manifest with a statistic, in the place of an older one of that name.
+        """Return this manifest with a statistic, in place of an older one of that name.
 
         >>> Manifest().with_stat("bm25", ["s1"]).with_stat("bm25", ["s2"]).get_stat("bm25")
         ['s2']
@@ -251,7 +251,7 @@ class Manifest:
         return replace(self, stats={**self.stats, key: Statistics(tuple(paths), dict(metadata or {}))})
 
     def with_index(self, index: Index) -> Manifest:
-        """This manifest and one more index.
+        """Return this manifest with one more index.
 
         >>> Manifest().with_index(Index("vec", "hnsw", "i1")).indexes[0].path
         'i1'
@@ -259,7 +259,7 @@ class Manifest:
         return replace(self, indexes=(*self.indexes, index))
 
     def with_lob_file(self, lob: LobFile) -> Manifest:
-        """This manifest and one more file of large values.
+        """Return this manifest with one more file of large values.
 
         >>> Manifest().with_lob_file(LobFile("101/x", 101, 10, 9, 99)).lob_files[0].valid_rows
         9
@@ -267,7 +267,7 @@ class Manifest:
         return replace(self, lob_files=(*self.lob_files, lob))
 
     def to_bytes(self, version: int = 1, *, sync: bytes | None = None, tag: bytes | None = None) -> bytes:
-        """The manifest in a version of the format, 1 to 6; splits hold version 1, datasets version 6.
+        """Encode the manifest in a version of the format, 1 to 6; splits hold version 1, datasets version 6.
 
         Versions from 3 on are Avro containers. `sync` is the 16-byte marker of one. By default it has a checksum of the
         rest, and ends with `tag`, 8 bytes, or with some that are made from the content.
@@ -281,7 +281,7 @@ class Manifest:
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Manifest:
-        """Decode a manifest of any version; what is not one, or not whole, is a `CorruptTableError`.
+        """Decode a manifest of any version. Raises CorruptTableError for other or damaged bytes.
 
         >>> Manifest.from_bytes(bytes.fromhex("acb1cad409 02 00 00 00"))
         Manifest()

@@ -63,7 +63,7 @@ class GroupPlan:
 def plan_groups(
     policy: Policy, schema: pa.Schema, file_format: str, first_rows: pa.RecordBatch | None
 ) -> tuple[GroupPlan, ...]:
-    """The groups of a write, every column in exactly one of them and none empty.
+    """Return the groups of a write; every column is in exactly one of them, and none is empty.
 
     Without first rows, which only `SizeBased` looks at, no column counts as wide.
 
@@ -83,8 +83,8 @@ def plan_groups(
             named = sorted(name for group in groups for name in group.columns)
             if named != sorted(schema.names):
                 raise SchemaError(
-                    f"the rows have the columns {', '.join(schema.names)} and the dataset {', '.join(named)}; "
-                    f"rows that are appended have the same ones"
+                    f"the rows have the columns {', '.join(schema.names)}, but the dataset has {', '.join(named)}; "
+                    f"append rows with the columns of the dataset"
                 )
     return tuple(group for group in groups if group.columns)
 
@@ -99,13 +99,13 @@ def _by_name(
         compiled = [re.compile(pattern) for pattern in patterns]
     except re.error as reason:
         raise InputError(f"{reason.pattern!r} is not a regular expression: {reason}") from None
-    left = list(names)
+    remaining = list(names)
     groups = []
     for i, pattern in enumerate(compiled):
-        taken = [name for name in left if pattern.fullmatch(name)]
-        left = [name for name in left if name not in taken]
-        groups.append(GroupPlan(tuple(taken), file_format if formats is None else formats[i]))
-    return [*groups, GroupPlan(tuple(left), file_format)]
+        matching = [name for name in remaining if pattern.fullmatch(name)]
+        remaining = [name for name in remaining if name not in matching]
+        groups.append(GroupPlan(tuple(matching), file_format if formats is None else formats[i]))
+    return [*groups, GroupPlan(tuple(remaining), file_format)]
 
 
 def _by_size(
@@ -114,7 +114,10 @@ def _by_size(
     expect(policy.max_columns_in_group, int, "max_columns_in_group", "a number from 1 on")
     expect(policy.max_avg_column_size, int, "max_avg_column_size", "a number from 1 on")
     if policy.max_columns_in_group < 1 or policy.max_avg_column_size < 1:
-        raise InputError("max_columns_in_group and max_avg_column_size are numbers from 1 on")
+        raise InputError(
+            f"max_columns_in_group is {policy.max_columns_in_group} and max_avg_column_size is "
+            f"{policy.max_avg_column_size}; both take 1 or more"
+        )
     groups: list[tuple[str, ...]] = []
     narrow: list[str] = []
     for name in schema.names:

@@ -1,4 +1,4 @@
-"""Which rows can be left unread: those in row groups whose statistics rule a predicate out."""
+"""Pruning: skipping rows in row groups whose statistics rule a predicate out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Span = tuple[int, int]
 
 
 def surviving(groups: Iterable[GroupRows], predicate: Predicate, schema: pa.Schema, rows: Span) -> list[Span]:
-    """The rows for which the predicate may be TRUE. Each group rules out what its own columns can."""
+    """Return the rows for which the predicate may be TRUE, by the statistics of every group that has its columns."""
     left = [rows] if rows[0] < rows[1] else []
     for group in groups:
         columns = sorted(columns_of(predicate) & group.columns)
@@ -24,7 +24,7 @@ def surviving(groups: Iterable[GroupRows], predicate: Predicate, schema: pa.Sche
 
 
 def intersection(left: list[Span], right: list[Span]) -> list[Span]:
-    """Both ascending and without overlaps, as is what comes back.
+    """Intersect two lists of spans, both ascending and without overlaps, as is the result.
 
     >>> intersection([(0, 10), (20, 30)], [(5, 25)])
     [(5, 10), (20, 25)]
@@ -61,7 +61,7 @@ def _of_group(
 
 
 def _same_order(stored: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether bounds in the file's type are bounds in the schema's."""
+    """Return True if bounds in the file's type are bounds in the schema's."""
     if pa.types.is_integer(stored) and pa.types.is_integer(wanted):
         return True
     texts = (pa.string(), pa.large_string())

@@ -1,4 +1,4 @@
-"""Reading the rows of a dataset: all of them, those that satisfy a condition, or those at given positions."""
+"""Reading the rows of a dataset: all of them, those that satisfy a predicate, or those at given positions."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from indextables.storage import table_uri
 
 BATCH_ROWS: Final = 65536
 _SPARSE: Final = 8
-"""Where fewer than one row in this many is left, only the row groups that have one are read further."""
+"""If fewer than one row in this many matches, the other columns are fetched for the matching rows alone."""
 
 
 class Reader:
     """The rows of one version of a dataset, seen through `schema`.
 
     A column of the schema that is in no group is null in every row. `columns` are those that are read by default.
-    `base` is where relative paths begin; those of a transaction's manifest, and of a `Writer`, are whole already.
-    With `apply_deltas` the delta logs of the manifest delete rows; `primary_key` names the key of those by key.
+    `base` is where relative paths begin; the manifest of a transaction and the groups of a `Writer` have addresses.
+    With `apply_deltas` the delta logs of the manifest delete rows; `primary_key` names the columns of their keys.
 
     >>> from indextables.columns import Writer
     >>> rows = pa.table({"id": [1, 2, 3], "text": ["a", "b", "c"]})
@@ -75,12 +75,12 @@ class Reader:
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the columns that are read by default."""
+        """The schema of the columns that are read by default."""
         return self._rows.schema(self._columns)
 
     @property
     def num_rows(self) -> int:
-        """How many rows there are, those that delta logs delete left out if they are applied."""
+        """The number of rows, without deleted ones if delta logs are applied."""
         return self._rows.num_rows - (len(self._deleted) if self._apply_deltas else 0)
 
     def scan(
@@ -90,9 +90,9 @@ class Reader:
         *,
         rows: tuple[int, int] | None = None,
     ) -> pa.RecordBatchReader:
-        """The rows for which the predicate is TRUE, in order, as a stream. SQL text will do for a predicate.
+        """Return the rows for which the predicate is TRUE, in order, as a stream. The predicate may be SQL text.
 
-        Row groups that cannot match are not read, nor are the other columns of those in which nothing does.
+        Row groups that cannot match are not read, nor are the other columns of those in which nothing matches.
         `rows` limits the scan to the positions from the first (included) to the second (excluded) of all rows stored.
         """
         wanted = self._wanted(columns)
@@ -103,7 +103,7 @@ class Reader:
     def to_table(
         self, predicate: Predicate | str | None = None, columns: Sequence[str] | None = None
     ) -> pa.Table:
-        """The rows of a scan, all at once. Without columns there are rows still."""
+        """Return the rows of a scan, all at once. Without columns, the table still has its number of rows."""
         wanted = self._wanted(columns)
         tables = list(self._tables(condition(predicate, self._schema), wanted, self._span(None)))
         if not wanted:
@@ -111,7 +111,7 @@ class Reader:
         return pa.concat_tables(tables) if tables else self._rows.schema(wanted).empty_table()
 
     def count(self, predicate: Predicate | str | None = None, *, rows: tuple[int, int] | None = None) -> int:
-        """How many rows a scan would give."""
+        """Return how many rows a scan would return."""
         tree = condition(predicate, self._schema)
         start, stop = self._span(rows)
         if tree == TRUE and not self._apply_deltas:
@@ -125,12 +125,16 @@ class Reader:
         *,
         parallelism: int = 1,
     ) -> pa.Table:
-        """The rows at these positions of a scan without predicate, in the order given; one may come twice."""
+        """Return the rows at these positions of a scan without predicate, in this order; a position may repeat.
+
+        Only the pages that hold these rows are read, of Parquet files that have a page directory; of other Parquet
+        files, only the row groups.
+        """
         check_parallelism(parallelism)
         wanted, asked = self._wanted(columns), positions(indices)
         if len(asked) and not (asked.min() >= 0 and asked.max() < self.num_rows):
             wrong = asked.max() if asked.max() >= self.num_rows else asked.min()
-            raise InputError(f"there is no row {wrong}; rows are 0 to {self.num_rows - 1}")
+            raise InputError(f"there is no row {wrong}; the rows are 0 to {self.num_rows - 1}")
         if not wanted:
             return empty_rows(len(asked))
         stored = self._stored_positions(asked) if self._apply_deltas else asked
@@ -148,7 +152,7 @@ class Reader:
         groups = self._manifest.column_groups
         expect(group, int, "the number of a column group", "an int")
         if not 0 <= group < len(groups):
-            raise InputError(f"there is no column group {group}; there are {len(groups)}, from 0")
+            raise InputError(f"there is no column group {group}; there are {len(groups)}, numbered from 0")
         present = groups[group].columns
         if columns is None:
             return ChunkReader(self._rows.groups[group], [name for name in present if name in self._columns])
@@ -182,7 +186,7 @@ class Reader:
         return np.concatenate(found) if found else self._deletes.positions
 
     def _stored_positions(self, live: RowIds) -> RowIds:
-        """Where the n-th row that is not deleted is stored: after as many deleted ones as come before it."""
+        """Return where the n-th row that is not deleted is stored: n plus the deleted rows before it."""
         before = self._deleted - np.arange(len(self._deleted))
         return live + np.searchsorted(before, live, side="right")
 
@@ -211,7 +215,7 @@ class Reader:
         known: pa.RecordBatch,
         wanted: Sequence[str],
     ) -> pa.Table:
-        """The rows of a window that stay: columns known from the test, and the others, read now."""
+        """Return the matching rows of a window: the columns that were tested, and the others, which are read now."""
         count = int(keep.sum())
         rest = [name for name in wanted if name not in known.schema.names]
         if not wanted:
@@ -234,12 +238,14 @@ class Reader:
     def _span(self, rows: tuple[int, int] | None) -> tuple[int, int]:
         start, stop = (0, self._rows.num_rows) if rows is None else row_span(rows)
         if not 0 <= start <= stop <= self._rows.num_rows:
-            raise InputError(f"there are no rows from {start} to {stop}; there are {self._rows.num_rows}")
+            raise InputError(
+                f"there are no rows {start} to {stop}; the dataset has {self._rows.num_rows} rows"
+            )
         return start, stop
 
 
 def _batch(table: pa.Table) -> pa.RecordBatch:
-    """A window of the columns that rows are tested by, as one batch."""
+    """Return a window of rows as one batch."""
     return table.combine_chunks().to_batches()[0] if table.num_rows else _no_rows(table)
 
 

@@ -1,7 +1,12 @@
-"""What becomes of a transaction when others have committed since it read: three answers, and room for a fourth.
+"""Resolvers: what becomes of a transaction when other writers have committed since it read.
 
-A resolver makes the next manifest from the one that was read, the newest one that was seen, and the updates. It is
-called before every try, with `seen is read` where nobody came between. What it cannot resolve is a CommitConflictError.
+A resolver makes the next manifest from the one that was read, the newest one that was seen, and the updates. The
+transaction calls it before every attempt to claim a version; `seen is read` if no other writer has committed. A
+resolver raises CommitConflictError for what it cannot resolve.
+
+Why the result is right: the claim of the next version succeeds only if that version does not exist yet, so that `seen`
+is the newest manifest at the moment of the commit. If another writer claims the version first, the resolver runs again
+with that writer's manifest.
 """
 
 from __future__ import annotations
@@ -27,7 +32,7 @@ FileIdentity = tuple[str, int, int]
 
 
 class Resolver(Protocol):
-    """The contract of a resolver. The manifests name their files as they are stored.
+    """The contract of a resolver. The manifests have relative paths, as they are stored.
 
     >>> def logs_only(read: Manifest, seen: Manifest, updates: Updates) -> Manifest:
     ...     return replace(seen, delta_logs=(*seen.delta_logs, *updates.added_delta_logs))
@@ -40,77 +45,77 @@ class Resolver(Protocol):
 
 
 def fail(read: Manifest, seen: Manifest, updates: Updates, /) -> Manifest:
-    """Whoever comes second loses: the version that was read must still be the newest."""
+    """Apply the updates only if the version that was read is still the newest: the first writer wins."""
     if read is not seen:
         raise CommitConflictError("another writer has committed since this transaction read")
     return apply(read, updates)
 
 
 def overwrite(read: Manifest, _seen: Manifest, updates: Updates, /) -> Manifest:
-    """Whoever comes last wins: what others committed since the read is no part of the next version."""
+    """Apply the updates to the version that was read: the last writer wins, and commits of others are lost."""
     return apply(read, updates)
 
 
 def merge(read: Manifest, seen: Manifest, updates: Updates, /) -> Manifest:
-    """The updates on top of what others have done, if they still mean the same there.
+    """Apply the updates to the newest version, if they still mean the same there.
 
-    What is there already is not added again, so that a commit whose outcome nobody knew can be repeated: a delta log
-    or large-value file with that path, a file with that path and rows in its group, a group of those columns and files.
+    What the newest version has already is not added again, so that a commit with an unknown outcome can be repeated:
+    a delta log or large-value file with the same path, a file with the same path and rows in its group, a group of the
+    same columns and files.
 
     >>> theirs = Manifest(delta_logs=(DeltaLog("d1", 3),))
     >>> [log.path for log in merge(Manifest(), theirs, Updates(added_delta_logs=(DeltaLog("d2", 1),))).delta_logs]
     ['d1', 'd2']
     """
     try:
-        left = _without_present(updates, seen)
+        remaining = _without_present(updates, seen)
         if read is not seen:
             for check in (_check_positions, _check_dropped_columns, _check_stats, _check_indexes):
-                check(read, seen, left)
-        return apply(seen, left)
+                check(read, seen, remaining)
+        return apply(seen, remaining)
     except InputError as reason:
         if read is seen:
             raise
-        apply(
-            read, _without_present(updates, read)
-        )  # what never fitted is the caller's mistake and no conflict
-        raise CommitConflictError(f"what others committed since leaves no room for it: {reason}") from reason
+        # Updates that did not fit the version that was read either are a mistake of the caller, not a conflict.
+        apply(read, _without_present(updates, read))
+        raise CommitConflictError(f"the update conflicts with a concurrent commit: {reason}") from reason
 
 
 RESOLVERS: Final[dict[str, Resolver]] = {"fail": fail, "merge": merge, "overwrite": overwrite}
 
 
 def _check_positions(read: Manifest, seen: Manifest, updates: Updates) -> None:
-    """A delta log of positions deletes the rows that its maker counted: they must be where they were."""
+    """Refuse to delete rows by position if their positions have changed since they were counted."""
     if all(log.type != DeltaLogType.POSITIONAL for log in updates.added_delta_logs):
         return
     if not _begins_with_rows_of(read, seen):
         raise CommitConflictError(
-            "rows are to be deleted by their position, and another writer has put others in their place"
+            "the update deletes rows by position, and another writer has replaced the rows at these positions"
         )
     if updates.appended_files and _rows(read) != _rows(seen):
         raise CommitConflictError(
-            "rows are to be deleted by their position, and another writer has put others before the appended ones"
+            "the update deletes rows by position, and another writer has appended rows before the appended ones"
         )
 
 
 def _check_dropped_columns(read: Manifest, seen: Manifest, updates: Updates) -> None:
-    """Nobody's new rows lose a column that whoever drops it has never seen."""
+    """Refuse to drop a column that has files which this transaction has not seen."""
     for name in updates.dropped_columns:
         if _files(seen, name) not in (None, _files(read, name)):
             raise CommitConflictError(
-                f"column {name!r} is to be dropped, and another writer has added files to it since"
+                f"the update drops column {name!r}, and another writer has added files to it"
             )
 
 
 def _check_stats(read: Manifest, seen: Manifest, updates: Updates) -> None:
-    """A statistic replaces the one that was read, never one that nobody looked at."""
+    """Refuse to replace a statistic that this transaction has not seen."""
     for key, mine in updates.updated_stats.items():
         if seen.stats.get(key) not in (None, read.stats.get(key), mine):
-            raise CommitConflictError(f"another writer has updated statistic {key!r} since")
+            raise CommitConflictError(f"another writer has updated statistic {key!r} too")
 
 
 def _check_indexes(read: Manifest, seen: Manifest, updates: Updates) -> None:
-    """An index covers the files that its maker knew, and takes the place of the build that its maker knew."""
+    """Refuse an index of other files than the column has now, and one that replaces a build not seen."""
     for new in updates.added_indexes:
         if new in seen.indexes:
             continue
@@ -120,13 +125,13 @@ def _check_indexes(read: Manifest, seen: Manifest, updates: Updates) -> None:
             )
         if _same(new, seen.indexes) not in ([], _same(new, read.indexes)):
             raise CommitConflictError(
-                f"another writer has built the {new.index_type} index of column {new.column_name!r} since"
+                f"another writer has built the {new.index_type} index of column {new.column_name!r} too"
             )
     for index_id in updates.dropped_indexes:
-        found = [index for index in seen.indexes if index.index_id == index_id]
-        if found and found != [index for index in read.indexes if index.index_id == index_id]:
+        builds = [index for index in seen.indexes if index.index_id == index_id]
+        if builds and builds != [index for index in read.indexes if index.index_id == index_id]:
             raise CommitConflictError(
-                f"index {index_id} is to be dropped, and another writer has built it since"
+                f"the update drops index {index_id}, and another writer has built it again"
             )
 
 
@@ -138,7 +143,7 @@ def _files(manifest: Manifest, column: str) -> list[FileIdentity] | None:
 
 
 def _begins_with_rows_of(read: Manifest, seen: Manifest) -> bool:
-    """Whether a column that both have begins with the same files: then every column begins with the same rows."""
+    """Return True if a shared column begins with the same files: then every column begins with the same rows."""
     if not _rows(read):
         return True
     shared = (
@@ -160,12 +165,12 @@ def _same(new: Index, indexes: Sequence[Index]) -> list[Index]:
 
 
 def _without_present(updates: Updates, seen: Manifest) -> Updates:
-    """What of the updates is still to do."""
+    """Return the part of the updates that the newest version does not have yet."""
     present = [group for group in updates.added_column_groups if _is_present(group, seen.column_groups)]
     replaced = {name for group in present for name in group.columns}
     return replace(
         updates,
-        # A column that was dropped to be added anew, and has been, must not be dropped again.
+        # A column that was dropped and added again, in a commit that succeeded, must not be dropped once more.
         dropped_columns=tuple(name for name in updates.dropped_columns if name not in replaced),
         added_column_groups=tuple(group for group in updates.added_column_groups if group not in present),
         appended_files=_new_files(updates.appended_files, seen.column_groups),
@@ -187,7 +192,7 @@ def _is_present(group: ColumnGroup, seen: Sequence[ColumnGroup]) -> bool:
 def _new_files(
     appends: Sequence[tuple[ColumnGroup, ...]], seen: Sequence[ColumnGroup]
 ) -> tuple[tuple[ColumnGroup, ...], ...]:
-    """The appends without the files that their group has. One of which nothing is left is done."""
+    """Return the appends without the files that their group has; an append with no files left is done."""
     known: list[set[FileIdentity]] = []
     found = []
     for append in appends:
@@ -206,7 +211,7 @@ def _new_files(
 def _known_files(
     appends: Sequence[tuple[ColumnGroup, ...]], seen: Sequence[ColumnGroup], number: int
 ) -> set[FileIdentity]:
-    """The files of a group that could be one of ours: a few paths looked for among many."""
+    """Return the files of a group that have the path of an appended file: a few among many."""
     if number >= len(seen):
         return set()
     wanted = {
@@ -228,7 +233,5 @@ def _new_entries(added: Sequence[Entry], seen: Sequence[Entry]) -> tuple[Entry, 
             known[entry.path] = entry
             new.append(entry)
         elif known[entry.path] != entry:
-            raise InputError(
-                f"{entry.path!r} is there as {known[entry.path]}; {entry} cannot have that name too"
-            )
+            raise InputError(f"{entry.path!r} exists as {known[entry.path]}; {entry} needs another path")
     return tuple(new)

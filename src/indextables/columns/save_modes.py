@@ -1,4 +1,4 @@
-"""From written files to a version: the save modes of Spark and Python callers, on top of transactions."""
+"""The save modes append, overwrite, error and ignore: how written files become a version, on top of transactions."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ Mode = Literal["append", "overwrite", "error", "ignore"]
 def commit_groups(
     uri: str, groups: Sequence[ColumnGroup], schema: pa.Schema, *, mode: Mode, settings: Settings
 ) -> int:
-    """Make the files of these groups part of the dataset; the version that has them.
+    """Make the files of these groups part of the dataset; return the version that has them.
 
-    Where that fails for certain the files are deleted. An append of no rows to a dataset makes no version.
+    If the commit failed for certain, the files are deleted. An append of no rows to a dataset makes no version.
     """
     try:
         try:
             return _commit(uri, groups, schema, mode, settings)
         except CommitConflictError:
-            # Somebody may have made the dataset that was to be made: then this is an append to theirs.
+            # Another writer may have created the dataset after this one found none. With the schema of a new dataset
+            # the first commit then conflicts; the second reads the other writer's version, and appends to it.
             if mode != "append":
                 raise
             return _commit(uri, groups, schema, mode, settings)
@@ -42,7 +43,7 @@ def commit_groups(
 
 
 def delete_files(uri: str, groups: Sequence[ColumnGroup], settings: Settings) -> None:
-    """Of a write that certainly is not committed."""
+    """Delete the files of a write that is certainly not committed."""
     store = open_store(uri, settings)
     for group in groups:
         for file in group.files:
@@ -58,7 +59,7 @@ def _commit(
             delete_files(uri, groups, settings)
             return read
         if read and mode == "error":
-            raise TableExistsError(f"there is a dataset at {uri} already; choose mode append or overwrite")
+            raise TableExistsError(f"a dataset exists at {uri}; choose mode append or overwrite")
         has_groups = bool(transaction.get_manifest().column_groups)
         if mode == "append" and has_groups and not any(group.files for group in groups):
             return read
@@ -70,12 +71,14 @@ def _commit(
             return transaction.commit()
         except CommitConflictError as reason:
             if mode == "error":
-                raise TableExistsError(f"another writer has made a dataset at {uri} meanwhile") from reason
+                raise TableExistsError(
+                    f"another writer has created a dataset at {uri} at the same time; choose mode append or overwrite"
+                ) from reason
             raise
 
 
 def _replace(_read: Manifest, _seen: Manifest, updates: Updates, /) -> Manifest:
-    """Nothing of what was there stays, delta logs and statistics included: they were of other rows."""
+    """Replace everything, including delta logs and statistics, which describe the old rows."""
     return apply(Manifest(), updates)
 
 

@@ -1,4 +1,4 @@
-"""A file of a dataset as something that is read by ranges, wherever it lies."""
+"""The files of a dataset, read by ranges from the store that each of them is in."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class StoredFile:
             actual = self.store.head(self.key).size
             if actual == self.size:
                 raise
-            raise self.damaged(f"it has {actual} bytes and had {self.size}") from None
+            raise self.damaged(f"it has {actual} bytes instead of {self.size}") from None
 
     def read_sections(self) -> tuple[bytes | None, bytes] | None:
         """Return the page directory, if the file has one, and the tail, both verified.
@@ -90,7 +90,7 @@ class Files:
             return self._stores[directory]
 
     def open(self, path: str, properties: Mapping[str, str] | None = None) -> StoredFile:
-        """The file at this address. CorruptTableError when there is none: a manifest named it."""
+        """Return the file at this address. Raises CorruptTableError if there is none, since a manifest names it."""
         directory, _, key = path.rpartition("/")
         store = self.store(directory or "/")
         size_text = (properties or {}).get(FILE_SIZE, "")
@@ -113,15 +113,15 @@ class Files:
         except ValueError as reason:
             raise CorruptTableError(f"{path} cannot be read: {reason}") from None
         if known is not None and size != known:
-            raise file.damaged(f"it has {size} bytes and had {known}")
+            raise file.damaged(f"it has {size} bytes instead of {known}")
         return file
 
 
 def _missing(path: str) -> CorruptTableError:
-    return CorruptTableError(f"{path} is not there, and the manifest names it")
+    return CorruptTableError(f"{path} does not exist, though the manifest names it")
 
 
-def as_settings(given: Settings | Mapping[str, str] | None) -> Settings:
-    if given is not None and not isinstance(given, Settings | Mapping):
-        raise InputError(f"settings are {given!r:.100}; they take a mapping of keys to values")
-    return given if isinstance(given, Settings) else Settings(given)
+def as_settings(settings: Settings | Mapping[str, str] | None) -> Settings:
+    if settings is not None and not isinstance(settings, Settings | Mapping):
+        raise InputError(f"settings are {settings!r:.100}; they take a mapping of keys to values")
+    return settings if isinstance(settings, Settings) else Settings(settings)

@@ -1,8 +1,8 @@
-"""What a transaction changes, and the rules by which that becomes the next manifest. Values in, values out.
+"""What a transaction changes, and the rules by which that becomes the next manifest: pure functions of values.
 
 The order is milvus-storage's: columns are dropped, files are appended, column groups are added, indexes that no longer
-cover their column go, then come indexes, delta logs, statistics and large values. The rules are its own and those that
-it lacks: no result has one column twice, or groups that a reader could not put side by side.
+cover their column are removed, then indexes, delta logs, statistics and large values are added. Two rules are added to
+those of milvus-storage: a column is in one group only, and all groups have the same number of rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from indextables.errors import InputError, SchemaError
 
 @dataclass(frozen=True)
 class Updates:
-    """What a transaction was told, in the order of the telling. Paths are as a manifest stores them.
+    """The updates of a transaction, in the order in which they were recorded. Paths are as a manifest stores them.
 
     >>> Updates(dropped_columns=("a",)).is_empty, Updates().is_empty
     (False, True)
@@ -39,13 +39,13 @@ class Updates:
 
 
 def apply(base: Manifest, updates: Updates) -> Manifest:
-    """The manifest that the updates make of `base`. InputError, and nothing else, if they do not fit it.
+    """Return `base` with the updates applied. Raises InputError, and nothing else, if they do not fit it.
 
     >>> one = ColumnGroup(("id",), "parquet")
     >>> apply(Manifest((one,)), Updates(added_column_groups=(ColumnGroup(("name", "id")),)))
     Traceback (most recent call last):
         ...
-    indextables.errors.SchemaError: column 'id' is there already; drop it first, or add the group without it
+    indextables.errors.SchemaError: column 'id' exists already; drop it first, or add the group without it
     """
     groups = _without_columns(base.column_groups, updates.dropped_columns)
     for appended in updates.appended_files:
@@ -63,7 +63,7 @@ def apply(base: Manifest, updates: Updates) -> Manifest:
 
 
 def _without_columns(groups: Iterable[ColumnGroup], dropped: Sequence[str]) -> tuple[ColumnGroup, ...]:
-    """The groups without those columns; a group that has no others goes with its files."""
+    """Return the groups without these columns; a group with no other columns is removed, with its files."""
     if not dropped:
         return tuple(groups)
     gone = set(dropped)
@@ -77,14 +77,14 @@ def _without_columns(groups: Iterable[ColumnGroup], dropped: Sequence[str]) -> t
 
 
 def replaces(new: Index, old: Index) -> bool:
-    """Whether both are one index, of which the newer build counts: the same id, or without one the same kind."""
+    """Return True if both are builds of one index: the same id, or without one the same column and type."""
     if new.index_id:
         return new.index_id == old.index_id
     return not old.index_id and (new.column_name, new.index_type) == (old.column_name, old.index_type)
 
 
 def _covered_columns(updates: Updates) -> set[str]:
-    """The columns that get files by an append: an index built before does not know of those."""
+    """Return the columns that get files by an append, which an older index does not cover."""
     return {
         name
         for appended in updates.appended_files
@@ -97,14 +97,15 @@ def _covered_columns(updates: Updates) -> set[str]:
 def _with_files(
     groups: tuple[ColumnGroup, ...], appended: tuple[ColumnGroup, ...]
 ) -> tuple[ColumnGroup, ...]:
-    """Files at the end of every group. What is appended to nothing says what groups there are."""
+    """Append files to every group. Files that are appended to nothing define the groups."""
     _check_columns(appended)
     _check_rows(appended)
     if not groups:
         return appended
     if len(groups) != len(appended):
         raise SchemaError(
-            f"files are appended to {len(appended)} column groups and there are {len(groups)}: {_shape(groups)}"
+            f"the files to append are for {len(appended)} column groups, and the dataset has {len(groups)}: "
+            f"{_shape(groups)}"
         )
     for number, (old, new) in enumerate(zip(groups, appended, strict=True)):
         if set(old.columns) != set(new.columns):
@@ -123,14 +124,14 @@ def _with_files(
 
 def _with_group(groups: tuple[ColumnGroup, ...], added: ColumnGroup) -> tuple[ColumnGroup, ...]:
     _check_columns((added,))
-    there = {name for group in groups for name in group.columns}
+    existing = {name for group in groups for name in group.columns}
     for name in added.columns:
-        if name in there:
-            raise SchemaError(f"column {name!r} is there already; drop it first, or add the group without it")
+        if name in existing:
+            raise SchemaError(f"column {name!r} exists already; drop it first, or add the group without it")
     if groups and added.num_rows != groups[0].num_rows:
         raise InputError(
-            f"the added column group {_names(added.columns)} has {added.num_rows} rows and the others have "
-            f"{groups[0].num_rows}: one for each is needed"
+            f"the column group {_names(added.columns)} to add has {added.num_rows} rows and the dataset has "
+            f"{groups[0].num_rows}; write one value for each row"
         )
     return (*groups, added)
 
@@ -138,18 +139,22 @@ def _with_group(groups: tuple[ColumnGroup, ...], added: ColumnGroup) -> tuple[Co
 def _check_columns(groups: Sequence[ColumnGroup]) -> None:
     for group in groups:
         if not group.columns:
-            raise SchemaError("a column group without columns cannot be added")
+            raise SchemaError("a column group has no columns; it needs at least one")
     counts = Counter(name for group in groups for name in group.columns)
     for name, count in counts.items():
         if count > 1:
-            raise SchemaError(f"column {name!r} is in the column groups {count} times; once is right")
+            raise SchemaError(
+                f"column {name!r} appears in {count} column groups; a column must be in exactly one"
+            )
 
 
 def _check_rows(groups: Sequence[ColumnGroup]) -> None:
     rows = {group.num_rows for group in groups}
     if len(rows) > 1:
-        found = ", ".join(f"{_names(group.columns)} has {group.num_rows}" for group in groups)
-        raise InputError(f"the files to append differ in rows ({found}); every column group needs as many")
+        counts = ", ".join(f"{_names(group.columns)} has {group.num_rows}" for group in groups)
+        raise InputError(
+            f"the files to append have different numbers of rows ({counts}); every column group needs the same"
+        )
 
 
 def _indexes(base: Iterable[Index], updates: Updates) -> tuple[Index, ...]:

@@ -1,4 +1,4 @@
-"""The versions of a dataset: which there are, which is the newest, what one says."""
+"""The versions of a dataset: finding them, finding the newest, reading the manifest of one."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from indextables.errors import CorruptTableError, InputError, ObjectNotFoundErro
 from indextables.storage import Store, open_store
 
 LATEST: Final = -1
-"""In place of a version: the newest that there is."""
+"""In place of a version: the newest one."""
 
 DatasetPlace = str | os.PathLike[str] | Store
-"""Where a dataset is: its address, or a store whose root it is."""
+"""The address of a dataset, or a store whose root it is."""
 
 _SHOWN_RANGES: Final = 5
 
 
 def check_place(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """Return the path. InputError for what is not one."""
+    """Return the path. Raises InputError for a value of another type."""
     expect(path, (str, os.PathLike), "the place of a dataset", "a path or an address")
     return path
 
@@ -66,7 +66,7 @@ def store_at(place: DatasetPlace, options: Mapping[str, str] | Settings | None =
 
 
 def versions(place: DatasetPlace, options: Mapping[str, str] | None = None) -> tuple[int, ...]:
-    """The versions that can be read, oldest first.
+    """Return the versions that can be read, oldest first.
 
     >>> versions("memory:no-such-dataset")
     ()
@@ -75,7 +75,7 @@ def versions(place: DatasetPlace, options: Mapping[str, str] | None = None) -> t
 
 
 def latest_version(place: DatasetPlace, options: Mapping[str, str] | None = None) -> int:
-    """The newest version, 0 where there is none.
+    """Return the newest version, or 0 if there is none.
 
     >>> latest_version("memory:no-such-dataset")
     0
@@ -86,7 +86,7 @@ def latest_version(place: DatasetPlace, options: Mapping[str, str] | None = None
 def read_manifest(
     place: DatasetPlace, version: int = LATEST, options: Mapping[str, str] | None = None
 ) -> Manifest:
-    """What a version says, every path in it as the place of the file. Of version 0, and of no dataset: nothing.
+    """Return the manifest of a version, with every path as an address; an empty one for version 0 and for no dataset.
 
     >>> from indextables.columns import Transaction
     >>> Transaction.open("memory:doc-read-manifest").add_delta_log("d1", 3).commit()
@@ -99,7 +99,7 @@ def read_manifest(
 
 
 def find(store: Store, version: int) -> int:
-    """The number of a version that was asked for. VersionNotFoundError, with those there are, if it is not there."""
+    """Return the number of a version, which may be LATEST. Raises VersionNotFoundError, naming those that exist."""
     expect(version, int, "version", "the number of a version")
     if version != LATEST and version < 0:
         raise InputError(f"there is no version {version}; versions begin with 1, and {LATEST} is the latest")
@@ -111,10 +111,10 @@ def find(store: Store, version: int) -> int:
 
 
 def newest_after(store: Store, version: int) -> int:
-    """The newest version, to one who knows that `version` is there: a few questions, however many others there are.
+    """Find the newest version by galloping search from a version known to exist: O(log n) HEAD requests.
 
-    Versions follow one another without a gap from any that was the newest once. And unlike a listing, which some
-    stores show late, an answer about one object is up to date.
+    Versions have no gap from any that once was the newest: each is created by a writer that found the one before it.
+    Some stores list objects late, but HEAD of one object is up to date.
     """
     step = 1
     while exists(store, version + step):
@@ -136,7 +136,7 @@ def exists(store: Store, version: int) -> bool:
 
 
 def load(store: Store, version: int) -> Manifest:
-    """What a version says, its paths as they are stored."""
+    """Return the manifest of a version, with its paths as they are stored."""
     if version == 0:
         return Manifest()
     key = manifest_path(version)
@@ -163,7 +163,7 @@ def _missing(store: Store, version: int) -> VersionNotFoundError:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """Numbers in order, runs of them shortened.
+    """Return ascending numbers as text, runs of them shortened.
 
     >>> _ranges([1, 2, 3, 7])
     '1 to 3, 7'

@@ -89,7 +89,7 @@ class VortexRows:
         return int(rows * self.row_bytes(self.schema.names))
 
     def row_bytes(self, columns: Sequence[str]) -> float:
-        """By the size of the file, which is some times smaller than its rows."""
+        """Return an estimate by the size of the file, which is some times smaller than its rows."""
         share = len(columns) / max(1, len(self.schema))
         return 4 * share * self._stored.size / max(1, self._rows)
 
@@ -111,9 +111,9 @@ class VortexRows:
 
 
 class _Ranges:
-    """A stored file as Vortex asks for it, each block checked where there are checksums of them.
+    """The byte ranges that Vortex asks for, from blocks that are verified where the file has checksums of them.
 
-    An error in the middle of Vortex loses its type on the way out. As a context manager this raises the error itself.
+    An error raised below Vortex loses its type on the way out. As a context manager this raises the error itself.
     """
 
     def __init__(self, stored: StoredFile, tail: bytes | None) -> None:
@@ -178,7 +178,7 @@ def check_types(schema: pa.Schema) -> None:
 
 
 def _block_checksums(path: Path, footer: int) -> bytes:
-    """The checksums of a finished file up to its postscript."""
+    """Return the checksums of a finished file up to its postscript."""
     sums: list[int] = []
     left = path.stat().st_size - footer
     with path.open("rb") as file:
@@ -204,14 +204,14 @@ def _postscript_size(path: Path) -> int:
 
 
 def _size_of_postscript(end: bytes) -> int:
-    """The number of bytes from the postscript on, which are the last of the file."""
+    """Return the number of bytes from the postscript to the end of the file."""
     if len(end) < _END or end[-4:] != _MAGIC:
         raise ValueError("it does not end as a Vortex file does")
     return int.from_bytes(end[-6:-4], "little") + _END
 
 
 def _with_plain_strings(schema: pa.Schema) -> pa.Schema:
-    """Vortex gives views of strings where nobody says otherwise, which much of Arrow cannot compute with."""
+    """Return the schema without views of strings: Vortex prefers them, and much of Arrow cannot compute with them."""
     plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
     return pa.schema([field.with_type(plain.get(field.type, field.type)) for field in schema])
 

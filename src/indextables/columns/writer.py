@@ -30,7 +30,7 @@ _COMPRESSIONS: Final = ("zstd", "snappy", "gzip", "brotli", "lz4", "none")
 
 
 class Writer:
-    """Stores rows below `path` and says at the end which files hold them.
+    """Stores rows below `path`; `close` returns the groups of files that hold them.
 
     >>> rows = pa.table({"id": [1, 2], "text": ["a", "b"]})
     >>> with Writer("memory:doc-columns-writer", rows.schema) as writer:
@@ -45,8 +45,10 @@ class Writer:
     `dictionary` says whether values are stored once in each row group and numbered: True for all columns, False for
     none, None for those whose values repeat often enough in the first row group of a file.
 
-    Memory holds about a row group for each column group, however many rows come. When a call fails, what was stored
-    is deleted and the writer is of no more use; left as a context manager by an error, it does the same.
+    A column is compressed where that saves a quarter of its bytes in the first row group of a file.
+
+    Memory holds about a row group for each column group, however many rows are written. If a call fails, or an error
+    leaves the `with` block, the writer deletes what it stored and cannot be used again.
     """
 
     def __init__(
@@ -68,15 +70,21 @@ class Writer:
             policy, get_args(Policy), "policy", "Single(), SchemaBased(...), SizeBased(...) or AsStored(...)"
         )
         if not schema.names or len(set(schema.names)) != len(schema.names):
-            raise SchemaError("the columns of a dataset have different names, and there is one at least")
+            raise SchemaError("schema must have at least one column, and column names must be unique")
         if format not in FORMATS:
             raise unknown_format(format)
         self._base = table_uri(path)
         self._schema = schema
         self._policy = policy
         self._format = format
-        self._options = _checked(
-            WriteOptions(compression, compression_level, dictionary, row_group_bytes, rolling_bytes)
+        self._options = _check(
+            WriteOptions(
+                compression=compression,
+                compression_level=compression_level,
+                dictionary=dictionary,
+                row_group_bytes=row_group_bytes,
+                rolling_bytes=rolling_bytes,
+            )
         )
         chosen = as_settings(settings)
         self._store = open_store(self._base, chosen)
@@ -105,7 +113,7 @@ class Writer:
             raise
 
     def flush(self) -> None:
-        """Make row groups of what waits in memory. They are in the store when their file is full, or at the end."""
+        """Write the rows in memory as row groups. The store gets them when their file is full, or at the end."""
         self._check_open()
         try:
             with self._disk_errors():
@@ -116,7 +124,7 @@ class Writer:
             raise
 
     def close(self) -> tuple[ColumnGroup, ...]:
-        """Store what is left; the groups for `Transaction.append_files`. Their paths are below `path`.
+        """Store the remaining rows; return the groups for `Transaction.append_files`. Their paths are below `path`.
 
         Groups of no rows have no files.
         """
@@ -132,7 +140,7 @@ class Writer:
         return self._finished
 
     def abort(self) -> None:
-        """Delete what was stored. Not for a writer whose groups have been committed."""
+        """Delete what was stored. Do not call it once the groups are committed."""
         self._failed, self._finished = True, None
         for group in self._groups or []:
             group.abort()
@@ -167,14 +175,17 @@ class Writer:
             raise InputError("this writer is closed; write further rows with a new one")
 
 
-def _checked(options: WriteOptions) -> WriteOptions:
+def _check(options: WriteOptions) -> WriteOptions:
     expect(options.compression, str, "compression", ", ".join(_COMPRESSIONS))
     expect(options.compression_level, (int, NoneType), "compression_level", "an int or None")
     expect(options.dictionary, (bool, NoneType), "dictionary", "True, False or None")
     expect(options.row_group_bytes, (int, NoneType), "row_group_bytes", "a number of bytes or None")
     expect(options.rolling_bytes, int, "rolling_bytes", "a number of bytes")
     if (options.row_group_bytes is not None and options.row_group_bytes < 1) or options.rolling_bytes < 1:
-        raise InputError("row_group_bytes and rolling_bytes are numbers of bytes, from 1 on")
+        raise InputError(
+            f"row_group_bytes is {options.row_group_bytes} and rolling_bytes is {options.rolling_bytes}; "
+            f"both take 1 or more"
+        )
     if options.compression not in _COMPRESSIONS:
         raise InputError(f"compression is {options.compression!r}; it takes {', '.join(_COMPRESSIONS)}")
     return options
