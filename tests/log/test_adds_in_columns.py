@@ -1,4 +1,4 @@
-"""Adds that are decoded to columns are the adds, or the errors, that decoding line by line gives."""
+"""Decoding adds to columns gives the same actions, or the same errors, as decoding line by line."""
 
 from __future__ import annotations
 
@@ -296,7 +296,7 @@ def test_adds_of_many_shapes_are_parsed():
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(bodies() | st.sampled_from("abcdefgh"), max_size=8), min_size=1, max_size=4))
 def test_replay_gives_the_same_files(versions: list[list[dict[str, Any] | str]]):
-    found, expected = [VersionActions(0, [metadata()])], [VersionActions(0, [metadata()])]
+    by_columns, by_lines = [VersionActions(0, [metadata()])], [VersionActions(0, [metadata()])]
     for number, each in enumerate(versions, 1):
         lines = [
             orjson.dumps({"remove": {"path": f"{a}.split"}} if isinstance(a, str) else {"add": a})
@@ -304,26 +304,26 @@ def test_replay_gives_the_same_files(versions: list[list[dict[str, Any] | str]])
         ]
         text = b"\n".join([b'{"commitInfo":{"timestamp":5}}', *lines])
         try:
-            expected.append(VersionActions(number, decode_version(text, "x")))
+            by_lines.append(VersionActions(number, decode_version(text, "x")))
         except CorruptTableError:
             return
         with mock.patch("indextables.log.actions.codec._MANY_LINES", 0), small_runs():
-            found.append(VersionActions(number, decode_parts(text, "x")))
+            by_columns.append(VersionActions(number, decode_parts(text, "x")))
     try:
-        want = replay("memory://t", None, expected)
+        expected = replay("memory://t", None, by_lines)
     except CorruptTableError:
         with pytest.raises(CorruptTableError):
-            replay("memory://t", None, found)
+            replay("memory://t", None, by_columns)
         return
-    have = replay("memory://t", None, found)
-    assert want is not None
-    assert have is not None
-    for files in (have.files, pickle.loads(pickle.dumps(have.files))):
-        assert list(files.added()) == list(want.files.added())
-        assert list(files) == list(want.files)
-        assert (len(files), files.expected) == (len(want.files), want.files.expected)
-        assert {key: files[key] for key in files} == dict(want.files.items())
-        assert files.entries().to_pylist() == want.files.entries().to_pylist()
+    snapshot = replay("memory://t", None, by_columns)
+    assert expected is not None
+    assert snapshot is not None
+    for files in (snapshot.files, pickle.loads(pickle.dumps(snapshot.files))):
+        assert list(files.added()) == list(expected.files.added())
+        assert list(files) == list(expected.files)
+        assert (len(files), files.expected) == (len(expected.files), expected.files.expected)
+        assert {key: files[key] for key in files} == dict(expected.files.items())
+        assert files.entries().to_pylist() == expected.files.entries().to_pylist()
 
 
 def test_a_large_version_is_opened_without_an_object_for_each_add():

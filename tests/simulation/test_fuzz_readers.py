@@ -1,4 +1,4 @@
-"""Damaged bytes in logs, splits and queries: taken, or refused with an error of ours, in bounded time and memory."""
+"""Readers accept damaged bytes or refuse them with an IndexTablesError, in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from support.fuzz_splits import SLOW
 from support.fuzz_targets import GROUPS, SEEDS, TARGETS, Target, corpus_of, feed, mutated
 
 INPUTS = 1000
-"""For each reader, in a normal run."""
+"""Inputs for each reader in a normal run."""
 
 INPUTS_OF_FILES = 120
-"""For each reader of files of rows, which take a hundred times as long."""
+"""Inputs for each reader of files with rows, which takes a hundred times as long."""
 
 LONGEST_S = 5.0
 MOST_MEMORY_MB = 1024
@@ -33,13 +33,13 @@ def reproduce(target: Target, data: bytes, seed: int) -> str:
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.__name__)
-def test_what_was_written_is_taken(target: Target):
+def test_what_a_writer_produced_is_accepted(target: Target):
     for data in SEEDS[target]:
         assert feed(target, data), data
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.__name__)
-def test_damaged_bytes_are_refused_with_an_error_of_ours(target: Target):
+def test_damaged_bytes_are_accepted_or_refused_with_an_error_of_this_package(target: Target):
     seed = 20_240
     rng = random.Random(seed)
     others = [data for seeds in SEEDS.values() for data in seeds]
@@ -54,12 +54,12 @@ def test_damaged_bytes_are_refused_with_an_error_of_ours(target: Target):
             raise
         assert time.process_time() - began < LONGEST_S, f"too slow: {reproduce(target, data, seed)}"
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) >> 10
-    assert grown < MOST_MEMORY_MB, f"{target.__name__} took {grown} MB"
+    assert grown < MOST_MEMORY_MB, f"{target.__name__} took {grown} MB of memory"
 
 
 @pytest.mark.parametrize("depth", [100, 300, 500, 1000, 100_000])
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.__name__)
-def test_what_is_nested_deeply_is_refused_too(target: Target, depth: int):
+def test_deep_nesting_is_accepted_or_refused_with_an_error_of_this_package(target: Target, depth: int):
     for opening, closing in ((b'{"type":"record","fields":', b"}"), (b'{"metaData":', b"}"), (b"[", b"]")):
         feed(target, opening * depth + b"1" + closing * depth)
         feed(target, b'{"type":"record","name":"x","fields":' + opening * depth + closing * depth + b"}")
@@ -68,10 +68,10 @@ def test_what_is_nested_deeply_is_refused_too(target: Target, depth: int):
 @pytest.mark.soak
 @pytest.mark.timeout(SOAK_S + 600)
 @pytest.mark.skipif(
-    importlib.util.find_spec("atheris") is None, reason="there is no atheris for this platform"
+    importlib.util.find_spec("atheris") is None, reason="atheris is not available on this platform"
 )
 @pytest.mark.parametrize("group", GROUPS)
-def test_ten_minutes_of_atheris_find_nothing_else(tmp_path: Path, group: str):
+def test_ten_minutes_of_atheris_find_no_other_error(tmp_path: Path, group: str):
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     for name, data in corpus_of(GROUPS[group]).items():

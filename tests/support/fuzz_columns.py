@@ -1,8 +1,8 @@
-"""What a fuzzer feeds to the readers of a dataset: Parquet files, their footers, delta logs and schemas, by raw bytes,
-and with the checksums made to fit, so that those do not keep it out. Manifests are among the targets of `fuzz_targets`.
+"""Fuzz targets for the readers of a dataset: Parquet files, their footers, delta logs and schemas.
 
-Damaged Vortex files without checksums are not here: Vortex ends the process for some. With checksums they are damaged
-byte by byte in `damaged_dataset`.
+Some targets take the bytes of the whole file, others make its checksums valid, so that those do not stop the fuzzer.
+The targets for manifests are in `fuzz_targets`. There is none for damaged Vortex files without checksums, because some
+of them end the process inside Vortex; `damaged_dataset` damages those with checksums byte by byte.
 """
 
 from __future__ import annotations
@@ -57,26 +57,26 @@ def _read(path: str, properties: dict[str, str], file_format: str = "parquet") -
 
 
 def _stored(data: bytes, name: str) -> str:
-    """Put the bytes into a store in memory, always in the same place: the last input is all that is kept."""
+    """Put the bytes into a store in memory, always at the same key, so that only the last input is kept."""
     store = open_store("memory:fuzz-columns")
     store.put(name, data)
     return f"{store.uri}/{name}"
 
 
 def parquet_of_others(data: bytes) -> None:
-    """A Parquet file of which nothing is known."""
+    """Read any bytes as a Parquet file without noted properties."""
     _read(_stored(data, "a.parquet"), {})
 
 
 def parquet_with_checked_footer(data: bytes) -> None:
-    """A Parquet file whose footer was noted when it was adopted: the fuzzer damages the rows."""
+    """Read a Parquet file with damaged rows, whose footer was noted when it was adopted."""
     footer = _PLAIN[-footer_size(_PLAIN, len(_PLAIN)) :]
     raw = data[: len(_PLAIN) - len(footer)].ljust(len(_PLAIN) - len(footer), b"\0") + footer
     _read(_stored(raw, "b.parquet"), {FILE_SIZE: str(len(raw)), TAIL: Section.of(footer).text()})
 
 
 def parquet_footer(data: bytes) -> None:
-    """A footer around rows that are as they were."""
+    """Read a Parquet file with any bytes as its footer after valid rows."""
     rows = _PLAIN[: -footer_size(_PLAIN, len(_PLAIN))]
     parquet_of_others(rows + data + len(data).to_bytes(4, "little") + b"PAR1")
 
@@ -94,7 +94,7 @@ def tail_property(data: bytes) -> None:
 
 
 def delta_log(data: bytes) -> None:
-    """Entries of a delta log whose checksum fits; the first byte chooses its type."""
+    """Read a delta log with any content and a valid checksum; the first byte chooses its type."""
     raw = data[1:]
     path = _stored(raw, f"d.crc32-{zlib.crc32(raw):08x}.parquet")
     try:
@@ -111,7 +111,7 @@ def schema_file(data: bytes) -> None:
 
 
 def _deltas() -> list[bytes]:
-    found = []
+    logs = []
     for kind, table in (
         (DeltaLogType.PRIMARY_KEY, pa.table({"id": [1, 3]})),
         (DeltaLogType.POSITIONAL, pa.table({"pos": [0, 4]})),
@@ -119,8 +119,8 @@ def _deltas() -> list[bytes]:
     ):
         out = io.BytesIO()
         pq.write_table(table, out)
-        found.append(bytes([kind]) + out.getvalue())
-    return found
+        logs.append(bytes([kind]) + out.getvalue())
+    return logs
 
 
 def _directory() -> bytes:

@@ -1,5 +1,6 @@
-"""What a fuzzer feeds to the readers of splits: the container, each member with its checksums put right, what the cache
-keeps on disk, and the query language. Everything is read: rows, pages, counts, scores and snippets.
+"""Fuzz targets for the readers of splits: the container, its members, the disk cache's records, the query language.
+
+A member is put into a container with valid checksums. Every way to read runs: rows, pages, counts, scores, snippets.
 """
 
 from __future__ import annotations
@@ -71,29 +72,29 @@ MEMBERS = {
     for name, member in sorted(_BUNDLE.members.items(), key=lambda item: item[0].split(".")[::-1])
     if name != CHECKSUMS
 }
-"""By what they are: an index file has a random name before its suffix."""
+"""Members ordered by suffix, because the names of index files begin randomly."""
 _NAMES = list(MEMBERS)
 
 
 def split_file(data: bytes) -> None:
-    """Any bytes in the place of a split."""
+    """Read any bytes as a split."""
     store = MemoryStore()
     store.put("x.split", data)
     current().cache(OPEN_INDEXES).clear()
     shutil.rmtree(_CACHE, ignore_errors=True)
     columns = ("id", "t", "s", "_score", "_snippet")
     with open_split(store, "x.split", settings=_SETTINGS, mapping=_MAPPING) as split:
-        wanted = tuple(name for name in columns if name[0] == "_" or split.schema.get(name) is not None)
-        list(split.rows(RowRequest(wanted)))
+        selected = tuple(name for name in columns if name[0] == "_" or split.schema.get(name) is not None)
+        list(split.rows(RowRequest(selected)))
         for predicate in _WHERE:
             split.count(predicate)
-            list(split.rows(RowRequest(wanted, predicate)))
-            list(split.rows(RowRequest(wanted, predicate, limit=2)))
-            list(split.rows(RowRequest(wanted, predicate, top=3)))
+            list(split.rows(RowRequest(selected, predicate)))
+            list(split.rows(RowRequest(selected, predicate, limit=2)))
+            list(split.rows(RowRequest(selected, predicate, top=3)))
 
 
 def split_member(data: bytes) -> None:
-    """Any bytes in the place of a member, with the right checksums; the first byte chooses which."""
+    """Read a split with any bytes as one member and valid checksums; the first byte chooses the member."""
     name = _NAMES[data[0] % len(_NAMES)] if data else _NAMES[0]
     path = _ROOT / "crafted.split"
     write_bundle(path, [], (MEMBERS | {name: data[1:]}).items())
@@ -101,7 +102,7 @@ def split_member(data: bytes) -> None:
 
 
 def cached_record(data: bytes) -> None:
-    """Any bytes in the place of the record of an entry of the cache."""
+    """Open a cached index whose record is any bytes."""
     current().cache(OPEN_INDEXES).clear()
     open_index(_BUNDLE, _SETTINGS)
     (_CACHE / entry_name(_BUNDLE) / ".files").write_bytes(data)
@@ -129,4 +130,4 @@ SPLIT_SEEDS: dict[Target, list[bytes]] = {
     ],
 }
 SLOW: dict[Target, int] = {split_file: 60, split_member: 150, cached_record: 60}
-"""How many inputs these get in a normal run: each unpacks an index, which takes milliseconds."""
+"""Inputs in a normal run for targets that unpack an index each time, which takes milliseconds."""

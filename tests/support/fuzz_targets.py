@@ -1,6 +1,8 @@
-"""What a fuzzer feeds: the readers of version files, checkpoints, states, clean-up records, the manifests of column
-groups, by raw bytes and by what is inside their containers, so that checksums and compression do not keep it out.
-The files of column groups are in `fuzz_columns`, those of splits in `fuzz_splits`.
+"""Fuzz targets for the readers of version files, checkpoints, states, clean-up records and dataset manifests.
+
+Formats with a container have two kinds of targets: one takes the bytes of the whole file, the others take its content
+and build a valid container around it, so that checksums and compression do not stop the fuzzer. The targets for files
+of column groups are in `fuzz_columns`, those for splits in `fuzz_splits`.
 """
 
 from __future__ import annotations
@@ -163,7 +165,7 @@ def pointer(data: bytes) -> None:
 
 
 def carried(data: bytes) -> None:
-    """What a checkpoint carries: any text, in an entry of the configuration that is as it should be."""
+    """Read a checkpoint whose extras are any text; all else in it is valid."""
     configuration = {**metadata().configuration, EXTRAS_PROPERTY: data.decode(errors="replace")}
     table = dataclasses.replace(metadata(), configuration=configuration)
     snapshot_of_actions("memory://fuzz", 0, [Protocol(4, 4), table, add("a")])
@@ -175,10 +177,10 @@ def bloom_filters(data: bytes) -> None:
 
 
 def columns_manifest(data: bytes) -> None:
-    found = codec.decode(data)
-    _ = codec.format_of(data), repr(found), found._repr_html_()
-    relative(resolved(found, "s3://b/ds"), "s3://b/ds")
-    assert codec.decode(codec.encode(found)).columns == found.columns
+    decoded = codec.decode(data)
+    _ = codec.format_of(data), repr(decoded), decoded._repr_html_()
+    relative(resolved(decoded, "s3://b/ds"), "s3://b/ds")
+    assert codec.decode(codec.encode(decoded)).columns == decoded.columns
 
 
 def columns_body(data: bytes) -> None:
@@ -266,35 +268,35 @@ _TOKENS = (
 
 
 def mutated(rng: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """A few small damages: bits, bytes, cuts, repeats, strange tokens, and pieces of other inputs."""
-    found = bytearray(data)
+    """Return the data with a few small damages: bits, bytes, cuts, repeats, tokens, and pieces of other inputs."""
+    damaged = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 4, 8))):
-        at = rng.randrange(len(found) + 1)
+        at = rng.randrange(len(damaged) + 1)
         size = rng.choice((1, 2, 4, 16, 64))
         match rng.randrange(8):
-            case 0 if found:
-                found[at % len(found)] ^= 1 << rng.randrange(8)
-            case 1 if found:
-                found[at % len(found)] = rng.choice(_NUMBERS)
+            case 0 if damaged:
+                damaged[at % len(damaged)] ^= 1 << rng.randrange(8)
+            case 1 if damaged:
+                damaged[at % len(damaged)] = rng.choice(_NUMBERS)
             case 2:
-                del found[at : at + size]
+                del damaged[at : at + size]
             case 3:
-                found[at:at] = found[at : at + size] * rng.choice((1, 2, 50))
+                damaged[at:at] = damaged[at : at + size] * rng.choice((1, 2, 50))
             case 4:
-                found[at : at + rng.choice((0, size))] = rng.choice(_TOKENS)
+                damaged[at : at + rng.choice((0, size))] = rng.choice(_TOKENS)
             case 5:
-                del found[at:]
+                del damaged[at:]
             case 6:
-                found[at:at] = rng.randbytes(size)
+                damaged[at:at] = rng.randbytes(size)
             case _:
                 other = rng.choice(others)
                 start = rng.randrange(len(other) + 1)
-                found[at : at + size] = other[start : start + size]
-    return bytes(found)
+                damaged[at : at + size] = other[start : start + size]
+    return bytes(damaged)
 
 
 def feed(target: Target, data: bytes) -> bool:
-    """Whether the reader took it. An error of our own is a fine answer; any other goes through."""
+    """Return True if the reader accepts the data and False if it raises an IndexTablesError; others propagate."""
     try:
         target(data)
     except IndexTablesError:
