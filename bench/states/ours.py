@@ -24,8 +24,7 @@ from indextables.log import (
     load_snapshot,
     version_key,
 )
-from indextables.log.actions.entries import from_entries
-from indextables.log.actions.fields import to_document
+from indextables.log.actions import from_entries, to_document
 from indextables.log.snapshots import cache
 from indextables.schema import REGISTRY_PREFIX
 from indextables.state import Delta, Measured, StateContext, StateOptions, write_state

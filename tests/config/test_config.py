@@ -10,7 +10,7 @@ import pytest
 import indextables
 from indextables.config import Setting, Settings, keys, layered
 from indextables.errors import ConfigError
-from indextables.log.cleanup.state_retention import StateRetention
+from indextables.log.cleanup import StateRetention
 
 SOURCES = Path(indextables.__file__).parent
 

@@ -25,14 +25,19 @@ from indextables.log import (
     load_snapshot,
     refresh,
 )
-from indextables.log.actions import bulk
-from indextables.log.actions.adds import Adds, parts_of
-from indextables.log.actions.codec import decode_parts
-from indextables.log.actions.entries import Added, to_entries
-from indextables.log.actions.paths import split_key, split_keys, version_key
-from indextables.log.snapshots import cache
-from indextables.log.snapshots.json_form import snapshot_of_checkpoint, write_snapshot_checkpoint
-from indextables.log.snapshots.snapshot import VersionActions, replay
+from indextables.log.actions import (
+    Added,
+    Adds,
+    bulk,
+    decode_parts,
+    parts_of,
+    split_key,
+    split_keys,
+    to_entries,
+    version_key,
+)
+from indextables.log.snapshots import cache, replay, snapshot_of_checkpoint, write_snapshot_checkpoint
+from indextables.log.versions import VersionActions
 from support.faults import MemoryStore
 from support.logs import metadata, put_table
 

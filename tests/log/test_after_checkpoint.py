@@ -17,10 +17,9 @@ from indextables.log import (
     read_version,
     version_key,
 )
-from indextables.log.actions.paths import checkpoint_key, version_of
-from indextables.log.cleanup.version_retention import clean_if_due
-from indextables.log.snapshots import cache
-from indextables.log.snapshots.loader import read_snapshot
+from indextables.log.actions import checkpoint_key, version_of
+from indextables.log.cleanup import clean_if_due
+from indextables.log.snapshots import cache, read_snapshot
 from indextables.maintenance import upgrade_and_checkpoint
 from indextables.predicates import Compare
 from indextables.runtime import current

@@ -22,9 +22,7 @@ from indextables.log import (
     load_snapshot,
     version_key,
 )
-from indextables.log.snapshots import cache
-from indextables.log.snapshots.extras import Extras
-from indextables.log.snapshots.extras_json import decode_extras, encode_extras
+from indextables.log.snapshots import Extras, cache, decode_extras, encode_extras
 from indextables.maintenance import clean_versions, describe_log, repair, truncate_time_travel
 from indextables.predicates import Compare
 from indextables.storage import open_store
@@ -183,7 +181,9 @@ rests = st.builds(
 def test_what_is_carried_reads_back(extras: Extras, txns: dict[str, int]):
     base = with_rest(MemoryStore())
     snapshot = Snapshot(base.uri, 3, 77, base.protocol, base.metadata, base.files, txns, "id", extras=extras)
-    back = decode_extras(encode_extras(snapshot), base.uri, "a state", version=3, created_ms=1)
+    back = decode_extras(
+        encode_extras(snapshot.checkpoint_extras), base.uri, "a state", version=3, created_ms=1
+    )
     assert (back.extras, back.txns, back.txn_id, back.timestamp_ms) == (extras, txns, "id", 77)
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from indextables.config import Settings, keys
 from indextables.log import AddFile, CommitInfo, Metadata, Protocol, encode_version, load_snapshot
-from indextables.log.actions.paths import version_key
+from indextables.log.actions import version_key
 from indextables.log.snapshots import cache
-from indextables.maintenance.upgrade import upgrade_and_checkpoint
+from indextables.maintenance import upgrade_and_checkpoint
 from indextables.schema import TableSchema
 from support.faults import FaultyStore, MemoryStore
 

@@ -24,12 +24,9 @@ from indextables.log import (
     read_version,
     version_key,
 )
-from indextables.log.actions.checksums import CHECKPOINT_SEAL, UNSEALED, check_version
-from indextables.log.actions.paths import checkpoint_key
-from indextables.log.snapshots import cache
-from indextables.log.snapshots.loader import read_snapshot
-from indextables.log.snapshots.rebuild import StateWarning
-from indextables.log.snapshots.snapshot import EXTRAS_PROPERTY
+from indextables.log.actions import CHECKPOINT_SEAL, UNSEALED, checkpoint_key
+from indextables.log.actions.checksums import check_version
+from indextables.log.snapshots import EXTRAS_PROPERTY, StateWarning, cache, read_snapshot
 from indextables.maintenance import truncate_time_travel
 from indextables.maintenance.log_recovery import recover_log
 from indextables.state import LOG_DIRECTORY
@@ -111,7 +108,7 @@ def test_changed_bytes_of_a_plain_version_file_are_noticed(store: MemoryStore):
     key = version_key(2)
     store.put(key, store.get(key).replace(b'"path":"c"', b'"path":"z"'))
     cache.forget()
-    with pytest.raises(CorruptTableError, match=r"00000002\.json: the content does not have its checksum; "):
+    with pytest.raises(CorruptTableError, match=r"00000002\.json: the content does not match its checksum; "):
         load_snapshot(store)
 
 
@@ -253,7 +250,7 @@ def test_changed_bytes_of_a_json_checkpoint_are_noticed(store: MemoryStore, entr
     assert live(read_snapshot(store)) == ["a", "b", "c", "d"]
     (key,) = [key for key in store.objects if "checkpoint." in key and b'"path":"d"' in store.get(key)]
     store.put(key, store.get(key).replace(b'"path":"d"', b'"path":"z"'))
-    with pytest.warns(StateWarning, match="does not have its checksum"):
+    with pytest.warns(StateWarning, match="does not match its checksum"):
         assert live(read_snapshot(store)) == ["a", "b", "c", "d"]
 
 

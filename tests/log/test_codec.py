@@ -24,8 +24,7 @@ from indextables.log import (
     decode_version,
     encode_version,
 )
-from indextables.log.actions.codec import first_action
-from indextables.log.actions.fields import to_document
+from indextables.log.actions import first_action, to_document
 
 NAME = "/t/_transaction_log/00000000000000000007.json"
 

@@ -20,16 +20,18 @@ from hypothesis import strategies as st
 from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, VersionNotFoundError
 from indextables.log import Append, Overwrite, checkpoint, commit, load_snapshot, version_key
-from indextables.log.actions.paths import checkpoint_key
-from indextables.log.cleanup.garbage import Collected, collect, collect_if_due
-from indextables.log.cleanup.state_retention import (
+from indextables.log.actions import checkpoint_key
+from indextables.log.cleanup import (
     Base,
+    Collected,
     StateRetention,
+    collect,
+    collect_if_due,
     expired_bases,
-    is_manifest,
     orphaned_manifests,
 )
-from indextables.log.snapshots.loader import VersionSelector, read_snapshot
+from indextables.log.cleanup.state_retention import is_manifest
+from indextables.log.snapshots import VersionSelector, read_snapshot
 from indextables.maintenance import clean_versions, purge
 from indextables.runtime import now_ms
 from indextables.state import (

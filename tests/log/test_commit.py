@@ -42,7 +42,7 @@ from indextables.log import (
     read_version,
     version_key,
 )
-from indextables.log.versions.watermark import record_key
+from indextables.log.versions import record_key
 from indextables.predicates import Compare, IsNull, TextQuery
 from indextables.schema import REGISTRY_PREFIX
 from support.faults import (
@@ -329,7 +329,7 @@ def changed_schema(store: MemoryStore, base: Snapshot) -> None:
     run(store, overwrite("x", table=OTHER_COLUMNS), base)
 
 
-def combine_protocols(store: MemoryStore, base: Snapshot) -> None:
+def raised_protocol(store: MemoryStore, base: Snapshot) -> None:
     put_version(store, 1, [CommitInfo("t", timestamp=base.timestamp_ms + 1), Protocol(4, 99)])
 
 
@@ -346,7 +346,7 @@ DROP_MONDAY = DropPartitions(Compare("=", "day", "mon"))
         (append("m"), changed_metadata, ["a", "b", "c", "m"]),
         (append("m"), changed_schema, SchemaError),
         (append("m"), changed_mapping, SchemaError),
-        (append("m"), combine_protocols, "takes protocol version 99"),
+        (append("m"), raised_protocol, "requires protocol version 99"),
         (overwrite("m"), appended, ["m"]),
         (overwrite("m"), overwritten, ["m"]),
         (overwrite("m"), dropped_monday, ["m"]),
@@ -356,13 +356,13 @@ DROP_MONDAY = DropPartitions(Compare("=", "day", "mon"))
         (overwrite("m", table=OTHER_COLUMNS, replaces=TABLE), changed_schema, ["m"]),
         (overwrite("m", table=OTHER_COLUMNS, replaces=TABLE), changed_mapping, SchemaError),
         (overwrite("m"), changed_schema, ["m"]),
-        (overwrite("m"), combine_protocols, "takes protocol version 99"),
+        (overwrite("m"), raised_protocol, "requires protocol version 99"),
         (DROP_MONDAY, appended, ["c"]),
         (DROP_MONDAY, overwritten, []),
         (DROP_MONDAY, dropped_monday, ["c"]),
         (DROP_MONDAY, merged_ab, ["c"]),
         (DROP_MONDAY, changed_metadata, ["c"]),
-        (DROP_MONDAY, combine_protocols, "takes protocol version 99"),
+        (DROP_MONDAY, raised_protocol, "requires protocol version 99"),
         (merge(("ab", "m")), appended, ["c", "x", "m"]),
         (merge(("ab", "m")), overwritten, CommitConflictError),
         (merge(("ab", "m")), dropped_monday, CommitConflictError),
@@ -372,7 +372,7 @@ DROP_MONDAY = DropPartitions(Compare("=", "day", "mon"))
         (merge(("bc", "m"), ("a", "n")), merged_ab, CommitConflictError),
         (merge(("ab", "m")), changed_metadata, ["c", "m"]),
         (merge(("ab", "m")), changed_mapping, SchemaError),
-        (merge(("ab", "m")), combine_protocols, "takes protocol version 99"),
+        (merge(("ab", "m")), raised_protocol, "requires protocol version 99"),
     ],
     ids=lambda value: getattr(value, "operation", None) or getattr(value, "__name__", None),
 )
@@ -515,7 +515,7 @@ def test_a_lost_race_is_retried_after_growing_pauses_up_to_the_limit(store: Memo
     rival = Fault("create", after(lambda: run(store, append(f"x{next(others)}"))), times=1000)
     settings = Settings({keys.RETRY_MAX_ATTEMPTS.key: "8", keys.RETRY_MAX_DELAY_MS.key: "100"})
     pauses = Pauses()
-    with pytest.raises(CommitConflictError, match="were faster 8 times in a row"):
+    with pytest.raises(CommitConflictError, match="created the next version first 8 times in a row"):
         run(FaultyStore(store, rival), append("mine"), base, settings=settings, sleep=pauses)
     assert len(pauses) == 8
     for n, pause in enumerate(pauses):

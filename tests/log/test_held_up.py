@@ -17,7 +17,7 @@ from indextables.log import (
     read_history,
     version_key,
 )
-from indextables.log.diffs.diff import diff_versions
+from indextables.log.diffs import diff_versions
 from indextables.log.snapshots import cache
 from indextables.maintenance import truncate_time_travel
 from indextables.predicates import Compare

@@ -173,7 +173,7 @@ def test_metadata_that_comes_later_is_metadata(store: MemoryStore):
 def test_a_newer_protocol_or_feature_is_refused(store: MemoryStore, protocol: Protocol):
     put_table(store, [add("a")], protocol=protocol)
     words = "99" if protocol.min_reader_version == 99 else "timeMachine"
-    with pytest.raises(ProtocolError, match=f"{words}.*upgrade indextables"):
+    with pytest.raises(ProtocolError, match=f"{words}.*Upgrade indextables"):
         load_snapshot(store)
     with pytest.raises(ProtocolError):
         append_to(store)
@@ -183,7 +183,7 @@ def test_a_newer_protocol_or_feature_is_refused(store: MemoryStore, protocol: Pr
 def test_what_only_writers_must_know_stops_only_writers(store: MemoryStore, protocol: Protocol):
     put_table(store, [add("a")], protocol=protocol)
     assert live(load_snapshot(store)) == ["a"]
-    with pytest.raises(ProtocolError, match="to write"):
+    with pytest.raises(ProtocolError, match="writing .* requires"):
         append_to(store)
 
 

@@ -10,7 +10,7 @@ import pytest
 from indextables.config import Settings
 from indextables.errors import CorruptTableError
 from indextables.log import Append, Protocol, StateWarning, checkpoint, commit, load_snapshot, version_key
-from indextables.log.actions.fields import to_document
+from indextables.log.actions import to_document
 from indextables.log.snapshots import cache
 from indextables.state import LAST_CHECKPOINT, read_state
 from support.faults import MemoryStore

@@ -27,11 +27,14 @@ from indextables.log import (
     load_snapshot,
     version_key,
 )
-from indextables.log.actions.paths import checkpoint_key
-from indextables.log.snapshots import cache
-from indextables.log.snapshots.json_form import snapshot_of_checkpoint, write_snapshot_checkpoint
-from indextables.log.snapshots.snapshot import EXTRAS_PROPERTY
-from indextables.log.versions.listing import list_log
+from indextables.log.actions import checkpoint_key
+from indextables.log.snapshots import (
+    EXTRAS_PROPERTY,
+    cache,
+    snapshot_of_checkpoint,
+    write_snapshot_checkpoint,
+)
+from indextables.log.versions import list_log
 from indextables.maintenance import clean_versions, describe_state, upgrade_and_checkpoint
 from indextables.predicates import Compare
 from indextables.runtime import CacheFigures

@@ -18,15 +18,10 @@ from indextables.log import (
     load_snapshot,
     version_key,
 )
-from indextables.log.actions import codec
-from indextables.log.actions.paths import checkpoint_key
+from indextables.log.actions import checkpoint_key, codec
 from indextables.log.changes import table_changes as revisions
-from indextables.log.snapshots import cache
-from indextables.log.snapshots.json_form import write_snapshot_checkpoint
-from indextables.log.snapshots.loader import read_snapshot
-from indextables.log.snapshots.rebuild import StateWarning
-from indextables.log.versions import watermark
-from indextables.log.versions.watermark import advance_watermark, record_key, recorded_transaction
+from indextables.log.snapshots import StateWarning, cache, read_snapshot, write_snapshot_checkpoint
+from indextables.log.versions import advance_watermark, record_key, recorded_transaction, watermark
 from indextables.maintenance import renormalize_schemas, repair
 from indextables.schema import mapping_hash
 from indextables.state import LAST_CHECKPOINT, manifest, read_pointer, state_key
@@ -54,7 +49,7 @@ def files(count: int) -> tuple[AddFile, ...]:
 @pytest.mark.usefixtures("small")
 def test_a_commit_that_no_reader_would_take_is_refused_before_it_is_created(store: MemoryStore):
     base = commit(store, Append(files(2), metadata()), base=None).snapshot
-    with pytest.raises(InputError, match="would write .* of actions .* in one version, and readers take"):
+    with pytest.raises(InputError, match="would write .* of actions .* in one version; readers accept"):
         commit(store, Append(files(50), metadata()), base=base)
     assert version_key(1) not in store.objects
     cache.forget()
@@ -87,7 +82,7 @@ def test_a_json_checkpoint_that_no_reader_would_take_is_not_written(store: Memor
     for n in range(10):
         adds = tuple(add(f"{n}-{m}") for m in range(3))
         base = commit(store, Append(adds, metadata(), protocol=Protocol(2, 2)), base=base).snapshot
-    with pytest.raises(InputError, match="a JSON checkpoint .* readers take up to"):
+    with pytest.raises(InputError, match="a JSON checkpoint .* readers accept up to"):
         write_snapshot_checkpoint(store, load_snapshot(store), JSON, 0)
     assert checkpoint_key(9) not in store.objects
 
@@ -169,7 +164,7 @@ def test_files_of_any_size_are_refused_by_their_size(
 ):
     commit(store, Append(files(1), metadata()), base=None)
     for module in (watermark, codec, "indextables.log.versions.reader"):
-        for name in ("_MAX_LINK", "MAX_STORED"):
+        for name in ("_MAX_RECORD", "MAX_STORED"):
             target = module if isinstance(module, str) else module.__name__
             monkeypatch.setattr(f"{target}.{name}", 5000, raising=False)
     store.put(key, b" " * 5001)

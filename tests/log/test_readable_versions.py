@@ -15,7 +15,7 @@ from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, TableNotFoundError, VersionNotFoundError
 from indextables.log import Append, commit, load_snapshot, version_key
 from indextables.log.snapshots import cache
-from indextables.log.versions.listing import list_log
+from indextables.log.versions import list_log
 from indextables.state import LAST_CHECKPOINT, state_key
 from indextables.storage import ObjectInfo
 from support.faults import MemoryStore
@@ -73,5 +73,5 @@ def test_a_listing_that_lags_behind_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     cache.forget()
     assert load_snapshot(store, 1).version == 1, "the files themselves have the last word"
     cache.forget()
-    with pytest.raises(VersionNotFoundError, match="has no version 5; a listing of its log names none"):
+    with pytest.raises(VersionNotFoundError, match="has no version 5; a listing of its log shows none"):
         load_snapshot(store, 5)

@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from indextables.config import Settings, keys
 from indextables.errors import StorageError, VersionNotFoundError
 from indextables.log import Append, checkpoint, commit, load_snapshot, version_key
-from indextables.log.cleanup.version_retention import expired_versions, retention_ms
-from indextables.log.snapshots.loader import read_snapshot
-from indextables.log.snapshots.state_form import snapshot_of_state
-from indextables.log.versions.listing import VersionFile, list_log
-from indextables.log.versions.watermark import read_watermark
+from indextables.log.cleanup import expired_versions, retention_ms
+from indextables.log.snapshots import read_snapshot, snapshot_of_state
+from indextables.log.versions import VersionFile, list_log, read_watermark
 from indextables.maintenance import CleanedVersions, clean_versions
 from indextables.state import StateContext, StateOptions, state_key, write_state
 from support.faults import Fault, FaultyStore, MemoryStore, fails
@@ -32,7 +30,7 @@ def files(count: int) -> list[VersionFile]:
 
 
 def expired(found: Sequence[VersionFile], **more: int) -> list[int]:
-    conditions = {"covered_by": 99, "passed": -1, "retention_ms": 0, "now_ms": NOW} | more
+    conditions = {"covered_by": 99, "watermark": -1, "retention_ms": 0, "now_ms": NOW} | more
     return expired_versions(found, **conditions)
 
 
@@ -70,14 +68,14 @@ def test_a_young_version_keeps_all_after_it():
 
 
 def test_what_an_earlier_clean_up_left_goes_whatever_its_age():
-    assert expired(files(6), passed=2, now_ms=0, retention_ms=HOUR) == [0, 1, 2]
+    assert expired(files(6), watermark=2, now_ms=0, retention_ms=HOUR) == [0, 1, 2]
 
 
 def test_a_hole_keeps_all_after_it():
     found = [file for file in files(8) if file.version not in (3, 4)]
     assert expired(found) == [0, 1, 2]
     assert expired(found[2:]) == [2]
-    assert expired(found, passed=3) == [0, 1, 2, 5, 6], "what an earlier clean-up left has holes"
+    assert expired(found, watermark=3) == [0, 1, 2, 5, 6], "what an earlier clean-up left has holes"
 
 
 @given(
@@ -91,7 +89,7 @@ def test_no_version_goes_that_a_condition_keeps(
     times: list[int], covered_by: int, passed: int, retention: int, now: int
 ):
     found = [VersionFile(version, modified) for version, modified in enumerate(times)]
-    gone = expired(found, covered_by=covered_by, passed=passed, retention_ms=retention, now_ms=now)
+    gone = expired(found, covered_by=covered_by, watermark=passed, retention_ms=retention, now_ms=now)
     assert gone == list(range(len(gone)))
     for version in gone:
         assert version < covered_by

@@ -32,7 +32,7 @@ from indextables.log import (
     refresh,
     version_key,
 )
-from indextables.log.versions.watermark import record_key
+from indextables.log.versions import record_key
 from indextables.predicates import IsNull
 from indextables.storage import open_store
 from support.faults import FaultyStore, MemoryStore
@@ -125,7 +125,7 @@ def test_other_files_in_the_log_directory_are_none_of_its_business(store: Memory
 def test_a_gap_is_read_up_to_with_a_warning_and_not_written_to(store: MemoryStore):
     put_table(store, [add("a")], [add("b")], [add("c")])
     store.delete(version_key(2))
-    with pytest.warns(VersionGapWarning, match="version 2 is missing although version 3 is there"):
+    with pytest.warns(VersionGapWarning, match="version 2 is missing although version 3 exists"):
         snapshot = load_snapshot(store)
     assert (snapshot.version, live(snapshot), snapshot.gap) == (1, ["a"], Gap(2, 3))
     with pytest.raises(VersionNotFoundError, match=r"0 to 1 \(version 2 is missing\)"):
@@ -172,7 +172,9 @@ def test_a_log_that_begins_late_has_nothing_to_start_from(store: MemoryStore):
 
 def test_a_protocol_above_ours_is_refused(store: MemoryStore):
     put_table(store, protocol=Protocol(99, 99))
-    with pytest.raises(ProtocolError, match="takes protocol version 99, and this release knows 4; upgrade"):
+    with pytest.raises(
+        ProtocolError, match="requires protocol version 99; this release supports up to 4. Upgrade"
+    ):
         load_snapshot(store)
 
 
@@ -185,7 +187,7 @@ def test_a_table_is_refused_from_the_version_on_that_raised_its_protocol(store: 
 
 def test_an_unknown_reader_feature_is_refused_by_name(store: MemoryStore):
     put_table(store, protocol=Protocol(4, 4, reader_features=frozenset({"avroState", "deletionVectors"})))
-    with pytest.raises(ProtocolError, match="takes the feature deletionVectors"):
+    with pytest.raises(ProtocolError, match="requires the feature deletionVectors"):
         load_snapshot(store)
 
 
@@ -198,7 +200,7 @@ def test_a_newer_writer_part_still_lets_us_read(store: MemoryStore, protocol: Pr
     put_table(store, [add("a")], protocol=protocol)
     snapshot = load_snapshot(store)
     assert live(snapshot) == ["a"]
-    with pytest.raises(ProtocolError, match=f"to write {store.uri} takes"):
+    with pytest.raises(ProtocolError, match=f"writing {store.uri} requires"):
         commit(store, Append((add("b"),), metadata()), base=snapshot)
     assert load_snapshot(store).version == 1
 

@@ -8,8 +8,7 @@ import pytest
 
 from indextables.config import Settings
 from indextables.log import Append, LiveFiles, Snapshot, commit, load_snapshot, version_key
-from indextables.log.snapshots import cache
-from indextables.log.snapshots.cache import CacheLimits
+from indextables.log.snapshots import CacheLimits, cache
 from indextables.runtime import CacheFigures, Runtime, use
 from support.faults import FaultyStore, MemoryStore
 from support.logs import add, live, metadata, put_table, put_version

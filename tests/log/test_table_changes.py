@@ -33,12 +33,10 @@ from indextables.log import (
     load_snapshot,
     version_key,
 )
-from indextables.log.actions.fields import to_document
-from indextables.log.diffs.changeset import changeset_of_versions
-from indextables.log.diffs.diff import diff_versions, files_added_since, version_at
+from indextables.log.actions import to_document
+from indextables.log.diffs import changeset_of_versions, diff_versions, files_added_since, version_at
 from indextables.log.snapshots import cache
-from indextables.log.snapshots.snapshot import VersionActions
-from indextables.log.versions.watermark import read_watermark
+from indextables.log.versions import VersionActions, read_watermark
 from indextables.maintenance import clean_versions
 from indextables.predicates import Compare
 from indextables.state import LAST_CHECKPOINT, state_key

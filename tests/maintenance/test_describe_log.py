@@ -22,7 +22,7 @@ from indextables.log import (
     encode_version,
     version_key,
 )
-from indextables.log.actions.paths import checkpoint_key
+from indextables.log.actions import checkpoint_key
 from indextables.maintenance import LOG_SCHEMA, describe_log
 from indextables.state import state_key
 from support.faults import MemoryStore

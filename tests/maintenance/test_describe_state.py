@@ -11,8 +11,7 @@ from bench.states.growth import grow
 from indextables.config import Settings, keys
 from indextables.errors import TableNotFoundError
 from indextables.log import Append, Protocol, checkpoint, commit, load_snapshot
-from indextables.log.actions.fields import to_document
-from indextables.log.actions.paths import checkpoint_key
+from indextables.log.actions import checkpoint_key, to_document
 from indextables.log.snapshots import cache
 from indextables.maintenance import describe_state
 from indextables.state import LAST_CHECKPOINT, read_state

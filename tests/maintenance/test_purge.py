@@ -25,10 +25,9 @@ from indextables.errors import (
     VersionNotFoundError,
 )
 from indextables.log import Append, Overwrite, checkpoint, commit, load_snapshot, version_key
-from indextables.log.changes.purge_fence import fence_time_ms
-from indextables.log.cleanup.orphans import orphaned_splits
-from indextables.log.cleanup.reachable import ReachableFiles
-from indextables.log.snapshots.loader import VersionSelector, read_snapshot
+from indextables.log.changes import fence_time_ms
+from indextables.log.cleanup import ReachableFiles, orphaned_splits
+from indextables.log.snapshots import VersionSelector, read_snapshot
 from indextables.maintenance import Purged, purge, restore
 from indextables.runtime import now_ms
 from indextables.schema import TableSchema

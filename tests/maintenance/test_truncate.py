@@ -18,9 +18,8 @@ from indextables.log import (
     encode_version,
     load_snapshot,
 )
-from indextables.log.actions.paths import checkpoint_key
-from indextables.log.snapshots import cache
-from indextables.log.snapshots.loader import read_snapshot
+from indextables.log.actions import checkpoint_key
+from indextables.log.snapshots import cache, read_snapshot
 from indextables.maintenance import truncate_time_travel
 from indextables.predicates import Compare
 from indextables.state import LAST_CHECKPOINT

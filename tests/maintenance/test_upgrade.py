@@ -21,8 +21,7 @@ from indextables.log import (
     load_snapshot,
     read_version,
 )
-from indextables.log.snapshots.loader import read_snapshot
-from indextables.log.snapshots.registry import canonical_names, renormalize_registry
+from indextables.log.snapshots import canonical_names, read_snapshot, renormalize_registry
 from indextables.maintenance import renormalize_schemas, upgrade_and_checkpoint, upgrade_protocol
 from indextables.schema import REGISTRY_PREFIX, mapping_hash
 from support.faults import MemoryStore

@@ -165,7 +165,7 @@ def test_a_commit_without_read_back_is_noticed(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_commit_without_boundary_check_is_noticed(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(commit_module, "is_superseded", lambda *asked: False)
+    monkeypatch.setattr(commit_module, "is_superseded", lambda *asked, **named: False)
     print(first_violation())
 
 

@@ -23,8 +23,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 import indextables as it
 from indextables.config import Settings
 from indextables.errors import IndexTablesError, InputError
-from indextables.log.cleanup.state_retention import StateRetention
-from indextables.maintenance.purges import PreparedPurge
+from indextables.log.cleanup import StateRetention
+from indextables.maintenance import PreparedPurge
 from indextables.predicates import from_spark
 from indextables.predicates.spark import MAX_DEPTH
 from indextables.schema import Field, TableSchema

@@ -11,7 +11,7 @@ import pytest
 from indextables.config import Settings
 from indextables.errors import ProtocolError
 from indextables.log import Append, Protocol, RemoveFile, checkpoint, commit, load_snapshot
-from indextables.log.actions.fields import to_document
+from indextables.log.actions import to_document
 from indextables.log.snapshots import cache
 from indextables.predicates import Compare
 from indextables.schema import REGISTRY_PREFIX
@@ -166,5 +166,5 @@ def test_a_state_of_a_newer_protocol_is_refused(store):
     info = put_manifest(store, "manifests/manifest-a1b2c3d4.avro", {"path": "x"})
     document = state(1, [info], protocolVersion=9, metadata=json.dumps(to_document(metadata())))
     store.put(state_key(1), avro(STATE_SCHEMA, [document], "zstandard"))
-    with pytest.raises(ProtocolError, match="takes protocol version 9"):
+    with pytest.raises(ProtocolError, match="requires protocol version 9"):
         load_snapshot(store)

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from indextables.avro import Block, read_blocks, read_header, records, write_container
 from indextables.errors import CorruptTableError
+from indextables.log.actions import Added, AddFile, from_entries, to_entries
 from indextables.log.actions import entries as log_entries
-from indextables.log.actions.entries import Added, from_entries, to_entries
-from indextables.log.actions.model import AddFile
 from indextables.state import AVRO_SCHEMA, ENTRY_SCHEMA, decode_entries, encode_entries, entries
 from support.logs import add
 from support.states import added_files

@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from indextables.avro import read_blocks, read_header, records, write_container
 from indextables.errors import CorruptTableError
 from indextables.log import load_snapshot
-from indextables.log.actions.entries import Added, to_entries
-from indextables.log.actions.fields import to_document
+from indextables.log.actions import Added, to_document, to_entries
 from indextables.log.snapshots import cache
 from indextables.state import (
     AVRO_SCHEMA,

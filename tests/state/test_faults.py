@@ -7,8 +7,8 @@ import pytest
 from indextables.config import Settings
 from indextables.errors import VersionNotFoundError
 from indextables.log import Append, Snapshot, checkpoint, commit, load_snapshot
-from indextables.log.cleanup.validation import validate_state
-from indextables.log.snapshots.loader import VersionSelector, read_snapshot
+from indextables.log.cleanup import validate_state
+from indextables.log.snapshots import VersionSelector, read_snapshot
 from support.faults import Fault, FaultyStore, MemoryStore, claims_it_exists
 from support.logs import add, live, metadata
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from indextables.config import Settings
 from indextables.log import AddFile, load_snapshot
 from indextables.log.snapshots import cache
-from indextables.log.versions.listing import list_log
+from indextables.log.versions import list_log
 from indextables.runtime import now_ms
 from indextables.state import CompactionRules, read_state
 from indextables.state.compaction import to_merge

@@ -20,8 +20,7 @@ from indextables.log import (
     load_snapshot,
     version_key,
 )
-from indextables.log.actions.fields import to_document
-from indextables.log.actions.paths import checkpoint_key
+from indextables.log.actions import checkpoint_key, to_document
 from indextables.log.snapshots import cache
 from indextables.state import LAST_CHECKPOINT, LastCheckpoint, encode_pointer, read_pointer, read_state
 from support.faults import MemoryStore

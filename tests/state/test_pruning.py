@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indextables.avro import read_blocks, read_header
-from indextables.log.actions.entries import Added, from_entries, to_entries
-from indextables.log.actions.model import AddFile
+from indextables.log.actions import Added, AddFile, from_entries, to_entries
 from indextables.predicates import (
     And,
     Compare,

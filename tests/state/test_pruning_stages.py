@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 
-from indextables.log.actions.entries import Added, to_entries
-from indextables.log.actions.model import AddFile
-from indextables.log.snapshots.live_files import LiveFiles
+from indextables.log.actions import Added, AddFile, to_entries
+from indextables.log.snapshots import LiveFiles
 from indextables.predicates import TRUE, Predicate, columns_of, evaluate, may_match, parse_where
 from indextables.schema import Field, TableSchema, encode_value
 from indextables.state import (

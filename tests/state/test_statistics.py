@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indextables.avro import read_header
-from indextables.log.actions.entries import Added, to_entries
-from indextables.log.actions.model import AddFile
+from indextables.log.actions import Added, AddFile, to_entries
 from indextables.predicates import Compare, parse_where
 from indextables.schema import Field, TableSchema
 from indextables.state import (

@@ -32,10 +32,9 @@ from indextables.log import (
     read_version,
     version_key,
 )
-from indextables.log.actions.entries import from_entries
+from indextables.log.actions import from_entries
 from indextables.log.snapshots import cache
-from indextables.log.versions.listing import list_log
-from indextables.log.versions.watermark import record_key
+from indextables.log.versions import list_log, record_key
 from indextables.predicates import Compare
 from indextables.state import (
     LAST_CHECKPOINT,

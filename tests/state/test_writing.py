@@ -9,7 +9,7 @@ import pytest
 
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, StorageError
-from indextables.log.actions.entries import Added, to_entries
+from indextables.log.actions import Added, to_entries
 from indextables.schema import Field
 from indextables.state import (
     CompactionRules,

@@ -14,10 +14,8 @@ from indextables.columns import Transaction, read_manifest
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, IrregularFileError, StorageError
 from indextables.log import LOG_DIRECTORY, checkpoint, load_snapshot, version_key
-from indextables.log.cleanup.garbage import collect
-from indextables.log.cleanup.state_retention import StateRetention
-from indextables.maintenance import purge
-from indextables.maintenance.repairs import repair
+from indextables.log.cleanup import StateRetention, collect
+from indextables.maintenance import purge, repair
 from indextables.runtime import now_ms
 from indextables.storage import open_store
 

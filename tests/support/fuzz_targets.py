@@ -31,15 +31,23 @@ from indextables.log import (
     decode_version,
     encode_version,
 )
-from indextables.log.actions import bulk
+from indextables.log.actions import (
+    Added,
+    bulk,
+    checkpoint_key,
+    decode_parts,
+    from_entries,
+    to_entries,
+    version_key,
+)
 from indextables.log.actions import codec as action_codec
-from indextables.log.actions.codec import decode_parts
-from indextables.log.actions.entries import Added, from_entries, to_entries
-from indextables.log.actions.paths import checkpoint_key, version_key
-from indextables.log.snapshots.json_form import snapshot_of_actions, snapshot_of_checkpoint
-from indextables.log.snapshots.loader import read_snapshot
-from indextables.log.snapshots.snapshot import EXTRAS_PROPERTY
-from indextables.log.versions.watermark import CleanupRecord, decode_record, encode_record
+from indextables.log.snapshots import (
+    EXTRAS_PROPERTY,
+    read_snapshot,
+    snapshot_of_actions,
+    snapshot_of_checkpoint,
+)
+from indextables.log.versions import CleanupRecord, decode_record, encode_record
 from indextables.state import LOG_DIRECTORY, LastCheckpoint, StateManifest
 from indextables.state.blocks import decode_index
 from indextables.state.entries import AVRO_SCHEMA, decode_entries, encode_entries

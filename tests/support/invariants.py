@@ -27,13 +27,15 @@ from indextables.log import (
     split_key,
     version_key,
 )
-from indextables.log.actions.paths import checkpoint_of, version_of
-from indextables.log.snapshots import cache
-from indextables.log.snapshots.json_form import snapshot_of_checkpoint
-from indextables.log.snapshots.loader import VersionSelector, read_snapshot
-from indextables.log.snapshots.state_form import snapshot_of_state
-from indextables.log.versions.listing import LogListing
-from indextables.log.versions.watermark import CLEANUP_DIRECTORY, NO_WATERMARK, decode_record
+from indextables.log.actions import checkpoint_of, version_of
+from indextables.log.snapshots import (
+    VersionSelector,
+    cache,
+    read_snapshot,
+    snapshot_of_checkpoint,
+    snapshot_of_state,
+)
+from indextables.log.versions import CLEANUP_DIRECTORY, NO_WATERMARK, LogListing, decode_record
 from indextables.state import LAST_CHECKPOINT, state_of
 from indextables.storage import Store
 from support.simulation.ledger import Attempt, Ledger, Observation, Refusal, rows_of

@@ -9,8 +9,7 @@ import hypothesis.strategies as st
 
 from indextables.config import Settings
 from indextables.log import Append, Snapshot, commit
-from indextables.log.actions.entries import Added
-from indextables.log.actions.model import AddFile
+from indextables.log.actions import Added, AddFile
 from indextables.stats import EARLIEST_MS, LATEST_MS, MAX_RECORDS
 from support.logs import add, metadata
 

@@ -1,7 +1,6 @@
 """The transaction log: actions, version files, snapshots, and the commit with its conflict rules."""
 
-from indextables.log.actions.codec import decode_version, encode_version
-from indextables.log.actions.model import (
+from indextables.log.actions import (
     Action,
     AddFile,
     CommitInfo,
@@ -11,28 +10,36 @@ from indextables.log.actions.model import (
     SkipFile,
     Txn,
     UnknownAction,
+    decode_version,
+    encode_version,
+    split_key,
+    version_key,
 )
-from indextables.log.actions.paths import split_key, version_key
-from indextables.log.changes.compatibility import writer_metadata
-from indextables.log.changes.file_changes import (
+from indextables.log.changes import (
     Append,
     Change,
     DropPartitions,
     MergeGroup,
     MergeSplits,
     Overwrite,
+    RenormalizeSchemas,
+    Restore,
+    UpgradeProtocol,
     is_batch_committed,
+    writer_metadata,
 )
-from indextables.log.changes.table_changes import RenormalizeSchemas, Restore, UpgradeProtocol
-from indextables.log.commits.checkpoints import checkpoint
-from indextables.log.commits.loop import Committed, commit
-from indextables.log.snapshots.live_files import LiveFiles
-from indextables.log.snapshots.loader import load_snapshot, refresh
-from indextables.log.snapshots.rebuild import StateWarning, VersionGapWarning
-from indextables.log.snapshots.registry import doc_mapping
-from indextables.log.snapshots.snapshot import Gap, Snapshot
-from indextables.log.versions.history import HistoryEntry, Summary, read_history
-from indextables.log.versions.reader import read_version
+from indextables.log.commits import Committed, checkpoint, commit
+from indextables.log.snapshots import (
+    Gap,
+    LiveFiles,
+    Snapshot,
+    StateWarning,
+    VersionGapWarning,
+    doc_mapping,
+    load_snapshot,
+    refresh,
+)
+from indextables.log.versions import HistoryEntry, Summary, read_history, read_version
 from indextables.state import LOG_DIRECTORY
 
 __all__ = [

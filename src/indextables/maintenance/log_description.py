@@ -12,11 +12,9 @@ import pyarrow as pa
 
 from indextables.config import Settings
 from indextables.log import Action, AddFile, Metadata, Protocol, RemoveFile, SkipFile
-from indextables.log.actions.paths import checkpoint_key, version_key
-from indextables.log.snapshots.loader import read_snapshot
-from indextables.log.snapshots.rebuild import VersionSelector
-from indextables.log.versions.listing import LogListing, list_log
-from indextables.log.versions.reader import read_versions
+from indextables.log.actions import checkpoint_key, version_key
+from indextables.log.snapshots import VersionSelector, read_snapshot
+from indextables.log.versions import LogListing, list_log, read_versions
 from indextables.state import state_key
 from indextables.storage import Store
 

@@ -24,15 +24,15 @@ from indextables.log import (
     Txn,
     UnknownAction,
 )
-from indextables.log.actions.checksums import replaced_versions
-from indextables.log.actions.paths import checkpoint_key, split_key, version_key
-from indextables.log.actions.protocol import check_readable
-from indextables.log.snapshots.extras import Extras, ExtrasEdit
-from indextables.log.snapshots.json_checkpoint import read_checkpoint
-from indextables.log.snapshots.json_form import snapshot_of_actions
-from indextables.log.snapshots.state_form import snapshot_of_state
-from indextables.log.versions.listing import LogListing, list_log
-from indextables.log.versions.reader import read_version
+from indextables.log.actions import check_readable, checkpoint_key, replaced_versions, split_key, version_key
+from indextables.log.snapshots import (
+    Extras,
+    ExtrasEdit,
+    read_checkpoint,
+    snapshot_of_actions,
+    snapshot_of_state,
+)
+from indextables.log.versions import LogListing, list_log, read_version
 from indextables.state import TableState, read_state, state_key
 from indextables.storage import Store
 

@@ -1,11 +1,11 @@
-"""PURGE: splits that no version names, version files, states and manifests that retention no longer keeps.
+"""PURGE: delete splits that no version names, and version files, states and manifests past their retention.
 
-Also what writers that were killed have left: temporary files in a table on a local disk, and temporary directories of
-this machine.
+A purge also deletes what killed writers have left: temporary files in a table on a local disk, and temporary
+directories of this machine. It has three steps:
 
-prepare_purge  (once)      cleans up the log, finds the splits, and tells writers by a version (see `log.purged`)
-deleting them  (anywhere)  in batches (see `orphans`)
-finish_purge   (once)      deletes manifests, and adds up
+prepare_purge  (once)      cleans up the log, finds the splits, and commits the purge fence (see `changes.purge_fence`)
+deletion       (anywhere)  deletes the splits in batches (see `cleanup.orphans`)
+finish_purge   (once)      deletes manifests, and adds up the results
 """
 
 from __future__ import annotations
@@ -17,29 +17,31 @@ from typing import Final
 from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, InputError
 from indextables.log import Snapshot, commit
-from indextables.log.actions.protocol import check_writable
-from indextables.log.changes.purge_fence import SetPurgeFence
-from indextables.log.cleanup.garbage import (
+from indextables.log.actions import check_writable
+from indextables.log.changes import SetPurgeFence
+from indextables.log.cleanup import (
+    Deleted,
+    ReachableFiles,
+    StateRetention,
+    abandoned_files,
     check_states,
     collect_manifests,
-    delete_states,
-    expired_states,
-    read_log_files,
-)
-from indextables.log.cleanup.orphans import (
-    Deleted,
-    abandoned_files,
     delete_files,
     delete_in_process,
+    delete_states,
+    delete_versions,
+    expired_states,
+    files_named_since,
+    named_manifests,
+    orphaned_manifests,
     orphaned_splits,
+    plan_expiry,
+    reachable_files,
+    read_log_files,
+    retention_ms,
 )
-from indextables.log.cleanup.reachable import ReachableFiles, files_named_since, reachable_files
-from indextables.log.cleanup.state_retention import StateRetention, named_manifests, orphaned_manifests
-from indextables.log.cleanup.validation import newest_valid_checkpoint
-from indextables.log.cleanup.version_retention import delete_versions, versions_to_clean
-from indextables.log.snapshots.loader import read_snapshot
-from indextables.log.versions.listing import LogListing, list_log
-from indextables.log.versions.watermark import NO_WATERMARK, read_watermark
+from indextables.log.snapshots import read_snapshot
+from indextables.log.versions import NO_WATERMARK, LogListing, list_log, read_watermark
 from indextables.runtime import now_ms
 from indextables.storage import ObjectInfo, Store
 from indextables.storage.scratch import remove_leftovers
@@ -51,10 +53,10 @@ _SHOWN: Final = 3
 
 @dataclass(frozen=True)
 class Purged:
-    """What a purge found and did. In a dry run nothing went, and `tx_log_files_deleted` and the size say what would.
+    """The result of a purge. In a dry run, `tx_log_files_deleted` and `size_mb_deleted` are what would be deleted.
 
-    `orphaned_files_found` counts every split that no version names; those younger than the retention stay. `splits`,
-    `versions`, `states` and `manifests` are what was to be deleted: keys, and numbers of versions.
+    `orphaned_files_found` counts every split that no version names, including those too young to be deleted. `splits`
+    and `manifests` (keys), `versions` and `states` (version numbers) are what the purge decided to delete.
     """
 
     table_path: str
@@ -79,9 +81,11 @@ class Purged:
 
 @dataclass(frozen=True)
 class PreparedPurge:
-    """A purge whose splits are found and not deleted yet: `splits` may go, `spared` are too young or too many.
+    """A purge whose splits are found and not deleted yet.
 
-    `named` are the manifests that states named before anything was deleted, `unnamed` in a dry run those that would go.
+    `splits` are to be deleted; `spared` orphaned splits are too young, or too many for one purge. `named` are the
+    manifests that the remaining states named before anything was deleted; `unnamed` are, in a dry run, the manifests
+    that would be deleted.
     """
 
     started_ms: int
@@ -101,7 +105,7 @@ class PreparedPurge:
 
 
 def retention_hours(settings: Settings, hours: int | None = None) -> int:
-    """How old splits must be, in hours. InputError below the minimum, unless the settings say that there is none.
+    """Return how old splits must be, in hours. Raises InputError below the minimum, unless its check is disabled.
 
     >>> retention_hours(Settings())
     168
@@ -130,10 +134,10 @@ def purge(
     dry_run: bool | None = None,
     clock: Callable[[], int] = now_ms,
 ) -> Purged:
-    """Deletes what no version that can be read needs. Safe beside writers, readers and other purges.
+    """Delete what no readable version needs. Safe next to writers, readers and other purges.
 
-    `hours` is how old a split must be, `log_hours` a version file or a state. CorruptTableError, and nothing was
-    deleted, if a state cannot be read.
+    `hours` is how old a split must be, `log_hours` how old a version file or state. Raises CorruptTableError, and
+    deletes nothing, if a state cannot be read.
     """
     prepared = prepare_purge(store, settings, hours=hours, log_hours=log_hours, dry_run=dry_run, clock=clock)
     deleted = Deleted() if prepared.dry_run else delete_in_process(store, prepared.splits, settings)
@@ -149,116 +153,113 @@ def prepare_purge(
     dry_run: bool | None = None,
     clock: Callable[[], int] = now_ms,
 ) -> PreparedPurge:
-    """Cleans up versions and states and finds the splits that may go; after it, no writer commits one of them."""
+    """Clean up versions and states, and find the splits to delete. After this, no writer can commit one of them.
+
+    What cannot be read raises an error before anything is deleted.
+    """
     hours = retention_hours(settings, hours)
     dry_run = settings.get(keys.CLEANUP_DRY_RUN) if dry_run is None else dry_run
     started = clock()
     _check_purgeable(store, settings)
     retention = StateRetention.of(settings, log_hours)
     files = read_log_files(store)
-    listing = list_log(store)
-    versions = versions_to_clean(
-        store,
-        listing,
-        settings,
-        covered_by=newest_valid_checkpoint(store, listing, settings),
-        hours=log_hours,
-        now_ms=started,
-    )
-    left = files.without(versions, ())
-    states = expired_states(store, left, retention, started)
-    left = left.without((), states)
-    check_states(store, left)
-    # Before anything is deleted: what cannot be read stops it here.
-    newest, needed = _survey(store, settings, _without(versions, states))
-    gone = states_gone = 0
+    expiry = plan_expiry(store, settings, retention_ms=retention_ms(settings, log_hours), now_ms=started)
+    remaining = files.without(expiry.versions, ())
+    states = expired_states(store, remaining, retention, started)
+    remaining = remaining.without((), states)
+    check_states(store, remaining)
+    newest, reachable = _survey(store, settings, _without(expiry.versions, states))
+    versions_deleted = states_deleted = 0
     failures: tuple[str, ...] = ()
     if not dry_run:
-        gone, failures = delete_versions(store, versions, settings)
-        states_gone, more = delete_states(store, files, states)
+        versions_deleted, failures = delete_versions(store, expiry, settings)
+        states_deleted, more = delete_states(store, files, states)
         failures = (*failures, *more)
-        if versions or states:
-            # What could not be deleted can be read; and so can what came while the clean-up had not been announced,
-            # such as the state of an old version by a writer that was slow.
-            newest, needed = _survey(store, settings, _as_it_is)
-    orphans = orphaned_splits(store.list_from(""), needed)
+        if expiry.versions or states:
+            # Survey again. A file that could not be deleted keeps its version readable. So does a file that another
+            # process created before the watermark advanced, such as the state of an old version by a slow writer.
+            newest, reachable = _survey(store, settings, _unchanged)
+    orphans = orphaned_splits(store.list_from(""), reachable)
     cutoff = started - hours * _HOUR_MS
     temporary, more = _clear_temporary(store, settings, started, hours, dry_run=dry_run)
     failures = (*failures, *more)
     splits = [info for info in orphans if info.modified_ms <= cutoff][: settings.get(keys.PURGE_MAX_FILES)]
     if splits and not dry_run:
-        # No later than what is deleted: a clock that is ahead must not keep writers out.
+        # The fence is the time of the youngest split to delete, and not the time of this process: a clock that is
+        # ahead would make writers fail for no reason.
         fence = SetPurgeFence(max(info.modified_ms for info in splits))
         fenced = commit(store, fence, base=newest, settings=settings).snapshot
-        meanwhile = files_named_since(store, newest, fenced)
-        splits = [info for info in splits if info.key not in meanwhile]
+        # A commit before the fence may have added one of these splits after the survey. A commit after the fence
+        # checks its own files against it. So the splits that no version up to the fence names are safe to delete.
+        committed = files_named_since(store, newest, fenced)
+        splits = [info for info in splits if info.key not in committed]
+    named = named_manifests(remaining.states)
+    unnamed = orphaned_manifests(remaining.infos, named, min_age_ms=retention.manifest_age_ms)
     return PreparedPurge(
-        started,
-        hours,
-        dry_run,
-        retention,
-        tuple(versions),
-        gone,
-        tuple(states),
-        states_gone,
-        named_manifests(left.states),
-        tuple(
-            orphaned_manifests(left.infos, named_manifests(left.states), min_age_ms=retention.manifest_age_ms)
-        )
-        if dry_run
-        else (),
-        tuple(splits),
-        len(orphans) - len(splits),
-        failures,
-        temporary,
+        started_ms=started,
+        hours=hours,
+        dry_run=dry_run,
+        retention=retention,
+        versions=expiry.versions,
+        versions_deleted=versions_deleted,
+        states=tuple(states),
+        states_deleted=states_deleted,
+        named=named,
+        unnamed=tuple(unnamed) if dry_run else (),
+        splits=tuple(splits),
+        spared=len(orphans) - len(splits),
+        failures=failures,
+        temporary_files=temporary,
     )
 
 
 def finish_purge(
     store: Store, prepared: PreparedPurge, deleted: Deleted, *, clock: Callable[[], int] = now_ms
 ) -> Purged:
-    """Deletes the manifests that no state names any more, and says what the whole purge did."""
+    """Delete the manifests that no state names any more, and return the result of the whole purge."""
     started = prepared.started_ms
-    manifests, gone, more = prepared.unnamed, 0, prepared.failures[:0]
+    manifests, manifests_deleted, more = prepared.unnamed, 0, prepared.failures[:0]
     if not prepared.dry_run:
-        manifests, gone, more = collect_manifests(store, prepared.named, prepared.retention)
+        manifests, manifests_deleted, more = collect_manifests(store, prepared.named, prepared.retention)
     failures = (*prepared.failures, *deleted.failures, *more)
     size = sum(info.size for info in prepared.splits) if prepared.dry_run else deleted.bytes
     status = "DRY_RUN" if prepared.dry_run else "PARTIAL_SUCCESS" if failures else "SUCCESS"
+    manifests_counted = len(manifests) if prepared.dry_run else manifests_deleted
     return Purged(
-        store.uri,
-        status,
-        len(prepared.splits) + prepared.spared,
-        deleted.files,
-        size / _MEGABYTE,
-        prepared.hours,
-        len(prepared.versions) if prepared.dry_run else prepared.versions_deleted,
-        len(prepared.states),
-        prepared.states_deleted,
-        prepared.dry_run,
-        max(clock() - started, 0),
-        _message(prepared, deleted, gone if not prepared.dry_run else len(manifests), failures),
-        gone,
-        0 if prepared.dry_run else prepared.temporary_files,
-        tuple(info.key for info in prepared.splits),
-        prepared.versions,
-        prepared.states,
-        manifests,
+        table_path=store.uri,
+        status=status,
+        orphaned_files_found=len(prepared.splits) + prepared.spared,
+        orphaned_files_deleted=deleted.files,
+        size_mb_deleted=size / _MEGABYTE,
+        retention_hours=prepared.hours,
+        tx_log_files_deleted=len(prepared.versions) if prepared.dry_run else prepared.versions_deleted,
+        expired_states_found=len(prepared.states),
+        expired_states_deleted=prepared.states_deleted,
+        dry_run=prepared.dry_run,
+        duration_ms=max(clock() - started, 0),
+        message=_message(prepared, deleted, manifests_counted, failures),
+        manifests_deleted=manifests_deleted,
+        temporary_files_deleted=0 if prepared.dry_run else prepared.temporary_files,
+        splits=tuple(info.key for info in prepared.splits),
+        versions=prepared.versions,
+        states=prepared.states,
+        manifests=manifests,
     )
 
 
 def _clear_temporary(
     store: Store, settings: Settings, started: int, hours: int, *, dry_run: bool
 ) -> tuple[int, tuple[str, ...]]:
-    """Delete what killed writers have left that is older than the retention: how many files, and what stays.
+    """Delete temporary files of killed writers that are older than the retention.
 
-    No commit keeps a writer from losing a file that it has just begun, so an hour is the least.
+    Returns how many files, and what could not be deleted and why. The purge fence does not protect a temporary file
+    that a writer has just created, so they are kept for an hour at least.
     """
-    found = abandoned_files(store, started - max(hours, 1) * _HOUR_MS)
+    abandoned = abandoned_files(store, started - max(hours, 1) * _HOUR_MS)
     if dry_run:
-        return len(found), ()
+        return len(abandoned), ()
     remove_leftovers(settings)
-    deleted = delete_files(store, found)
+    deleted = delete_files(store, abandoned)
     return deleted.files, deleted.failures
 
 
@@ -267,40 +268,44 @@ def _check_purgeable(store: Store, settings: Settings) -> None:
     check_writable(snapshot.protocol, store.uri)
     if snapshot.gap is not None:
         raise CorruptTableError(
-            f"version {snapshot.gap.first} of {store.uri} is missing although version {snapshot.gap.next} is there: "
-            f"which files the table needs cannot be known; repair the table before you purge it"
+            f"version {snapshot.gap.first} of {store.uri} is missing although version {snapshot.gap.next} exists, "
+            f"so which files the table needs is unknown; repair the table before you purge it"
         )
 
 
 def _survey(
-    store: Store, settings: Settings, after: Callable[[LogListing], LogListing]
+    store: Store, settings: Settings, remaining: Callable[[LogListing], LogListing]
 ) -> tuple[Snapshot, ReachableFiles]:
-    """The newest snapshot, and what it and all older ones need; `after` is what clean-up leaves of a listing."""
-    passed = NO_WATERMARK - 1
+    """Return the newest snapshot, and the files that it and all older ones need.
+
+    `remaining` returns the part of a listing that remains after clean-up.
+    """
+    watermark = NO_WATERMARK - 1
     while True:
         try:
             newest = read_snapshot(store, settings=settings)
-            return newest, reachable_files(store, newest, after(list_log(store)), settings)
+            return newest, reachable_files(store, newest, remaining(list_log(store)), settings)
         except CorruptTableError:
-            # A version may have been cleaned up since it was listed: then there is less to ask.
-            end = read_watermark(store)
-            if end == passed:
+            # Another clean-up may have deleted a version after it was listed. Then the watermark has advanced, and
+            # there are fewer versions to read. If it has not, the log is damaged.
+            advanced = read_watermark(store)
+            if advanced == watermark:
                 raise
-            passed = end
+            watermark = advanced
 
 
 def _without(versions: Sequence[int], bases: Sequence[int]) -> Callable[[LogListing], LogListing]:
-    def after(listing: LogListing) -> LogListing:
+    def remaining(listing: LogListing) -> LogListing:
         return LogListing(
-            tuple(file for file in listing.versions if file.version not in versions),
-            tuple(state for state in listing.states if state not in bases),
-            tuple(file for file in listing.checkpoints if file.version not in bases),
+            versions=tuple(file for file in listing.versions if file.version not in versions),
+            states=tuple(state for state in listing.states if state not in bases),
+            checkpoints=tuple(file for file in listing.checkpoints if file.version not in bases),
         )
 
-    return after
+    return remaining
 
 
-def _as_it_is(listing: LogListing) -> LogListing:
+def _unchanged(listing: LogListing) -> LogListing:
     return listing
 
 
@@ -313,15 +318,15 @@ def _message(prepared: PreparedPurge, deleted: Deleted, manifests: int, failures
         (manifests, "manifests"),
         *([(prepared.temporary_files, "temporary files")] if prepared.temporary_files else []),
     )
-    said = [
+    notes = [
         f"{'would delete' if dry else 'deleted'} {', '.join(f'{count} {what}' for count, what in counts)}"
     ]
     if prepared.spared:
-        said.append(
+        notes.append(
             f"{prepared.spared} splits that no version names stay: they are too young, or too many for one purge"
         )
     problems = list(failures)
-    said += problems[:_SHOWN]
+    notes += problems[:_SHOWN]
     if len(problems) > _SHOWN:
-        said.append(f"and {len(problems) - _SHOWN} more failures")
-    return "; ".join(said)
+        notes.append(f"and {len(problems) - _SHOWN} more failures")
+    return "; ".join(notes)

@@ -12,17 +12,20 @@ from typing import ClassVar, Final
 from indextables.config import Settings, keys
 from indextables.errors import InputError, TableExistsError, TableNotFoundError
 from indextables.log import LOG_DIRECTORY, Action, AddFile, CommitInfo, Metadata, Protocol, Snapshot, commit
-from indextables.log.actions import codec
-from indextables.log.actions.checksums import UNSEALED, seal_version
-from indextables.log.actions.codec import encode_text, group_by_text_size, pack
-from indextables.log.actions.protocol import CURRENT
-from indextables.log.changes.table_changes import combine_protocols
-from indextables.log.cleanup.existence import missing_files
-from indextables.log.commits.loop import ENGINE
-from indextables.log.snapshots.extras import Extras
-from indextables.log.versions.listing import list_log
-from indextables.log.versions.publication import publish
-from indextables.log.versions.watermark import record_of
+from indextables.log.actions import (
+    CURRENT,
+    UNSEALED,
+    encode_text,
+    group_by_text_size,
+    max_text_bytes,
+    pack,
+    seal_version,
+)
+from indextables.log.changes import combine_protocols
+from indextables.log.cleanup import missing_files
+from indextables.log.commits import ENGINE
+from indextables.log.snapshots import Extras
+from indextables.log.versions import list_log, publish, record_of
 from indextables.maintenance.log_recovery import recover_log
 from indextables.maintenance.split_recovery import recover_splits
 from indextables.runtime import new_id, now_ms, sleep
@@ -162,7 +165,7 @@ def _write(target: Store, change: _RecoveredTable, settings: Settings) -> None:
 
     Then the metadata comes last: a log that was not finished has none, and cannot be taken for the table.
     """
-    adds = list(group_by_text_size(change.adds, codec.MAX_INFLATED // 2))
+    adds = list(group_by_text_size(change.adds, max_text_bytes() // 2))
     if len(adds) < 2:
         commit(target, change, base=None, settings=settings)
         return

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from indextables.config import Settings
 from indextables.errors import CorruptTableError
 from indextables.log import Restore, Snapshot, commit, load_snapshot
-from indextables.log.cleanup.existence import missing_files
-from indextables.log.snapshots.loader import VersionSelector, read_snapshot
+from indextables.log.cleanup import missing_files
+from indextables.log.snapshots import VersionSelector, read_snapshot
 from indextables.storage import Store
 
 _NAMED = 5

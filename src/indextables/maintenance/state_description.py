@@ -8,9 +8,8 @@ from typing import Final
 
 from indextables.config import Settings
 from indextables.log import Snapshot
-from indextables.log.snapshots.json_checkpoint import is_in_parts
-from indextables.log.snapshots.loader import VersionSelector, read_snapshot
-from indextables.log.versions.listing import list_log
+from indextables.log.snapshots import VersionSelector, is_in_parts, read_snapshot
+from indextables.log.versions import list_log
 from indextables.state import StateManifest, StateOptions, compaction_reason, read_pointer
 from indextables.stats import total_bytes
 from indextables.storage import Store

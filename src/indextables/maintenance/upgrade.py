@@ -18,12 +18,11 @@ from indextables.log import (
     commit,
     load_snapshot,
 )
-from indextables.log.actions.protocol import READER_VERSION, WRITER_VERSION
-from indextables.log.changes.table_changes import NextVersion
-from indextables.log.commits.checkpoints import Checkpointed, writes_json
-from indextables.log.snapshots.loader import read_snapshot, refresh
-from indextables.log.snapshots.rebuild import VersionSelector
-from indextables.log.versions.listing import list_log
+from indextables.log.actions import READER_VERSION, WRITER_VERSION
+from indextables.log.changes import NextVersion
+from indextables.log.commits import Checkpointed, writes_json
+from indextables.log.snapshots import VersionSelector, read_snapshot, refresh
+from indextables.log.versions import list_log
 from indextables.storage import Store
 
 _TRIES: Final = 3

@@ -12,8 +12,7 @@ import pyarrow as pa
 from indextables.config import Settings
 from indextables.errors import InputError, VersionNotFoundError
 from indextables.log import AddFile, RemoveFile, Snapshot
-from indextables.log.diffs.changeset import FileChangeset
-from indextables.log.diffs.diff import BEGINNING, diff_versions, files_added_since, version_at
+from indextables.log.diffs import BEGINNING, FileChangeset, diff_versions, files_added_since, version_at
 from indextables.schema import decode_value
 from indextables.storage import Store, options_for_tasks
 from indextables.table.arguments import to_columns, to_millis

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from indextables.config import Settings, keys
 from indextables.log import Action, decode_version
-from indextables.log.actions.paths import version_of
+from indextables.log.actions import version_of
 from indextables.runtime import Runtime, use
 from indextables.state import LOG_DIRECTORY
 from support.invariants import (

@@ -1,13 +1,13 @@
 """Checksums of version files and JSON checkpoints, and the chain of versions.
 
-A checksum is a SHA-256 of the file's text before compression. It is written into that text, as 64 hexadecimal digits
-that count as zeros while the text is hashed. Readers of other implementations ignore the fields that hold it:
+A checksum is the SHA-256 of the file's text before compression. It is written into that text as 64 hexadecimal digits,
+which count as zeros while the text is hashed. Readers of other implementations ignore the fields that hold it:
 
 - a version file has it at the end of its first line, in `commitInfo.sha256`; `commitInfo.previousSha256` repeats the
-  checksum of the version before, so that a version which was replaced does not fit its neighbours;
-- a checkpoint has it in an entry of the metadata's configuration, with its version in front, and it covers all parts.
+  checksum of the version before, so that a replaced version no longer matches its successor;
+- a checkpoint has it in an entry of the metadata's configuration, after its version, and it covers all parts.
 
-Files without one are read as they are.
+Files without a checksum are not verified.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from indextables.errors import CorruptTableError
 from indextables.log.actions.model import CommitInfo
 
 UNSEALED: Final = "0" * 64
-"""What stands in the place of a checksum until the text is complete."""
+"""The placeholder for a checksum until the text is complete."""
 
 CHECKPOINT_SEAL: Final = "indextables.checkpoint.sha256"
-"""The entry of the configuration that holds the checksum of a JSON checkpoint."""
+"""The key in the metadata's configuration that holds the checksum of a JSON checkpoint."""
 
 REPAIR_ADVICE: Final = (
     "restore the file, or write a new log from what is left (REPAIR INDEXFILES TRANSACTION LOG)"
@@ -36,33 +36,36 @@ _IN_CHECKPOINT: Final = re.compile(rb'[{,]"indextables\.checkpoint\.sha256":"([0
 
 
 def seal_version(text: bytes) -> tuple[bytes, str | None]:
-    """Put the checksum of a version's text into its place. Without a place for one, return the text and None."""
-    return _sealed(text, _place_in_version(text))
+    """Fill the placeholder in a version's text with its checksum; return the text and the checksum.
+
+    A text without a placeholder is returned as it is, with None.
+    """
+    return _seal(text, _place_in_version(text))
 
 
 def check_version(text: bytes, name: str) -> None:
-    """Raise CorruptTableError if the text of a version file does not have the checksum that it names."""
+    """Raise CorruptTableError if the text of a version file does not match the checksum in it."""
     Verification(text, _place_in_version(text)).check(name)
 
 
 def seal_checkpoint(texts: Sequence[bytes], version: int) -> list[bytes]:
-    """Put the checksum of all parts of a checkpoint into its place, which is in the first of them."""
-    first, _ = _sealed(texts[0], _place_in_checkpoint(texts[0], version), texts[1:])
+    """Fill the placeholder in the first part of a checkpoint with the checksum of all parts."""
+    first, _ = _seal(texts[0], _place_in_checkpoint(texts[0], version), texts[1:])
     return [first, *texts[1:]]
 
 
 def verify_checkpoint(first: bytes, version: int) -> Verification:
-    """Begin to verify the checkpoint of a version, part by part, so that the parts need not be held together."""
+    """Start to verify the checkpoint of a version, part by part, so that the parts need not be in memory at once."""
     return Verification(first, _place_in_checkpoint(first, version))
 
 
 def check_predecessor(version: int, info: CommitInfo | None, before: str | None, uri: str) -> None:
-    """Raise CorruptTableError if a version was written after another one than that with the checksum `before`.
+    """Raise CorruptTableError if a version does not follow the version with the checksum `before`.
 
-    Either may be unknown, as after a commit of another implementation: then there is nothing to compare.
+    Either checksum may be unknown, as after a commit of another implementation. Then nothing is compared.
     """
-    named = None if info is None else info.previous_sha256
-    if named is not None and before is not None and named != before:
+    expected = None if info is None else info.previous_sha256
+    if expected is not None and before is not None and expected != before:
         raise CorruptTableError(
             f"{uri}: version {version} was written after another version {version - 1} than the one in the log; "
             f"one of the two files was replaced: {REPAIR_ADVICE}"
@@ -70,12 +73,12 @@ def check_predecessor(version: int, info: CommitInfo | None, before: str | None,
 
 
 def replaced_versions(infos: Mapping[int, CommitInfo | None]) -> set[int]:
-    """Return the versions whose successors were written after another file.
+    """Return the versions whose files were replaced: the successor was written after a file with another checksum.
 
-    The newest version is trusted, and of the others those that a trusted successor does not contradict.
+    The newest version is trusted, and so is every version that a trusted successor does not contradict.
 
-    >>> made = {n: CommitInfo(sha256=f"sum{n}", previous_sha256=f"sum{n - 1}") for n in (1, 2, 3)}
-    >>> replaced_versions(made | {2: CommitInfo(sha256="another", previous_sha256="unrelated")})
+    >>> infos = {n: CommitInfo(sha256=f"sum{n}", previous_sha256=f"sum{n - 1}") for n in (1, 2, 3)}
+    >>> replaced_versions(infos | {2: CommitInfo(sha256="another", previous_sha256="unrelated")})
     {2}
     """
     replaced: set[int] = set()
@@ -103,15 +106,15 @@ def _place_in_checkpoint(text: bytes, version: int) -> Place | None:
     # Within a JSON string the quotes would be escaped: only a key looks like this.
     at = text.find(_CHECKPOINT_MARK)
     match = _IN_CHECKPOINT.match(text, at - 1) if at > 0 else None
-    # The checksum of another version came with metadata that another writer copied.
+    # The checksum of another version came with metadata that another writer copied into this checkpoint.
     return match.span(2) if match and match[1] == b"%d" % version else None
 
 
 class Verification:
-    """The comparison of a text, in one or several parts, with the checksum that its first part names."""
+    """Compares a text, in one or several parts, with the checksum in its first part."""
 
     def __init__(self, first: bytes, place: Place | None) -> None:
-        self._named = None if place is None else first[place[0] : place[1]].decode()
+        self._expected = None if place is None else first[place[0] : place[1]].decode()
         self._digest = hashlib.sha256()
         if place is not None:
             view = memoryview(first)
@@ -124,17 +127,17 @@ class Verification:
         return self._digest.hexdigest()
 
     def update(self, part: bytes) -> None:
-        """Count in the next part."""
-        if self._named is not None:
+        """Add the next part."""
+        if self._expected is not None:
             self._digest.update(part)
 
     def check(self, name: str) -> None:
-        """Raise CorruptTableError if the checksum is another than the first part names."""
-        if self._named is not None and self.checksum != self._named:
-            raise CorruptTableError(f"{name}: the content does not have its checksum; {REPAIR_ADVICE}")
+        """Raise CorruptTableError if the text does not match the checksum in its first part."""
+        if self._expected is not None and self.checksum != self._expected:
+            raise CorruptTableError(f"{name}: the content does not match its checksum; {REPAIR_ADVICE}")
 
 
-def _sealed(text: bytes, place: Place | None, rest: Sequence[bytes] = ()) -> tuple[bytes, str | None]:
+def _seal(text: bytes, place: Place | None, rest: Sequence[bytes] = ()) -> tuple[bytes, str | None]:
     if place is None:
         return text, None
     verification = Verification(text, place)

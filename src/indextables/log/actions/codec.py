@@ -35,6 +35,11 @@ _MANY_LINES: Final = 64
 """Shorter texts are decoded line by line: columns have a fixed cost."""
 
 
+def max_text_bytes() -> int:
+    """Return the size of the largest text that writers write and readers accept."""
+    return MAX_INFLATED
+
+
 def encode_text(actions: Iterable[Action]) -> bytes:
     r"""Return the text of a version file, one action a line.
 

@@ -1,7 +1,7 @@
-"""The actions of a version file, as values. Attributes are the specs' names in snake case.
+"""The actions of a version file, as values. Attributes have the specification's names in snake case.
 
-What a newer writer may have put beside the known fields is kept in `extra`, and an action of an unknown name
-as an UnknownAction, so that rewriting loses nothing. Maps from columns to text have no entry for null.
+Fields that this release does not know are kept in `extra`, and an action of an unknown name is kept as an
+UnknownAction, so that rewriting loses nothing. Maps from columns to text have no entry for null.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Extra: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """What a reader and a writer of the table must understand."""
+    """The protocol versions and features that a reader and a writer of the table must support."""
 
     min_reader_version: int
     min_writer_version: int
@@ -26,7 +26,7 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """Schema (Spark's JSON), partitioning and configuration of the table."""
+    """The schema (Spark's JSON), partitioning and configuration of the table."""
 
     id: str
     schema_string: str
@@ -41,7 +41,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class AddFile:
-    """A split that lives from this version on. Offsets, stats and mapping spare readers a look into it."""
+    """A split that is live from this version on. With offsets, stats and mapping, readers plan without opening it."""
 
     path: str
     partition_values: Mapping[str, str]
@@ -74,7 +74,7 @@ class AddFile:
 
 @dataclass(frozen=True, slots=True)
 class RemoveFile:
-    """A split that lives no more. Without a `deletion_timestamp`, the commit gives it its own."""
+    """A split that is no longer live. Without a `deletion_timestamp`, the commit sets its own time."""
 
     path: str
     deletion_timestamp: int | None = None
@@ -88,7 +88,7 @@ class RemoveFile:
 
 @dataclass(frozen=True, slots=True)
 class SkipFile:
-    """A split that a merge failed on and should leave alone until `retry_after`."""
+    """A split on which a merge failed, and which merges should skip until `retry_after`."""
 
     path: str
     skip_timestamp: int
@@ -103,10 +103,10 @@ class SkipFile:
 
 @dataclass(frozen=True, slots=True)
 class CommitInfo:
-    """Who made the version, when and how. `txn_id` is how a writer knows its own commit again.
+    """Who wrote the version, when and how. A writer recognises its own commit by `txn_id`.
 
-    `sha256` is the checksum of the version, `previous_sha256` that of the version before; see `checksum`. The first
-    has to be the last field.
+    `sha256` is the checksum of the version, `previous_sha256` that of the version before; see `checksums`. `sha256`
+    must be the last field.
     """
 
     txn_id: str | None = None
@@ -123,7 +123,7 @@ class CommitInfo:
 
 @dataclass(frozen=True, slots=True)
 class Txn:
-    """The newest batch of a streaming writer that this table holds."""
+    """The newest batch of a streaming writer that is in the table."""
 
     app_id: str
     version: int
@@ -132,7 +132,7 @@ class Txn:
 
 @dataclass(frozen=True, slots=True)
 class UnknownAction:
-    """An action that this release does not know; `body` is its JSON value."""
+    """An action that this release does not recognise; `body` is its JSON value."""
 
     name: str
     body: Any

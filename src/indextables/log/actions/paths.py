@@ -1,9 +1,9 @@
-"""Names in the log directory, and what the paths of actions mean.
+"""The names in the log directory, and the keys of the files that actions name.
 
 _transaction_log/00000000000000000007.json              version 7: exactly 20 digits
 _transaction_log/00000000000000000007.checkpoint.json   legacy checkpoint, also with parts
 _transaction_log/state-v00000000000000000007/           Avro state
-_transaction_log/_last_checkpoint                       where the newest of those is, a hint
+_transaction_log/_last_checkpoint                       a hint to the newest state or checkpoint
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _CHECKPOINT: Final = re.compile(rf"{LOG_DIRECTORY}/([0-9]{{20}})\.checkpoint\.js
 _ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 _HADOOP_SPELLINGS: Final = (("s3a://", "s3://"), ("s3n://", "s3://"), ("file:///", "/"), ("file:/", "/"))
 
-_SIGNS_OF_NO_KEY: Final = ("\0", "//", ":/", "/.", "\n\n", "\n/", "\n.", "/\n")
-"""In paths with a line feed around each: one that is not its own key has one of these, and few others do."""
+_NON_KEY_MARKS: Final = ("\0", "//", ":/", "/.", "\n\n", "\n/", "\n.", "/\n")
+"""Looked for in paths separated by line feeds: every path that is not its own key contains one of these."""
 
 
 def version_key(version: int) -> str:
-    """Where a version is kept.
+    """Return the key of a version file.
 
     >>> version_key(7)
     '_transaction_log/00000000000000000007.json'
@@ -34,17 +34,18 @@ def version_key(version: int) -> str:
 
 
 def version_of(key: str) -> int | None:
-    """The version whose file this is, or None for everything else in the log directory."""
+    """Return the version whose file this is, or None for any other key."""
     match = _VERSION_FILE.fullmatch(key)
     return int(match[1]) if match else None
 
 
 def checkpoint_key(version: int) -> str:
+    """Return the key of the JSON checkpoint of a version."""
     return f"{LOG_DIRECTORY}/{version:020d}.checkpoint.json"
 
 
 def part_name(version: int, checkpoint_id: str, number: int) -> str:
-    """What a part of a JSON checkpoint is called; parts count from 1.
+    """Return the file name of a part of a JSON checkpoint; parts are numbered from 1.
 
     >>> part_name(7, "0123456789ab", 1)
     '00000000000000000007.checkpoint.0123456789ab.00001.json'
@@ -53,16 +54,16 @@ def part_name(version: int, checkpoint_id: str, number: int) -> str:
 
 
 def checkpoint_of(key: str) -> int | None:
-    """The version whose JSON checkpoint this is; its parts, if it has any, are not meant."""
+    """Return the version whose JSON checkpoint this is, or None for any other key, including parts of one."""
     match = _CHECKPOINT.fullmatch(key)
     return int(match[1]) if match else None
 
 
 def split_key(path: str, table_uri: str) -> str:
-    """The key in the table's store of the file that an action calls `path`.
+    """Return the key in the table's store of the file that an action names by `path`.
 
-    Old tables name their files absolutely; below the table's root that is the same file as the relative name.
-    A file elsewhere keeps its whole address. A relative path that climbs out of the table is refused.
+    Old tables name their files by absolute paths; below the table's root, that is the same file as the relative path.
+    A file elsewhere keeps its whole address. Raises CorruptTableError for a relative path that leaves the table.
 
     >>> split_key("s3a://b/t/splits/x.split", "s3://b/t"), split_key("splits/./x.split", "s3://b/t")
     ('splits/x.split', 'splits/x.split')
@@ -72,7 +73,7 @@ def split_key(path: str, table_uri: str) -> str:
     indextables.errors.CorruptTableError: the log names a file outside the table: '../../etc/passwd'
     """
     if not path or "\0" in path:
-        raise CorruptTableError(f"the log names a file {path!r}, which is no path")
+        raise CorruptTableError(f"the log names a file {path!r}, which is not a path")
     if _ABSOLUTE.match(path):
         for spelling, canonical in _HADOOP_SPELLINGS:
             if path.startswith(spelling):
@@ -88,19 +89,19 @@ def split_key(path: str, table_uri: str) -> str:
 
 
 def split_keys(paths: list[str], table_uri: str) -> list[str]:
-    """Return `split_key` of each path: the same list if all of them are keys already, as nearly always.
+    """Return `split_key` of each path; the same list object if all paths are keys already, which is the usual case.
 
     >>> split_keys(["x.split", "./y.split"], "s3://b/t")
     ['x.split', 'y.split']
     """
     text = "\n".join(["", *paths, ""])
-    if any(sign in text for sign in _SIGNS_OF_NO_KEY):
+    if any(mark in text for mark in _NON_KEY_MARKS):
         return [split_key(path, table_uri) for path in paths]
     return paths
 
 
 def is_elsewhere(key: str) -> bool:
-    """Whether what `split_key` returned is the address of a file outside the table.
+    """Return True if a key from `split_key` is the address of a file outside the table.
 
     >>> is_elsewhere("/data/other/x.split"), is_elsewhere("day=mon/splits/x.split")
     (True, False)

@@ -1,4 +1,4 @@
-"""Which tables this release can read and write."""
+"""The protocol versions and features that this release supports."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ FEATURES: Final = frozenset(
         "tantivy4java",
     }
 )
-"""Every feature name of the specs; the same names serve readers and writers."""
+"""Every feature name of the specification; readers and writers use the same names."""
 
 CURRENT: Final = Protocol(READER_VERSION, WRITER_VERSION)
-"""What new tables ask for."""
+"""The protocol of new tables."""
 
 
 _PLAIN: Final = Protocol(1, 1)
@@ -49,24 +49,25 @@ def required_protocol(actions: Iterable[Action]) -> Protocol:
 
 
 def check_readable(protocol: Protocol, where: str) -> None:
-    """ProtocolError if a reader of this release could misread the table at `where`."""
-    _check("read", protocol.min_reader_version, READER_VERSION, protocol.reader_features, where)
+    """Raise ProtocolError if a reader of this release could misread the table at `where`."""
+    _check("reading", protocol.min_reader_version, READER_VERSION, protocol.reader_features, where)
 
 
 def check_writable(protocol: Protocol, where: str) -> None:
-    """ProtocolError if a writer of this release could damage the table at `where`."""
+    """Raise ProtocolError if a writer of this release could damage the table at `where`."""
     check_readable(protocol, where)
-    _check("write", protocol.min_writer_version, WRITER_VERSION, protocol.writer_features, where)
+    _check("writing", protocol.min_writer_version, WRITER_VERSION, protocol.writer_features, where)
 
 
-def _check(verb: str, wanted: int, ours: int, features: frozenset[str] | None, where: str) -> None:
-    if wanted > ours:
+def _check(action: str, required: int, supported: int, features: frozenset[str] | None, where: str) -> None:
+    if required > supported:
         raise ProtocolError(
-            f"to {verb} {where} takes protocol version {wanted}, and this release knows {ours}; upgrade indextables"
+            f"{action} {where} requires protocol version {required}; this release supports up to {supported}. "
+            f"Upgrade indextables"
         )
     unknown = sorted((features or frozenset()) - FEATURES)
     if unknown:
         raise ProtocolError(
-            f"to {verb} {where} takes the feature {', '.join(unknown)}, which this release does not know; "
-            f"upgrade indextables"
+            f"{action} {where} requires the feature {', '.join(unknown)}, which this release does not support. "
+            f"Upgrade indextables"
         )

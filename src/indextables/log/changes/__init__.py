@@ -1,1 +1,51 @@
-"""TODO."""
+"""Changes: what a commit is to do, and whether it still applies after concurrent commits.
+
+Read the modules in this order:
+
+- `file_changes`: append, overwrite, drop partitions, merge, and the conflict rules;
+- `table_changes`: restore, protocol upgrades, the schema registry;
+- `compatibility`: whether files that were written for one schema fit the current one;
+- `purge_fence`: keeps a writer from committing a file that a purge may have deleted.
+"""
+
+from indextables.log.changes.compatibility import check_compatible, incompatibility, writer_metadata
+from indextables.log.changes.file_changes import (
+    Append,
+    Change,
+    CreateRule,
+    DropPartitions,
+    MergeGroup,
+    MergeSplits,
+    Overwrite,
+    is_batch_committed,
+)
+from indextables.log.changes.purge_fence import SetPurgeFence, check_purge_fence, fence_time_ms
+from indextables.log.changes.table_changes import (
+    NextVersion,
+    RenormalizeSchemas,
+    Restore,
+    UpgradeProtocol,
+    combine_protocols,
+)
+
+__all__ = [
+    "Append",
+    "Change",
+    "CreateRule",
+    "DropPartitions",
+    "MergeGroup",
+    "MergeSplits",
+    "NextVersion",
+    "Overwrite",
+    "RenormalizeSchemas",
+    "Restore",
+    "SetPurgeFence",
+    "UpgradeProtocol",
+    "check_compatible",
+    "check_purge_fence",
+    "combine_protocols",
+    "fence_time_ms",
+    "incompatibility",
+    "is_batch_committed",
+    "writer_metadata",
+]

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from indextables.config import keys
 from indextables.errors import SchemaError
-from indextables.log.actions.model import AddFile, Metadata
-from indextables.log.snapshots.snapshot import Snapshot, mapping_of
+from indextables.log.actions import AddFile, Metadata
+from indextables.log.snapshots import Snapshot, mapping_of
 from indextables.schema import REGISTRY_PREFIX, TYPEMAP_PREFIX, TableSchema, mapping_hash
 
 

@@ -24,16 +24,23 @@ from indextables.errors import (
     TableExistsError,
     TableNotFoundError,
 )
-from indextables.log.actions.entries import from_entries
-from indextables.log.actions.model import Action, AddFile, Metadata, Protocol, RemoveFile, Txn
-from indextables.log.actions.protocol import CURRENT
+from indextables.log.actions import (
+    CURRENT,
+    Action,
+    AddFile,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    Txn,
+    from_entries,
+)
 from indextables.log.changes.compatibility import (
     check_compatible,
     incompatibility,
     register_mappings,
     replace_properties,
 )
-from indextables.log.snapshots.snapshot import Snapshot
+from indextables.log.snapshots import Snapshot
 from indextables.predicates import Predicate, columns_of, text_queries, to_sql
 
 CreateRule = Literal["allow", "only", "never"]

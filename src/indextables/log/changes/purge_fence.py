@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from indextables.errors import CommitConflictError, ObjectNotFoundError, TableNotFoundError
-from indextables.log.actions.model import Action, AddFile, Txn
-from indextables.log.actions.paths import is_elsewhere, split_key
-from indextables.log.snapshots.snapshot import Snapshot
+from indextables.log.actions import Action, AddFile, Txn, is_elsewhere, split_key
+from indextables.log.snapshots import Snapshot
 from indextables.storage import Store
 
 APPLICATION: Final = "io.indextables.purge"

@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from indextables.errors import TableNotFoundError
-from indextables.log.actions.model import Action, Protocol, RemoveFile
-from indextables.log.actions.protocol import CURRENT, check_writable
-from indextables.log.snapshots.registry import renormalize_registry
-from indextables.log.snapshots.snapshot import Snapshot
+from indextables.log.actions import CURRENT, Action, Protocol, RemoveFile, check_writable
+from indextables.log.snapshots import Snapshot, renormalize_registry
 
 _FILES_AT_ONCE: Final = 100_000
 """So many files are added again by one commit, which readers can take."""

@@ -1,9 +1,10 @@
-"""Garbage collection in the log: states and checkpoints that retention no longer keeps, manifests that no state names.
+"""Garbage collection in the log: expired states and checkpoints, and manifests that no state names.
 
-What may go is for `state_retention` to say. The `_manifest` of a state goes first, so that nobody begins to read what
-is about to go, and manifests last. Everything that is deleted may be deleted twice, by two at once.
+`state_retention` decides what has expired. The `_manifest` file of a state is deleted first, so that no reader starts
+to read a state that is being deleted, and the manifests that it named are deleted last. Two collections may run at the
+same time: deleting a file that is already gone is not an error.
 
-What cannot be read is not judged: one damaged state ends the collection before anything is deleted.
+A state that cannot be read may name any manifest. So one damaged state stops the collection before anything is deleted.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from indextables.errors import (
     SchemaError,
     StorageError,
 )
-from indextables.log.actions.paths import checkpoint_of, version_of
+from indextables.log.actions import checkpoint_of, version_of
 from indextables.log.cleanup.state_retention import (
     Base,
     StateRetention,
@@ -53,7 +54,7 @@ _CHECKPOINT_FILE: Final = re.compile(
 
 @dataclass(frozen=True)
 class LogFiles:
-    """The log directory by one listing. `states` are the manifests of all states, `bases` those and checkpoints."""
+    """The log directory by one listing: `states` by version, and `bases`, which are states and JSON checkpoints."""
 
     infos: tuple[ObjectInfo, ...]
     versions: frozenset[int]
@@ -61,18 +62,23 @@ class LogFiles:
     states: Mapping[int, StateManifest]
 
     def without(self, versions: Collection[int], bases: Collection[int]) -> LogFiles:
-        """What is left when these are gone."""
+        """Return what remains when these versions and bases are deleted."""
         return LogFiles(
-            tuple(info for info in self.infos if _base_of(info.key) not in bases or is_manifest(info.key)),
-            self.versions.difference(versions),
-            tuple(base for base in self.bases if base.version not in bases),
-            {version: state for version, state in self.states.items() if version not in bases},
+            infos=tuple(
+                info for info in self.infos if _base_of(info.key) not in bases or is_manifest(info.key)
+            ),
+            versions=self.versions.difference(versions),
+            bases=tuple(base for base in self.bases if base.version not in bases),
+            states={version: state for version, state in self.states.items() if version not in bases},
         )
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What a collection found and did. `states` are versions, `manifests` keys; `failures` say what stays, and why."""
+    """The result of a collection: expired states by version, orphaned manifests by key, and how many were deleted.
+
+    `failures` name what could not be deleted, and why.
+    """
 
     states: tuple[int, ...] = ()
     states_deleted: int = 0
@@ -82,11 +88,11 @@ class Collected:
 
 
 def read_log_files(store: Store) -> LogFiles:
-    """What is in the log. CorruptTableError names the first state that cannot be read."""
+    """Read the log directory and every state. Raises CorruptTableError for the first state that cannot be read."""
     infos = tuple(store.list_from(LOG_DIRECTORY))
     listed = sorted({version for info in infos if (version := state_of(info.key)) is not None})
-    found = current().threads.map(lambda version: _read(store, version), listed, _READERS)
-    states = {version: state for version, state in zip(listed, found, strict=True) if state is not None}
+    read = current().threads.map(lambda version: _read(store, version), listed, _READERS)
+    states = {version: state for version, state in zip(listed, read, strict=True) if state is not None}
     bases = {version: Base(version, state.created_at) for version, state in states.items()}
     for info in infos:
         if (version := checkpoint_of(info.key)) is not None:
@@ -96,7 +102,7 @@ def read_log_files(store: Store) -> LogFiles:
 
 
 def _read(store: Store, version: int) -> StateManifest | None:
-    """The state's manifest, or None where another collection was faster."""
+    """Return the state of a version, or None if another collection has deleted it."""
     try:
         return read_state(store, version)
     except ObjectNotFoundError:
@@ -106,20 +112,20 @@ def _read(store: Store, version: int) -> StateManifest | None:
 
 
 def check_states(store: Store, files: LogFiles) -> None:
-    """CorruptTableError unless every state can be read to its last entry; a manifest that many share is read once."""
-    seen: set[str] = set()
+    """Raise CorruptTableError unless every state can be read to its last entry; a shared manifest is read once."""
+    checked: set[str] = set()
     for version, state in files.states.items():
         opened = TableState(store, state, key_of=str)
         for info in state.manifests:
             key = manifest_key(info.path, version)
-            if key in seen:
+            if key in checked:
                 continue
-            seen.add(key)
+            checked.add(key)
             try:
                 opened.live([info])
             except (CorruptTableError, SchemaError) as reason:
                 if _read(store, version) is None:
-                    break  # another collection was faster
+                    break  # another collection has deleted it
                 raise _unreadable(store, version, reason) from reason
 
 
@@ -131,7 +137,7 @@ def _unreadable(store: Store, version: int, reason: Exception) -> CorruptTableEr
 
 
 def expired_states(store: Store, files: LogFiles, retention: StateRetention, now_ms: int) -> list[int]:
-    """The versions whose states and checkpoints retention no longer keeps, and no state that stays builds upon."""
+    """Return the versions whose states and checkpoints have expired, and which no remaining state depends on."""
     pointer = read_pointer(store)
     expired = expired_bases(
         files.bases,
@@ -140,35 +146,43 @@ def expired_states(store: Store, files: LogFiles, retention: StateRetention, now
         retention=retention,
         now_ms=now_ms,
     )
-    gone = set(expired)
-    described = sorted(version for version, state in files.states.items() if state.metadata is not None)
+    deletable = set(expired)
+    with_metadata = sorted(version for version, state in files.states.items() if state.metadata is not None)
     for version, state in files.states.items():
-        if version not in gone and state.metadata is None:
-            # As some writers leave it: the metadata is that of the newest state before it which has any.
-            gone.difference_update([found for found in described if found < version][-1:])
-    return [version for version in expired if version in gone]
+        if version not in deletable and state.metadata is None:
+            # Some writers omit the metadata. It is then that of the newest earlier state which has any: keep this.
+            deletable.difference_update([other for other in with_metadata if other < version][-1:])
+    return [version for version in expired if version in deletable]
 
 
 def collect(store: Store, retention: StateRetention, now_ms: int) -> Collected:
-    """Delete what retention no longer keeps. Safe beside writers, readers and other collections.
+    """Delete expired states and orphaned manifests. Safe next to writers, readers and other collections.
 
-    CorruptTableError, and nothing was deleted, if a state that would be left cannot be read.
+    Raises CorruptTableError, and deletes nothing, if a state that would remain cannot be read.
     """
     files = read_log_files(store)
     states = expired_states(store, files, retention, now_ms)
-    left = files.without((), states)
-    check_states(store, left)
+    remaining = files.without((), states)
+    check_states(store, remaining)
     deleted, failures = delete_states(store, files, states)
-    found, gone, more = collect_manifests(store, named_manifests(left.states), retention)
-    return Collected(tuple(states), deleted, found, gone, (*failures, *more))
+    manifests, manifests_deleted, more = collect_manifests(
+        store, named_manifests(remaining.states), retention
+    )
+    return Collected(
+        states=tuple(states),
+        states_deleted=deleted,
+        manifests=manifests,
+        manifests_deleted=manifests_deleted,
+        failures=(*failures, *more),
+    )
 
 
 def collect_if_due(
     store: Store, retention: StateRetention, now_ms: int, *, dry_run: bool = False
 ) -> Collected:
-    """The same, if by the names and ages of states alone there may be one to delete.
+    """Collect, if the names and ages of states alone show that there may be one to delete.
 
-    A dry run deletes nothing and logs the states that would go.
+    A dry run deletes nothing and logs the states that would be deleted.
     """
     listed = store.list_from(LOG_DIRECTORY, start_after=f"{LOG_DIRECTORY}/state-")
     states = [info for info in listed if state_of(info.key) is not None]
@@ -182,11 +196,11 @@ def collect_if_due(
 
 
 def delete_states(store: Store, files: LogFiles, versions: Sequence[int]) -> tuple[int, tuple[str, ...]]:
-    """Delete states and checkpoints, but for manifests, which are another matter; how many, and what went wrong."""
+    """Delete states and checkpoints without their manifests. Return how many, and what could not be deleted and why."""
     failures: list[str] = []
     for version in versions:
         names = [info.key for info in files.infos if _base_of(info.key) == version]
-        # What makes it a state goes first; a part of a checkpoint is nothing without the list of them.
+        # The file that makes it a state goes first; parts of a checkpoint cannot be read without the list of parts.
         heads = [key for key in names if state_of(key) is not None or checkpoint_of(key) is not None]
         parts = [key for key in names if _CHECKPOINT_FILE.fullmatch(key) and key not in heads]
         try:
@@ -200,22 +214,23 @@ def delete_states(store: Store, files: LogFiles, versions: Sequence[int]) -> tup
 def collect_manifests(
     store: Store, named: frozenset[str], retention: StateRetention
 ) -> tuple[tuple[str, ...], int, tuple[str, ...]]:
-    """Delete manifests that no state names: those found, how many went, what went wrong.
+    """Delete manifests that no state names. Return their keys, how many were deleted, and what failed and why.
 
-    `named` are those that the states which stay named before the others were deleted. The log is read again: a state
-    that came meanwhile may name what none did before, and one that a listing has yet to show is not forgotten.
+    `named` are the manifests that the remaining states named before the others were deleted. The log is read again
+    here, because a state that another writer has created since may name further ones. Both sets are kept, because this
+    second listing may not show every state yet.
     """
-    now = read_log_files(store)
-    found = orphaned_manifests(
-        now.infos, named | named_manifests(now.states), min_age_ms=retention.manifest_age_ms
+    files = read_log_files(store)
+    orphaned = orphaned_manifests(
+        files.infos, named | named_manifests(files.states), min_age_ms=retention.manifest_age_ms
     )
     failures: list[str] = []
-    for key in found:
+    for key in orphaned:
         try:
             store.delete(key)
         except StorageError as reason:
             failures.append(f"{key} stays: {reason}")
-    return tuple(found), len(found) - len(failures), tuple(failures)
+    return tuple(orphaned), len(orphaned) - len(failures), tuple(failures)
 
 
 def _base_of(key: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Splits that no version names: finding them in a listing, and deleting them in batches that any process can run."""
+"""Orphaned splits: finding those that no version names, and deleting them in batches that any process can run."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from indextables.state import LOG_DIRECTORY
 from indextables.storage import ObjectInfo, Store, open_store
 from indextables.storage.local import LocalStore
 
-_OURS: Final = re.compile(r"(?:[^/]+=[^/]*/)*(?:splits/)?[^/]+\.split(?:\.crc)?")
-"""Where writers put splits: below partition directories and nothing else. Checksum files of Hadoop lie beside them."""
+_SPLIT_KEY: Final = re.compile(r"(?:[^/]+=[^/]*/)*(?:splits/)?[^/]+\.split(?:\.crc)?")
+"""Where writers put splits: below partition directories and nothing else. Hadoop adds checksum files next to them."""
 
 _log: Final = logging.getLogger(__name__)
 
-BATCH: Final = 1000
+DELETE_BATCH: Final = 1000
 _THREADS: Final = 16
 
 
 @dataclass(frozen=True)
 class DeleteTask:
-    """One batch. `options` open the store where the task runs."""
+    """One batch of files to delete. `options` open the store where the task runs."""
 
     uri: str
     options: dict[str, str] = field(repr=False)  # credentials may be among them
@@ -36,48 +36,51 @@ class DeleteTask:
 
 @dataclass(frozen=True)
 class Deleted:
-    """What became of a batch."""
+    """How many files and bytes were deleted; `failures` name what could not be deleted, and why."""
 
     files: int = 0
     bytes: int = 0
     failures: tuple[str, ...] = ()
 
 
-def orphaned_splits(infos: Iterable[ObjectInfo], needed: ReachableFiles) -> list[ObjectInfo]:
-    """The splits of a listing that nothing needs, whatever their age. Of other files nobody knows what they are.
+def orphaned_splits(infos: Iterable[ObjectInfo], reachable: ReachableFiles) -> list[ObjectInfo]:
+    """Return the splits of a listing that are not reachable, whatever their age.
 
-    A directory with a log of its own is another table, whose files are no business of this one.
+    Files that are not splits are ignored, and so is a directory with a log of its own, which is another table.
     """
-    found: list[ObjectInfo] = []
-    others: set[str] = set()
+    orphans: list[ObjectInfo] = []
+    other_tables: set[str] = set()
     for info in infos:
         directory, within, _ = info.key.partition(f"/{LOG_DIRECTORY}/")
         if within and not info.key.startswith(f"{LOG_DIRECTORY}/"):
-            others.add(f"{directory}/")
-        elif is_split_key(info.key) and _split(info.key) not in needed:
-            found.append(info)
-    return [info for info in found if not info.key.startswith(tuple(others))]
+            other_tables.add(f"{directory}/")
+        elif is_split_key(info.key) and _split(info.key) not in reachable:
+            orphans.append(info)
+    return [info for info in orphans if not info.key.startswith(tuple(other_tables))]
 
 
 def is_split_key(key: str) -> bool:
     """Return True for a key under which writers put splits, or the checksum of one."""
-    return _OURS.fullmatch(key) is not None
+    return _SPLIT_KEY.fullmatch(key) is not None
 
 
 def abandoned_files(store: Store, before_ms: int) -> list[ObjectInfo]:
-    """The temporary files in a table on this disk that no writer has changed since; tables inside of it keep theirs."""
+    """Return temporary files of a table on a local disk that no writer has changed since `before_ms`.
+
+    Those of tables inside this one are left to them.
+    """
     if not isinstance(store, LocalStore):
         return []
-    found = [info for info in store.temporary_files() if info.modified_ms <= before_ms]
-    if not found:
+    old = [info for info in store.temporary_files() if info.modified_ms <= before_ms]
+    if not old:
         return []
     log = f"/{LOG_DIRECTORY}/"
-    others = {f"{info.key.partition(log)[0]}/" for info in store.list_from("") if log in info.key}
-    return [info for info in found if not info.key.startswith(tuple(others))]
+    other_tables = {f"{info.key.partition(log)[0]}/" for info in store.list_from("") if log in info.key}
+    return [info for info in old if not info.key.startswith(tuple(other_tables))]
 
 
 def _split(key: str) -> str:
-    """The split that a file belongs to: itself, or that of which it is the checksum."""
+    """Return the split that a file belongs to: itself, or the split whose checksum it is."""
     if not key.endswith(".crc"):
         return key
     directory, slash, name = key.rpartition("/")
@@ -87,17 +90,18 @@ def _split(key: str) -> str:
 def delete_tasks(
     uri: str, options: dict[str, str], files: Sequence[ObjectInfo], at_most: int | None = None
 ) -> list[DeleteTask]:
-    """The files in batches, each a task; no more of those than `at_most`."""
-    size = max(BATCH, -(-len(files) // at_most)) if at_most else BATCH
+    """Return the files in batches, one for each task, with no more than `at_most` tasks."""
+    size = max(DELETE_BATCH, -(-len(files) // at_most)) if at_most else DELETE_BATCH
     return [DeleteTask(uri, options, tuple(batch)) for batch in _batches(files, size)]
 
 
 def run_delete_task(task: DeleteTask) -> Deleted:
-    """Deletes the files of a batch; one that is gone already is as good as deleted."""
+    """Delete the files of a batch; a file that is already gone counts as deleted."""
     return delete_files(open_store(task.uri, Settings(task.options)), task.files)
 
 
 def delete_files(store: Store, files: Sequence[ObjectInfo], threads: int = _THREADS) -> Deleted:
+    """Delete the files, several at a time."""
     outcomes = list(current().threads.map(lambda info: _delete(store, info), files, threads))
     failures = tuple(outcome for outcome in outcomes if outcome is not None)
     size = sum(info.size for info, outcome in zip(files, outcomes, strict=True) if outcome is None)
@@ -105,6 +109,7 @@ def delete_files(store: Store, files: Sequence[ObjectInfo], threads: int = _THRE
 
 
 def total_deleted(parts: Iterable[Deleted]) -> Deleted:
+    """Add up the results of several batches."""
     total = Deleted()
     for part in parts:
         total = Deleted(total.files + part.files, total.bytes + part.bytes, (*total.failures, *part.failures))
@@ -112,11 +117,11 @@ def total_deleted(parts: Iterable[Deleted]) -> Deleted:
 
 
 def delete_in_process(store: Store, files: Sequence[ObjectInfo], settings: Settings) -> Deleted:
-    """Deletes all of them, by this process alone."""
+    """Delete all of the files in this process."""
     threads = settings.get(keys.PURGE_PARALLELISM) or _THREADS
     total = Deleted()
     done = 0
-    for batch in _batches(files, BATCH):
+    for batch in _batches(files, DELETE_BATCH):
         total = total_deleted([total, delete_files(store, batch, threads)])
         done += len(batch)
         _log.info("purge of %s: %d of %d splits deleted", store.uri, done, len(files))
@@ -128,7 +133,7 @@ def _batches(files: Sequence[ObjectInfo], size: int) -> Iterator[Sequence[Object
 
 
 def _delete(store: Store, info: ObjectInfo) -> str | None:
-    """Why the file is still there, if it is."""
+    """Delete a file. Return why it could not be deleted, or None."""
     try:
         store.delete(info.key)
     except StorageError as reason:

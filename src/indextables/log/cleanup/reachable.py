@@ -1,7 +1,7 @@
-"""Which files a table may still need: those of every version that can be read, now or by time travel.
+"""The reachable files: those of every version that can be read, now or by time travel.
 
-Nothing here asks for every version one by one. A file of an older version either lives still, or some later version
-removed it, or no version file is left that would say so: then a state has it, and only such states are read whole.
+Versions are not loaded one by one. A file of an older version is either still live, or some later version file records
+its removal, or that version file is gone. In the last case a state has the file, and only such states are read whole.
 """
 
 from __future__ import annotations
@@ -10,27 +10,39 @@ import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from indextables.config import Settings
-from indextables.errors import CorruptTableError, VersionNotFoundError
-from indextables.log import AddFile, RemoveFile, Snapshot, split_key, version_key
-from indextables.log.actions.paths import is_elsewhere
-from indextables.log.cleanup.existence import missing_files
-from indextables.log.snapshots.loader import VersionSelector, read_snapshot
-from indextables.log.snapshots.snapshot import VersionActions
-from indextables.log.versions.listing import LogListing, VersionFile
-from indextables.log.versions.reader import list_versions_after, read_versions
+from indextables.errors import (
+    CorruptTableError,
+    IrregularFileError,
+    ObjectNotFoundError,
+    VersionNotFoundError,
+)
+from indextables.log.actions import AddFile, RemoveFile, is_elsewhere, split_key, version_key
+from indextables.log.snapshots import Snapshot, VersionSelector, read_snapshot
+from indextables.log.versions import (
+    LogListing,
+    VersionActions,
+    VersionFile,
+    list_versions_after,
+    read_versions,
+)
+from indextables.runtime import current
 from indextables.storage import Store
+
+_PROBES_AT_A_TIME: Final = 16
 
 
 @dataclass(frozen=True)
 class ReachableFiles:
-    """Files by key; `elsewhere` are the bare names of those that the log calls by an address outside of the table.
+    """Files by key. `elsewhere` are the bare names of files that the log names by an address outside the table.
 
-    Such an address may be another spelling of the table's own, as through a link, so the name alone is enough.
+    Such an address may be another spelling of the table's own, for example through a link. So a file that has the
+    same name counts as reachable.
 
-    >>> needed = ReachableFiles.of(["splits/a.split", "/mnt/t/splits/b.split"])
-    >>> [key in needed for key in ("splits/a.split", "splits/b.split", "splits/c.split")]
+    >>> reachable = ReachableFiles.of(["splits/a.split", "/mnt/t/splits/b.split"])
+    >>> [key in reachable for key in ("splits/a.split", "splits/b.split", "splits/c.split")]
     [True, True, False]
     """
 
@@ -52,49 +64,41 @@ class ReachableFiles:
 def reachable_files(
     store: Store, newest: Snapshot, listing: LogListing, settings: Settings
 ) -> ReachableFiles:
-    """The files of every version that can be read with what is in the listing.
+    """Return the files of every version that can be read with the files in the listing.
 
-    CorruptTableError if something that would tell cannot be read: then nobody may say that a file is not needed.
+    Raises CorruptTableError if a part of the log cannot be read: then no file may be called unreachable.
     """
-    found = set(newest.files)
-    listing = _completed(store, listing, newest.version)
+    keys = set(newest.files)
+    listing = _complete(store, listing, newest.version)
     readable = readable_versions(listing, newest.version)
     for version in read_versions(store, [file for file in listing.versions if file.version in readable]):
-        found.update(_keys(version, store.uri, removed=version.version - 1 in readable))
-    for base in _cut_off(listing, newest.version):
-        with contextlib.suppress(
-            VersionNotFoundError
-        ):  # another clean-up was faster, and nobody can read it now
-            found.update(read_snapshot(store, VersionSelector(base), settings).files)
-    return ReachableFiles.of(found)
-
-
-def _completed(store: Store, listing: LogListing, newest: int) -> LogListing:
-    """With the version files that the listing lacks and that are there: it may lag behind."""
-    first = listing.versions[0].version if listing.versions else newest
-    known = {file.version for file in listing.versions}
-    lacking = [version for version in range(first, newest + 1) if version not in known]
-    gone = set(missing_files(store, map(version_key, lacking)))
-    late = [VersionFile(version, 0) for version in lacking if version_key(version) not in gone]
-    return dataclasses.replace(listing, versions=tuple(sorted([*listing.versions, *late])))
+        keys.update(_named_keys(version, store.uri, removed=version.version - 1 in readable))
+    for base in _bases_before_gap(listing, newest.version):
+        # If another clean-up has deleted the base in the meantime, its version cannot be read any more.
+        with contextlib.suppress(VersionNotFoundError):
+            keys.update(read_snapshot(store, VersionSelector(base), settings).files)
+    return ReachableFiles.of(keys)
 
 
 def files_named_since(store: Store, before: Snapshot, after: Snapshot) -> ReachableFiles:
-    """What the versions after one snapshot, up to another, name."""
+    """Return the files that the versions after one snapshot, up to another, add or remove."""
     files = [file for file in list_versions_after(store, before.version) if file.version <= after.version]
     if [file.version for file in files] != list(range(before.version + 1, after.version + 1)):
         raise CorruptTableError(
-            f"versions of {store.uri} after {before.version} are gone already; nothing was deleted, purge again"
+            f"versions of {store.uri} after {before.version} have been cleaned up already; nothing was deleted, "
+            f"purge again"
         )
     return ReachableFiles.of(
-        key for found in read_versions(store, files) for key in _keys(found, store.uri, removed=True)
+        key
+        for version in read_versions(store, files)
+        for key in _named_keys(version, store.uri, removed=True)
     )
 
 
 def readable_versions(listing: LogListing, newest: int) -> frozenset[int]:
-    """The versions for which there is a state, a checkpoint or the beginning, and every version file since.
+    """Return the versions for which there is a state, a checkpoint or version 0, and every version file since.
 
-    >>> from indextables.log.versions.listing import VersionFile
+    >>> from indextables.log.versions import VersionFile
     >>> files = tuple(VersionFile(version, 0) for version in (0, 1, 3, 4, 5, 6))
     >>> sorted(readable_versions(LogListing(files, (4,), ()), 6))
     [0, 1, 4, 5, 6]
@@ -108,8 +112,40 @@ def readable_versions(listing: LogListing, newest: int) -> frozenset[int]:
     return frozenset(readable)
 
 
-def _cut_off(listing: LogListing, newest: int) -> list[int]:
-    """The states and checkpoints from which version files do not lead to the newest version without a hole."""
+def missing_files(store: Store, keys: Iterable[str]) -> list[str]:
+    """Return those of the keys at which there is no object, in their order. A link or a pipe is not an object.
+
+    >>> from indextables.storage import open_store
+    >>> store = open_store("memory:doc-missing-files")
+    >>> store.put("a", b"")
+    >>> missing_files(store, ["a", "b"])
+    ['b']
+    """
+    keys = list(keys)
+    exists = current().threads.map(lambda key: _exists(store, key), keys, _PROBES_AT_A_TIME)
+    return [key for key, key_exists in zip(keys, exists, strict=True) if not key_exists]
+
+
+def _exists(store: Store, key: str) -> bool:
+    try:
+        store.head(key)
+    except (ObjectNotFoundError, IrregularFileError):
+        return False
+    return True
+
+
+def _complete(store: Store, listing: LogListing, newest: int) -> LogListing:
+    """Add version files that exist and that the listing does not show yet: a listing may lag behind."""
+    first = listing.versions[0].version if listing.versions else newest
+    listed = {file.version for file in listing.versions}
+    unlisted = [version for version in range(first, newest + 1) if version not in listed]
+    missing = set(missing_files(store, map(version_key, unlisted)))
+    late = [VersionFile(version, 0) for version in unlisted if version_key(version) not in missing]
+    return dataclasses.replace(listing, versions=tuple(sorted([*listing.versions, *late])))
+
+
+def _bases_before_gap(listing: LogListing, newest: int) -> list[int]:
+    """Return the states and checkpoints from which version files do not lead to the newest version without a gap."""
     files = {file.version for file in listing.versions}
     start = newest
     while start in files:
@@ -121,8 +157,8 @@ def _bases(listing: LogListing) -> Sequence[int]:
     return sorted({*listing.states, *(file.version for file in listing.checkpoints)})
 
 
-def _keys(found: VersionActions, uri: str, *, removed: bool) -> Iterator[str]:
-    for action in found.actions:
+def _named_keys(version: VersionActions, uri: str, *, removed: bool) -> Iterator[str]:
+    for action in version.actions:
         if isinstance(action, AddFile) or (removed and isinstance(action, RemoveFile)):
             yield split_key(action.path, uri)
 

@@ -1,8 +1,8 @@
-"""How long states and manifests are kept. Pure: what there is, and what of it may go.
+"""How long states and manifests are kept. Pure: functions of what exists, without I/O.
 
-A state goes when it is neither among the newest nor young, `_last_checkpoint` does not name it, and no version file
-that is left needs it. A manifest goes when no state that is left names it and it is older than a window, for a state
-in the making may name it yet.
+A state expires when it is not among the newest states, it is older than the retention, `_last_checkpoint` does not name
+it, and no remaining version file needs it. A manifest is orphaned when no remaining state names it and it is older than
+a window: a state that is being written may rely on a younger one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MANIFEST: Final = re.compile(rf"{LOG_DIRECTORY}/(?:manifests|state-v[0-9]{{20}}
 
 @dataclass(frozen=True)
 class StateRetention:
-    """`versions` of the newest states stay, and all that are younger than `age_ms`."""
+    """The newest `versions` states are kept, and all states that are younger than `age_ms`."""
 
     versions: int = keys.STATE_RETENTION_VERSIONS.default
     age_ms: int = keys.STATE_RETENTION_HOURS.default * _HOUR_MS
@@ -30,21 +30,21 @@ class StateRetention:
 
     @classmethod
     def of(cls, settings: Settings, hours: int | None = None) -> StateRetention:
-        """As the settings say, unless the caller knows better how old a state may become."""
-        older = settings.get(keys.STATE_RETENTION_MS)
-        if hours is None and older is not None and not settings.is_set(keys.STATE_RETENTION_HOURS):
-            age_ms = older
+        """Return the retention from the settings; `hours` overrides the age of states."""
+        legacy_ms = settings.get(keys.STATE_RETENTION_MS)
+        if hours is None and legacy_ms is not None and not settings.is_set(keys.STATE_RETENTION_HOURS):
+            age_ms = legacy_ms
         else:
             age_ms = (settings.get(keys.STATE_RETENTION_HOURS) if hours is None else hours) * _HOUR_MS
         return cls(
-            settings.get(keys.STATE_RETENTION_VERSIONS),
-            age_ms,
-            settings.get(keys.MANIFEST_MIN_AGE_HOURS) * _HOUR_MS,
+            versions=settings.get(keys.STATE_RETENTION_VERSIONS),
+            age_ms=age_ms,
+            manifest_age_ms=settings.get(keys.MANIFEST_MIN_AGE_HOURS) * _HOUR_MS,
         )
 
 
 class Base(NamedTuple):
-    """A state or a JSON checkpoint, from which later versions are read."""
+    """A state or JSON checkpoint from which later versions are read."""
 
     version: int
     created_ms: int
@@ -58,7 +58,10 @@ def expired_bases(
     retention: StateRetention,
     now_ms: int,
 ) -> list[int]:
-    """The versions whose states may go. `bases` ascend; `versions` have a file; `named` is in `_last_checkpoint`.
+    """Return the versions whose states may be deleted.
+
+    `bases` ascend. `versions` are those that have a version file. `named` is the version in `_last_checkpoint`.
+
 
     >>> bases = [Base(10, 0), Base(20, 0), Base(30, 0)]
     >>> expired_bases(bases, range(40), named=30, retention=StateRetention(1, 5), now_ms=9)
@@ -71,11 +74,11 @@ def expired_bases(
         for base in bases[: -retention.versions]
         if now_ms - base.created_ms >= retention.age_ms and base.version != named
     }
-    found = [base.version for base in bases]
+    base_versions = [base.version for base in bases]
     expired: list[int] = []
-    start = -1  # from where the versions up to the next base can be read
-    for base in found:
-        begins = base + 1 in versions and base + 1 not in found
+    start = -1  # the base from which the versions up to the next base can be read
+    for base in base_versions:
+        begins = base + 1 in versions and base + 1 not in base_versions
         if base in old and not (begins and not all(v in versions for v in range(start + 1, base + 1))):
             expired.append(base)
         else:
@@ -91,10 +94,10 @@ def named_manifests(states: Mapping[int, StateManifest]) -> frozenset[str]:
 
 
 def orphaned_manifests(infos: Sequence[ObjectInfo], named: Collection[str], *, min_age_ms: int) -> list[str]:
-    """The keys of the manifests in a listing of the log that are not `named` by any state and are old enough.
+    """Return the keys of manifests in a listing of the log that are not `named` by any state and are old enough.
 
-    They are as old as the store says: now is the moment of its newest file. The caller's clock may be wrong, and with
-    it a manifest would go whose state is just being written.
+    Ages are measured by the store's clock: now is the time of its newest file. A wrong clock of the caller could
+    delete a manifest whose state is being written.
     """
     now_ms = max((info.modified_ms for info in infos), default=0)
     return [
@@ -105,5 +108,5 @@ def orphaned_manifests(infos: Sequence[ObjectInfo], named: Collection[str], *, m
 
 
 def is_manifest(key: str) -> bool:
-    """Whether this is a file of entries, by its name; those of some older writers lie beside their state."""
+    """Return True if this is the key of a manifest; some older writers store them next to their state."""
     return _MANIFEST.fullmatch(key) is not None

@@ -1,27 +1,26 @@
-"""Which state or checkpoint stands in for the versions before it: one that was read back, whole, and by itself.
+"""Checkpoint validation: which state or checkpoint can replace the versions before it.
 
-What a state leaves to version files (as those of some writers leave the metadata) dies with them. So it is read
-here as if there were no version files, down to its last entry.
+What a state leaves to version files (some writers leave the metadata to them) is lost when these are deleted. So
+validation reads a state as if there were no version files, down to its last entry.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, ObjectNotFoundError, SchemaError
-from indextables.log.actions.model import Protocol
-from indextables.log.snapshots.json_checkpoint import read_checkpoint
-from indextables.log.snapshots.json_form import snapshot_of_actions
-from indextables.log.snapshots.snapshot import Snapshot
-from indextables.log.snapshots.state_form import snapshot_of_state
-from indextables.log.versions.listing import LogListing
+from indextables.log.actions import Protocol
+from indextables.log.snapshots import Snapshot, read_checkpoint, snapshot_of_actions, snapshot_of_state
+from indextables.log.versions import LogListing
 from indextables.state import read_state
 from indextables.storage import Store
 
-NOTHING_ELSE = LogListing((), (), ())
+_EMPTY_LOG: Final = LogListing(versions=(), states=(), checkpoints=())
 
 
 def newest_valid_checkpoint(store: Store, listing: LogListing, settings: Settings) -> int:
-    """The newest version whose state or checkpoint needs nothing before it, or -1."""
+    """Return the newest version whose state or checkpoint is complete without the versions before it, or -1."""
     checkpoints = {file.version for file in listing.checkpoints}
     for version in sorted({*listing.states, *checkpoints}, reverse=True):
         if version in listing.states and validate_state(store, version, settings) is not None:
@@ -32,22 +31,22 @@ def newest_valid_checkpoint(store: Store, listing: LogListing, settings: Setting
 
 
 def validate_state(store: Store, version: int, settings: Settings) -> Snapshot | None:
-    """The snapshot that a state holds without any other file of the log, or None if it does not."""
+    """Return the snapshot that a state holds without any other file of the log, or None if it is not complete."""
     try:
         manifest = read_state(store, version)
         if manifest.metadata is None or "protocol" not in manifest.carried:
             return None
         snapshot = snapshot_of_state(
-            store, version, NOTHING_ELSE, parallelism=settings.get(keys.STATE_READ_PARALLELISM)
+            store, version, _EMPTY_LOG, parallelism=settings.get(keys.STATE_READ_PARALLELISM)
         )
-        whole = len(snapshot.files) == manifest.num_files
+        is_complete = len(snapshot.files) == manifest.num_files
     except (CorruptTableError, ObjectNotFoundError, SchemaError):
         return None
-    return snapshot if whole else None
+    return snapshot if is_complete else None
 
 
 def validate_checkpoint(store: Store, version: int) -> Snapshot | None:
-    """Likewise for a JSON checkpoint."""
+    """Return the snapshot that a JSON checkpoint holds without any other file of the log, or None."""
     try:
         actions = read_checkpoint(store, version)
         if not any(isinstance(action, Protocol) for action in actions):

@@ -1,34 +1,59 @@
-"""How long version files are kept, and their clean-up: after a checkpoint, or when it is asked for.
+"""How long version files are kept, and the one way to delete them.
 
-A version file may go when all of this is true, and version 0 is no exception:
-it is older than the retention; a state or checkpoint that was read back covers it; it is not the current version.
+A version file may be deleted if all of this holds; version 0 is no exception:
 
-They go oldest first and one after the other, so that what is left is always a run up to the current version: a
-reader that finds the version it knows still in its place knows that all later ones are too.
+- it is older than the retention;
+- a state or checkpoint that was read back and validated covers it;
+- it is not the current version.
+
+Every clean-up (after a checkpoint, on demand, by a purge, by giving up time travel) decides with `plan_expiry` and
+deletes with `delete_versions`.
+
+Files are deleted one after the other, oldest first, so that what remains is always an unbroken run up to the current
+version. A reader whose version still exists knows from this that all later versions exist too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, StorageError
-from indextables.log.actions.paths import version_key
+from indextables.log.actions import version_key
 from indextables.log.cleanup.validation import newest_valid_checkpoint
-from indextables.log.versions.listing import LogListing, VersionFile, parse_listing
-from indextables.log.versions.reader import read_txn_id
-from indextables.log.versions.watermark import advance_watermark, read_watermark
+from indextables.log.versions import (
+    LogListing,
+    VersionFile,
+    advance_watermark,
+    list_log,
+    parse_listing,
+    read_txn_id,
+    read_watermark,
+)
 from indextables.state import LOG_DIRECTORY
 from indextables.storage import Store
 
 _HOUR_MS: Final = 3_600_000
 _FILES_PER_VERSION: Final = 1000
-"""Reading a state back is worth so many of its files for each version file that may go then."""
+"""Validating a state of this many files is worth it for each version file that may be deleted then."""
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """The version files to delete, all covered by the state or checkpoint of version `covered_by`.
+
+    `listed` is the number of version files that the log has.
+    """
+
+    versions: tuple[int, ...]
+    covered_by: int
+    listed: int
 
 
 def retention_ms(settings: Settings, hours: int | None = None) -> int:
-    """The retention of version files: as given, by the newer key, or by the older one.
+    """Return the retention of version files: `hours` if given, else by the newer setting, else by the older one.
 
     >>> retention_ms(Settings({"spark.indextables.logRetention.duration": "5000"}))
     5000
@@ -39,92 +64,116 @@ def retention_ms(settings: Settings, hours: int | None = None) -> int:
 
 
 def expired_versions(
-    files: Sequence[VersionFile], *, covered_by: int, passed: int, retention_ms: int, now_ms: int
+    files: Sequence[VersionFile], *, covered_by: int, watermark: int, retention_ms: int, now_ms: int
 ) -> list[int]:
-    """The versions whose files may go: the longest run from the oldest on for which all conditions hold.
+    """Return the versions whose files may be deleted: the longest run from the oldest on for which all rules hold.
 
-    `files` ascend, the last is the current version; `covered_by` is the version of a state that was read back, or
-    -1; up to `passed` an earlier clean-up went, and what still lies there goes whatever its age. A hole ends the run:
-    who knows what the missing file was.
+    `files` ascend, and the last is the current version. `covered_by` is the version of a validated state, or -1.
+    Files at or below the `watermark` were left by an earlier clean-up and expire whatever their age. A gap above the
+    watermark ends the run, because nothing is known about the missing file.
 
     >>> files = [VersionFile(0, 1000), VersionFile(1, 2000), VersionFile(2, 3000)]
-    >>> expired_versions(files, covered_by=2, passed=-1, retention_ms=500, now_ms=2400)
+    >>> expired_versions(files, covered_by=2, watermark=-1, retention_ms=500, now_ms=2400)
     [0]
     """
     expired: list[int] = []
     for file in files[:-1]:
-        old = now_ms - file.modified_ms > retention_ms
-        beyond_a_hole = bool(expired) and expired[-1] > passed and file.version != expired[-1] + 1
-        if file.version >= covered_by or beyond_a_hole or not (old or file.version <= passed):
+        is_old = now_ms - file.modified_ms > retention_ms
+        after_gap = bool(expired) and expired[-1] > watermark and file.version != expired[-1] + 1
+        if file.version >= covered_by or after_gap or not (is_old or file.version <= watermark):
             break
         expired.append(file.version)
     return expired
 
 
-def clean_if_due(store: Store, settings: Settings, *, live_files: int) -> int:
-    """After a checkpoint, delete the version files that are past their retention; return how many.
+def plan_expiry(
+    store: Store,
+    settings: Settings,
+    *,
+    retention_ms: int | None,
+    now_ms: int,
+    listing: LogListing | None = None,
+    covered_by: int | None = None,
+) -> Expiry:
+    """Decide which version files may be deleted. Deletes nothing.
 
-    The state is read back before, which takes as long as it is large. So a table of many files waits until there is
-    enough to delete. Ages are by the clock of the store: a caller whose clock is ahead deletes nothing too early.
+    `retention_ms` None drops the whole history: every version before `covered_by`, whatever its age. `covered_by` is
+    the version of a state that the caller has validated; without it, the newest valid one is searched for. `listing`
+    is a whole listing of the log, if the caller has one.
+    """
+    listing = list_log(store) if listing is None else listing
+    if covered_by is None:
+        covered_by = newest_valid_checkpoint(store, listing, settings)
+    if retention_ms is None:
+        versions = [file.version for file in listing.versions if file.version < covered_by]
+    else:
+        versions = expired_versions(
+            listing.versions,
+            covered_by=covered_by,
+            watermark=read_watermark(store, listed=listing.cleanups),
+            retention_ms=retention_ms,
+            now_ms=now_ms,
+        )
+    return Expiry(tuple(versions), covered_by, len(listing.versions))
+
+
+def delete_versions(store: Store, expiry: Expiry, settings: Settings) -> tuple[int, tuple[str, ...]]:
+    """Delete the version files of a plan. Return how many were deleted, and what could not be deleted and why.
+
+    The watermark advances before the first file is deleted. A writer that was paused before the deletion, and creates
+    one of these versions after it, reads the watermark after its create. It finds the number covered, and that the
+    recorded transaction is not its own, and retries (see `versions.superseded`).
+    """
+    versions = expiry.versions
+    if not versions:
+        return 0, ()
+    advance_watermark(store, versions[-1], lambda version: _transaction(store, version))
+    for deleted, version in enumerate(versions):
+        try:
+            store.delete(version_key(version))
+        except StorageError as reason:
+            if settings.get(keys.CLEANUP_FAILURE_POLICY) == "stop":
+                raise
+            # Keep the later versions too. A gap in the middle would look like the end of the log to a reader that
+            # continues from an earlier version.
+            return deleted, (f"{version_key(version)} and the later ones stay: {reason}",)
+    return len(versions), ()
+
+
+def clean_if_due(store: Store, settings: Settings, *, live_files: int) -> int:
+    """Delete expired version files after a checkpoint, if it is worth it; return how many.
+
+    The state must be read back first, which takes time in proportion to its size. So a table with many files waits
+    until there are enough versions to delete. Ages are measured by the store's clock: a process whose own clock is
+    ahead deletes nothing too early.
     """
     if settings.get(keys.CLEANUP_DRY_RUN):
         return 0
     infos = list(store.list_from(LOG_DIRECTORY))
     listing = parse_listing(infos)
     now_ms = max((info.modified_ms for info in infos), default=0)
-    passed = read_watermark(store, listed=listing.cleanups)
 
-    def expired(covered_by: int) -> list[int]:
-        return expired_versions(
-            listing.versions,
-            covered_by=covered_by,
-            passed=passed,
+    def plan(covered_by: int | None) -> Expiry:
+        return plan_expiry(
+            store,
+            settings,
             retention_ms=retention_ms(settings),
             now_ms=now_ms,
+            listing=listing,
+            covered_by=covered_by,
         )
 
-    # By names alone first: mostly there is nothing to delete.
-    found = expired(max((*listing.states, *(file.version for file in listing.checkpoints)), default=-1))
-    if not found or len(found) * _FILES_PER_VERSION < live_files:
+    # Decide by names alone first: usually there is nothing to delete.
+    newest = max((*listing.states, *(file.version for file in listing.checkpoints)), default=-1)
+    candidates = plan(newest).versions
+    if not candidates or len(candidates) * _FILES_PER_VERSION < live_files:
         return 0
-    deleted, _ = delete_versions(store, expired(newest_valid_checkpoint(store, listing, settings)), settings)
+    deleted, _ = delete_versions(store, plan(None), settings)
     return deleted
-
-
-def versions_to_clean(
-    store: Store, listing: LogListing, settings: Settings, *, covered_by: int, hours: int | None, now_ms: int
-) -> list[int]:
-    """Which of the version files of a whole listing may go, now."""
-    return expired_versions(
-        listing.versions,
-        covered_by=covered_by,
-        passed=read_watermark(store),
-        retention_ms=retention_ms(settings, hours),
-        now_ms=now_ms,
-    )
-
-
-def delete_versions(store: Store, versions: Sequence[int], settings: Settings) -> tuple[int, tuple[str, ...]]:
-    """Deletes the files of versions that ascend and are covered; how many, and what went wrong.
-
-    The boundary goes first: a writer that was held up since before must find it.
-    """
-    if not versions:
-        return 0, ()
-    advance_watermark(store, versions[-1], lambda version: _transaction(store, version))
-    for done, version in enumerate(versions):
-        try:
-            store.delete(version_key(version))
-        except StorageError as reason:
-            if settings.get(keys.CLEANUP_FAILURE_POLICY) == "stop":
-                raise
-            # The later ones stay too: a hole in the middle would look like the end to those who read on from before.
-            return done, (f"{version_key(version)} and the later ones stay: {reason}",)
-    return len(versions), ()
 
 
 def _transaction(store: Store, version: int) -> str | None:
     try:
         return read_txn_id(store, version)
     except CorruptTableError:
-        return None  # the writer of a damaged file is unknown, and the state has what it did
+        return None  # the writer of a damaged file is unknown; the validated state includes its changes

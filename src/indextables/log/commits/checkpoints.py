@@ -10,16 +10,17 @@ from typing import Final
 
 from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, ObjectNotFoundError
-from indextables.log.actions.protocol import check_writable
-from indextables.log.changes.file_changes import Change, MergeSplits
-from indextables.log.cleanup.garbage import collect_if_due
-from indextables.log.cleanup.state_retention import StateRetention
-from indextables.log.cleanup.version_retention import clean_if_due
-from indextables.log.snapshots.json_form import write_snapshot_checkpoint
-from indextables.log.snapshots.loader import read_snapshot
-from indextables.log.snapshots.rebuild import StateWarning, VersionSelector
-from indextables.log.snapshots.snapshot import Snapshot
-from indextables.log.snapshots.state_form import write_snapshot_state
+from indextables.log.actions import check_writable
+from indextables.log.changes import Change, MergeSplits
+from indextables.log.cleanup import StateRetention, clean_if_due, collect_if_due
+from indextables.log.snapshots import (
+    Snapshot,
+    StateWarning,
+    VersionSelector,
+    read_snapshot,
+    write_snapshot_checkpoint,
+    write_snapshot_state,
+)
 from indextables.runtime import CacheSpec, current, now_ms
 from indextables.state import (
     LastCheckpoint,

@@ -1,6 +1,7 @@
-"""The commit loop: the change is computed on the newest snapshot and published as the next version, until it is.
+"""The commit loop: compute the change on the newest snapshot, publish it as the next version, retry until it succeeds.
 
-Two things bring it back to the start: another writer was faster, or clean-up had passed the version before it came.
+An attempt fails for one of two reasons. Another writer created the version first; or clean-up had already passed the
+version when this writer created it (see `versions.superseded`).
 """
 
 from __future__ import annotations
@@ -19,26 +20,33 @@ from indextables.errors import (
     CommitConflictError,
     CommitUnknownError,
     CorruptTableError,
-    InputError,
     StorageError,
     TableNotFoundError,
 )
-from indextables.log.actions import codec
-from indextables.log.actions.checksums import UNSEALED, seal_version
-from indextables.log.actions.codec import encode_text, pack
-from indextables.log.actions.model import Action, CommitInfo, Metadata, Protocol, RemoveFile
-from indextables.log.actions.paths import version_key
-from indextables.log.actions.protocol import CURRENT, check_writable, required_protocol
-from indextables.log.changes.file_changes import Change
-from indextables.log.changes.purge_fence import check_purge_fence
-from indextables.log.changes.table_changes import Restore, combine_protocols
+from indextables.log.actions import (
+    CURRENT,
+    UNSEALED,
+    Action,
+    CommitInfo,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    check_writable,
+    pack,
+    required_protocol,
+    version_key,
+)
+from indextables.log.changes import Change, Restore, check_purge_fence, combine_protocols
 from indextables.log.commits.checkpoints import checkpoint_if_due, is_due
-from indextables.log.snapshots.loader import load_snapshot, read_snapshot, refresh
-from indextables.log.snapshots.snapshot import Snapshot, VersionActions, replay
-from indextables.log.versions.history import summarize
-from indextables.log.versions.publication import publish
-from indextables.log.versions.superseded import is_superseded
-from indextables.log.versions.watermark import read_watermark
+from indextables.log.snapshots import Snapshot, load_snapshot, read_snapshot, refresh, replay
+from indextables.log.versions import (
+    VersionActions,
+    is_superseded,
+    publish,
+    read_watermark,
+    seal,
+    summarize,
+)
 from indextables.runtime import new_id, now_ms, sleep
 from indextables.storage import READ_BACKS, Backoff, Store
 
@@ -52,7 +60,7 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Committed:
-    """The version that holds the change, the table at it, and what was written; `skipped` if that was nothing."""
+    """The version that holds the change, its snapshot, and what was written; `skipped` if nothing had to be written."""
 
     version: int
     snapshot: Snapshot
@@ -70,9 +78,9 @@ def commit(
     rng: random.Random | None = None,
     sleep: Callable[[float], None] = sleep,
 ) -> Committed:
-    """Make the change the next version of the table, however many others do the same.
+    """Commit the change as the next version of the table. Safe next to any number of concurrent commits.
 
-    `base` is the snapshot that the caller worked from (None: it saw no table). Every error but
+    `base` is the snapshot that the caller worked from, None if it saw no table. Every error except
     CommitUnknownError means that nothing was committed.
 
     >>> from indextables.log import Append, Metadata
@@ -90,15 +98,16 @@ def commit(
     for attempt in range(tries):
         current = _newest(store, current)
         _check_writable(current)
-        wanted = _actions(change, current, store.uri)
-        if not wanted and current is not None:
+        actions = _actions(change, current, store.uri)
+        if not actions and current is not None:
             if read_watermark(store, current.metadata.id) <= current.version:
                 return Committed(current.version, current, skipped=True)
-            current = None  # clean-up passed it between two looks: there are newer versions, and perhaps work in them
+            # Clean-up moved past this snapshot while we looked. So there are newer versions, which may need the change.
+            current = None
             continue
-        if not isinstance(change, Restore):  # which brings back what a version named, and sees to it itself
-            check_purge_fence(store, current, wanted)
-        wanted = _with_protocol(change, current, wanted, settings)
+        if not isinstance(change, Restore):  # Restore re-adds old files and does this check itself
+            check_purge_fence(store, current, actions)
+        actions = _with_protocol(change, current, actions, settings)
         info = CommitInfo(
             txn_id,
             change.operation,
@@ -108,44 +117,46 @@ def commit(
             previous_sha256=current.checksum if current is not None else None,
             sha256=UNSEALED,
         )
-        made, text = _sealed(_made(current, wanted, info, clock()), store.uri)
-        # Before it is written: a version that this release could not read back must never exist.
-        after = replay(store.uri, current, [made])
+        version, text = seal(_next_version(current, actions, info, clock()), store.uri)
+        # Replay before publishing: a version that this release could not read back must never exist.
+        after = replay(store.uri, current, [version])
         assert after is not None
         data = pack(text, compress=compress)
-        if publish(store, made.version, data, txn_id, backoff):
-            if _stands(store, current, made.version, txn_id, backoff):
+        if publish(store, version.version, data, txn_id, backoff):
+            if _is_valid(store, current, version.version, txn_id, backoff):
                 _log.debug(
                     "%s: committed version %d (%s) at attempt %d",
                     store.uri,
-                    made.version,
+                    version.version,
                     change.operation,
                     attempt + 1,
                 )
                 checkpoint_if_due(store, change, after, settings, clock)
-                return Committed(made.version, after, tuple(made.actions))
-            current = None  # what it was built upon is history: begin with the newest snapshot
+                return Committed(version.version, after, tuple(version.actions))
+            current = None  # clean-up has passed the snapshot that it follows: start from the newest one
         else:
             _log.debug(
                 "%s: another writer created version %d first; attempt %d of %d",
                 store.uri,
-                made.version,
+                version.version,
                 attempt + 1,
                 tries,
             )
             backoff.pause(attempt)
     raise CommitConflictError(
-        f"other writers of {store.uri} were faster {tries} times in a row; "
+        f"other writers of {store.uri} created the next version first {tries} times in a row; "
         f"try again, or raise {keys.RETRY_MAX_ATTEMPTS.key}"
     )
 
 
-def _newest(store: Store, known: Snapshot | None) -> Snapshot | None:
-    if known is not None:
-        newest = refresh(store, known)
-        if newest is known or read_watermark(store, known.metadata.id) <= known.version:
+def _newest(store: Store, snapshot: Snapshot | None) -> Snapshot | None:
+    """Return the newest snapshot of the table, or None if there is no table."""
+    if snapshot is not None:
+        newest = refresh(store, snapshot)
+        if newest is snapshot or read_watermark(store, snapshot.metadata.id) <= snapshot.version:
             return newest
-        # Clean-up has passed it: what looks like the versions after it may be strays of writers that came too late.
+        # Clean-up has passed the older snapshot. The files that follow it may be orphaned commits of writers that were
+        # paused, and not versions of the table. Reading from the store alone tells them apart.
         return read_snapshot(store)
     try:
         return load_snapshot(store)
@@ -159,7 +170,7 @@ def _check_writable(current: Snapshot | None) -> None:
     check_writable(current.protocol, current.uri)
     if current.gap is not None:
         raise CorruptTableError(
-            f"version {current.gap.first} of {current.uri} is missing although version {current.gap.next} is there; "
+            f"version {current.gap.first} of {current.uri} is missing although version {current.gap.next} exists; "
             f"restore the missing file, or remove the later ones if they may be lost, before you write"
         )
 
@@ -172,27 +183,30 @@ def _actions(change: Change, current: Snapshot | None, uri: str) -> list[Action]
 
 
 def _with_protocol(
-    change: Change, current: Snapshot | None, wanted: list[Action], settings: Settings
+    change: Change, current: Snapshot | None, actions: list[Action], settings: Settings
 ) -> list[Action]:
-    """Return the actions with the protocol that an older table needs from this commit on, unless it has it.
+    """Return the actions, with a Protocol action if this commit must raise the protocol of an older table.
 
-    A state takes today's, as older readers do not look for states; actions take the one that has their fields.
+    A commit that is followed by a state requires the current protocol, because older readers do not look for states.
+    Other commits require the oldest protocol that has the fields of their actions.
     """
     if current is None:
-        return wanted
-    given = next((action for action in wanted if isinstance(action, Protocol)), current.protocol)
+        return actions
+    protocol = next((action for action in actions if isinstance(action, Protocol)), current.protocol)
     due = is_due(change, current, settings)
-    raised = combine_protocols(given, CURRENT if due else required_protocol(wanted))
-    if raised == given:
-        return wanted
-    return [raised, *(action for action in wanted if not isinstance(action, Protocol))]
+    raised = combine_protocols(protocol, CURRENT if due else required_protocol(actions))
+    if raised == protocol:
+        return actions
+    return [raised, *(action for action in actions if not isinstance(action, Protocol))]
 
 
-def _made(current: Snapshot | None, wanted: list[Action], info: CommitInfo, now: int) -> VersionActions:
-    """The version as it will be written: numbered, timed, and with who made it in front."""
+def _next_version(
+    current: Snapshot | None, change_actions: list[Action], info: CommitInfo, now: int
+) -> VersionActions:
+    """Return the version to write: with its number and time, and the commitInfo in front."""
     version, timestamp = (current.version + 1, max(now, current.timestamp_ms + 1)) if current else (0, now)
     actions: list[Action] = []
-    for action in wanted:
+    for action in change_actions:
         if isinstance(action, RemoveFile) and action.deletion_timestamp is None:
             actions.append(dataclasses.replace(action, deletion_timestamp=timestamp))
         elif isinstance(action, Metadata) and action.created_time is None:
@@ -215,26 +229,17 @@ def _made(current: Snapshot | None, wanted: list[Action], info: CommitInfo, now:
     return VersionActions(version, [stamped, *actions], timestamp)
 
 
-def _sealed(made: VersionActions, uri: str) -> tuple[VersionActions, bytes]:
-    """Return the version with its checksum, and its text. InputError if no reader would take a text so large."""
-    text, checksum = seal_version(encode_text(made.actions))
-    if len(text) > codec.MAX_INFLATED:
-        raise InputError(
-            f"a commit to {uri} would write {len(text) >> 20} MB of actions ({len(made.actions)} of them) in one "
-            f"version, and readers take up to {codec.MAX_INFLATED >> 20} MB; write fewer and larger splits, or commit "
-            f"in several steps"
-        )
-    info, *others = made.actions
-    assert isinstance(info, CommitInfo)
-    return dataclasses.replace(made, actions=[dataclasses.replace(info, sha256=checksum), *others]), text
+def _is_valid(store: Store, current: Snapshot | None, version: int, txn_id: str, backoff: Backoff) -> bool:
+    """Return True if the version we created is valid.
 
-
-def _stands(store: Store, current: Snapshot | None, version: int, txn_id: str, backoff: Backoff) -> bool:
-    """Whether the version that was created is part of the table; if clean-up was there before it, it is taken back."""
+    If clean-up had already passed its number, delete it and return False. Raises CommitUnknownError if that cannot be
+    determined.
+    """
+    table_id, by_state = (None, False) if current is None else (current.metadata.id, current.by_state)
     failure: Exception | None = None
     for attempt in range(READ_BACKS):
         try:
-            if not is_superseded(store, current, version, txn_id):
+            if not is_superseded(store, version, txn_id, table_id=table_id, by_state=by_state):
                 return True
             break
         except (StorageError, CorruptTableError) as reason:
@@ -242,10 +247,11 @@ def _stands(store: Store, current: Snapshot | None, version: int, txn_id: str, b
             backoff.pause(attempt)
     else:
         raise CommitUnknownError(
-            f"version {version} of {store.uri} was created, and whether clean-up had passed it cannot be read; "
-            f"look in the history for a version with transaction id {txn_id} before you write again"
+            f"version {version} of {store.uri} was created, but it could not be determined whether clean-up had "
+            f"already passed it; look in the history for a version with transaction id {txn_id} before you write again"
         ) from failure
-    # Safe: a state covers every version here, so nobody needs this file. If it stays, the next clean-up takes it.
+    # Deleting is safe: a state covers every version up to this number, so no reader needs the file. If the deletion
+    # fails, the file is an orphaned commit, which readers skip and the next clean-up deletes.
     with contextlib.suppress(StorageError):
         store.delete(version_key(version))
     return False

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from indextables.log.actions.entries import Added
-from indextables.log.actions.model import AddFile, RemoveFile
-from indextables.log.actions.paths import split_key
-from indextables.log.snapshots.snapshot import Snapshot, VersionActions
+from indextables.log.actions import Added, AddFile, RemoveFile, split_key
+from indextables.log.snapshots import Snapshot
+from indextables.log.versions import VersionActions
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,8 @@ from indextables.log.diffs.changeset import (
     in_order,
     rows_of,
 )
-from indextables.log.snapshots.loader import load_snapshot
-from indextables.log.snapshots.snapshot import Snapshot
-from indextables.log.versions.listing import list_log
-from indextables.log.versions.reader import read_versions
-from indextables.log.versions.watermark import NO_WATERMARK, read_watermark
+from indextables.log.snapshots import Snapshot, load_snapshot
+from indextables.log.versions import NO_WATERMARK, list_log, read_versions, read_watermark
 from indextables.storage import Store
 
 BEGINNING = -1

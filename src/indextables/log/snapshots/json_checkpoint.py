@@ -14,12 +14,21 @@ from typing import Any, Final
 import orjson
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError
-from indextables.log.actions.adds import ActionParts, Adds, parts_of
-from indextables.log.actions.checksums import Verification, verify_checkpoint
-from indextables.log.actions.codec import MAX_INFLATED, MAX_STORED, decode_parts, inflate
-from indextables.log.actions.fields import FieldError, from_document
-from indextables.log.actions.model import Action
-from indextables.log.actions.paths import checkpoint_key
+from indextables.log.actions import (
+    MAX_INFLATED,
+    MAX_STORED,
+    Action,
+    ActionParts,
+    Adds,
+    FieldError,
+    Verification,
+    checkpoint_key,
+    decode_parts,
+    from_document,
+    inflate,
+    parts_of,
+    verify_checkpoint,
+)
 from indextables.state import LOG_DIRECTORY
 from indextables.storage import Store
 

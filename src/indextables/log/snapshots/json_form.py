@@ -1,8 +1,8 @@
-"""A snapshot as a JSON checkpoint in the store, and back.
+"""Writing a snapshot as a JSON checkpoint, and reading it back.
 
-Written for the readers of before the Avro state, who are strict: a line is one of the actions that they know, with
-the fields that they know, and compressed it begins with the bytes 01 01. So what they have no word for travels where
-they look at nothing, in an entry of the metadata's configuration, and is taken out of it when the checkpoint is read.
+JSON checkpoints are for readers older than the Avro state. These are strict: a line must be an action that they know,
+with fields that they know, and a compressed file begins with the bytes 01 01. So everything else is carried in an
+entry of the metadata's configuration, which they ignore, and is removed from there when the checkpoint is read.
 """
 
 from __future__ import annotations
@@ -19,17 +19,30 @@ import orjson
 
 from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, InputError
-from indextables.log.actions import codec
-from indextables.log.actions.adds import Adds, parts_of
-from indextables.log.actions.checksums import CHECKPOINT_SEAL, UNSEALED, seal_checkpoint
-from indextables.log.actions.codec import encode_text, pack
-from indextables.log.actions.entries import Added
-from indextables.log.actions.model import Action, AddFile, Metadata, SkipFile
-from indextables.log.actions.paths import checkpoint_key, part_name, split_key, split_keys
-from indextables.log.snapshots.extras_json import decode_extras, encode_extras
+from indextables.log.actions import (
+    CHECKPOINT_SEAL,
+    UNSEALED,
+    Action,
+    Added,
+    AddFile,
+    Adds,
+    Metadata,
+    SkipFile,
+    checkpoint_key,
+    encode_text,
+    max_text_bytes,
+    pack,
+    part_name,
+    parts_of,
+    seal_checkpoint,
+    split_key,
+    split_keys,
+)
+from indextables.log.snapshots.extras import decode_extras, encode_extras
 from indextables.log.snapshots.json_checkpoint import read_checkpoint
 from indextables.log.snapshots.live_files import LiveFiles, LiveFilesEdit
-from indextables.log.snapshots.snapshot import EXTRAS_PROPERTY, Snapshot, VersionActions, replay
+from indextables.log.snapshots.snapshot import EXTRAS_PROPERTY, Snapshot, replay
+from indextables.log.versions import VersionActions
 from indextables.state import LOG_DIRECTORY, LastCheckpoint, write_pointer
 from indextables.stats import total_bytes
 from indextables.storage import Store, create_once
@@ -37,29 +50,29 @@ from indextables.storage import Store, create_once
 _ADDED: Final = "added"
 _EXTRA: Final = "addExtra"
 _PARTS_SINCE: Final = 3
-"""The protocol version whose readers know checkpoints in parts."""
+"""The first protocol version whose readers understand checkpoints in parts."""
 
 
 def snapshot_of_checkpoint(store: Store, version: int, modified_ms: int = 0) -> Snapshot:
-    """The snapshot that the checkpoint of a version describes. ObjectNotFoundError where there is none.
+    """Read the snapshot in the checkpoint of a version. Raises ObjectNotFoundError if there is none.
 
-    `modified_ms` is its time if it does not say itself.
+    `modified_ms` is the snapshot's time if the checkpoint does not record one.
     """
     return snapshot_of_actions(store.uri, version, read_checkpoint(store, version), modified_ms)
 
 
 def snapshot_of_actions(uri: str, version: int, actions: Sequence[Action], modified_ms: int = 0) -> Snapshot:
-    """The same from its actions."""
+    """Return the snapshot that the actions of a checkpoint describe."""
     metadata = next((action for action in parts_of(actions) if isinstance(action, Metadata)), None)
-    carried = None if metadata is None else _carried(metadata, version)
-    if carried is None:
+    text = None if metadata is None else _carried_text(metadata, version)
+    if text is None:
         snapshot = replay(uri, None, [VersionActions(version, actions, modified_ms)])
         assert snapshot is not None
         return dataclasses.replace(snapshot, files=snapshot.files.starting(version, exact_from=version))
-    return _restored(uri, version, actions, carried)
+    return _decode_snapshot(uri, version, actions, text)
 
 
-def _restored(uri: str, version: int, actions: Sequence[Action], text: str) -> Snapshot:
+def _decode_snapshot(uri: str, version: int, actions: Sequence[Action], text: str) -> Snapshot:
     name = f"{uri}, checkpoint of version {version}"
     try:
         document: dict[str, Any] = orjson.loads(text)
@@ -67,7 +80,7 @@ def _restored(uri: str, version: int, actions: Sequence[Action], text: str) -> S
         counts, versions, times = np.array(runs, np.int64).reshape(-1, 3).T
         extra = {str(path): dict(fields) for path, fields in document.get(_EXTRA, {}).items()}
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as reason:
-        raise CorruptTableError(f"{name}: what it carries for the log cannot be read ({reason!r})") from None
+        raise CorruptTableError(f"{name}: the extras that it carries cannot be read ({reason!r})") from None
     carried = decode_extras(document, uri, name, version=version, created_ms=0)
     adds = [part for part in parts_of(actions) if isinstance(part, AddFile | Adds)]
     others = [part for part in parts_of(actions) if not isinstance(part, AddFile | Adds | SkipFile)]
@@ -111,8 +124,8 @@ def _add_each(
             files.add(key, file, version=int(versions[row]), timestamp_ms=int(times[row]))
 
 
-def _carried(metadata: Metadata, version: int) -> str | None:
-    """Return what a checkpoint carries, unless another writer copied it from the checkpoint of another version."""
+def _carried_text(metadata: Metadata, version: int) -> str | None:
+    """Return the extras of a checkpoint as JSON, or None if another writer copied them from another version."""
     seal = metadata.configuration.get(CHECKPOINT_SEAL, "").partition("-")[0]
     return None if seal not in ("", str(version)) else metadata.configuration.get(EXTRAS_PROPERTY)
 
@@ -120,25 +133,30 @@ def _carried(metadata: Metadata, version: int) -> str | None:
 def write_snapshot_checkpoint(
     store: Store, snapshot: Snapshot, settings: Settings, now_ms: int
 ) -> LastCheckpoint:
-    """Write the snapshot's checkpoint: its parts if it is large, then the file that names it, then the hint.
+    """Write the snapshot's checkpoint: its parts if it is large, then the file that names them, then the hint.
 
-    Everything is named by version and content, so that writers who meet write the same: the second finds it in place.
-    CorruptTableError if what is in place cannot be read.
+    Writes are idempotent: names depend on version and content only, so concurrent writers produce the same objects,
+    and the second finds them in place. Raises CorruptTableError if a checkpoint is in place that cannot be read, and
+    InputError if one of the files would be larger than what readers accept.
     """
     files = [added for _, added in snapshot.files.added()]
-    head: list[Action] = [snapshot.protocol, _with_carried(snapshot, files), *snapshot.extras.skips.values()]
+    head: list[Action] = [
+        snapshot.protocol,
+        _metadata_with_extras(snapshot, files),
+        *snapshot.extras.skips.values(),
+    ]
     adds = [dataclasses.replace(added.file, extra={}) for added in files]
     compress = settings.get(keys.COMPRESS_VERSION_FILES)
     size = settings.get(keys.STATE_ENTRIES_PER_MANIFEST)
     parts = checkpoint_id = None
     whole = len(adds) <= size or snapshot.protocol.min_reader_version < _PARTS_SINCE
-    parted = [[*head, *adds]] if whole else list(_parts(head, adds, size))
-    texts = seal_checkpoint([encode_text(part) for part in parted], snapshot.version)
+    groups = [[*head, *adds]] if whole else list(_parts(head, adds, size))
+    texts = seal_checkpoint([encode_text(group) for group in groups], snapshot.version)
     largest = max(len(text) for text in texts)
-    if largest > codec.MAX_INFLATED:
+    if largest > max_text_bytes():
         raise InputError(
-            f"a JSON checkpoint of {snapshot.uri} would have a file of {largest >> 20} MB, and readers take up to "
-            f"{codec.MAX_INFLATED >> 20} MB; lower {keys.STATE_ENTRIES_PER_MANIFEST.key}, or write Avro states"
+            f"a JSON checkpoint of {snapshot.uri} would have a file of {largest >> 20} MB; readers accept up to "
+            f"{max_text_bytes() >> 20} MB. Lower {keys.STATE_ENTRIES_PER_MANIFEST.key}, or write Avro states"
         )
     contents = [pack(text, compress=compress, marked=True) for text in texts]
     if whole:
@@ -147,7 +165,7 @@ def write_snapshot_checkpoint(
         checkpoint_id = hashlib.sha256(b"".join(contents)).hexdigest()[:12]
         names = [part_name(snapshot.version, checkpoint_id, n) for n in range(1, len(contents) + 1)]
         for name, content in zip(names, contents, strict=True):
-            create_once(store, f"{LOG_DIRECTORY}/{name}", content)  # the name says what is inside
+            create_once(store, f"{LOG_DIRECTORY}/{name}", content)  # named by its content
         parts = len(names)
         data = orjson.dumps(
             {
@@ -160,7 +178,7 @@ def write_snapshot_checkpoint(
         )
     if not create_once(store, checkpoint_key(snapshot.version), data):
         snapshot_of_actions(store.uri, snapshot.version, read_checkpoint(store, snapshot.version))
-    # Without `format` and all that is younger: readers that know only JSON refuse a hint with a field they do not know.
+    # Without `format` and newer fields: readers that know only JSON refuse a hint with a field that they do not know.
     pointer = LastCheckpoint(
         snapshot.version,
         size=len(head) + len(adds),
@@ -174,10 +192,10 @@ def write_snapshot_checkpoint(
     return pointer
 
 
-def _with_carried(snapshot: Snapshot, files: Sequence[Added]) -> Metadata:
-    document = encode_extras(snapshot)
-    came = groupby(files, key=lambda added: (added.version, added.timestamp_ms))
-    document[_ADDED] = [[sum(1 for _ in group), at, ms] for (at, ms), group in came]
+def _metadata_with_extras(snapshot: Snapshot, files: Sequence[Added]) -> Metadata:
+    document = encode_extras(snapshot.checkpoint_extras)
+    runs = groupby(files, key=lambda added: (added.version, added.timestamp_ms))
+    document[_ADDED] = [[sum(1 for _ in group), at, ms] for (at, ms), group in runs]
     extra = {added.file.path: dict(added.file.extra) for added in files if added.file.extra}
     if extra:
         document[_EXTRA] = extra

@@ -15,9 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.log.actions.adds import Adds, PerFile
-from indextables.log.actions.entries import Added, from_entries, to_entries
-from indextables.log.actions.model import AddFile
+from indextables.log.actions import Added, AddFile, Adds, PerFile, from_entries, to_entries
 from indextables.state import KEY, LIVE_SCHEMA, Delta, Gatherer, Selection, TableState, last_of_each, without
 
 _AT_ONCE: Final = 1 << 17

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 
-from indextables.log.actions.model import AddFile, Metadata
+from indextables.log.actions import AddFile, Metadata
 from indextables.schema import REGISTRY_PREFIX, mapping_hash
 
 

@@ -1,44 +1,49 @@
-"""The table at one version: a base and the replay of later versions, in order. Pure: no store in here."""
+"""The table at one version: a base snapshot and the replay of later versions, in order. Pure: no I/O."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
 from indextables.errors import CorruptTableError
-from indextables.log.actions.adds import Adds, parts_of
-from indextables.log.actions.checksums import CHECKPOINT_SEAL, check_predecessor
-from indextables.log.actions.model import (
-    Action,
+from indextables.log.actions import (
+    CHECKPOINT_SEAL,
     AddFile,
-    CommitInfo,
+    Adds,
     Metadata,
     Protocol,
     RemoveFile,
     SkipFile,
     Txn,
     UnknownAction,
+    check_predecessor,
+    check_readable,
+    parts_of,
+    split_key,
+    split_keys,
 )
-from indextables.log.actions.paths import split_key, split_keys
-from indextables.log.actions.protocol import check_readable
-from indextables.log.snapshots.extras import Extras
+from indextables.log.snapshots.extras import CheckpointExtras, Extras
 from indextables.log.snapshots.live_files import LiveFiles
+from indextables.log.versions import VersionActions
 from indextables.predicates import Predicate
 from indextables.schema import REGISTRY_PREFIX, FieldMapping, TableSchema, own_refs, typemap_of
 from indextables.state import Condition, PrunedFiles, prune
 
 EXTRAS_PROPERTY: Final = "indextables.checkpoint.carried"
-"""A JSON checkpoint's own entry in the configuration. Other writers may copy it to where it means nothing."""
+"""The key in the metadata's configuration under which a JSON checkpoint carries extras.
+
+It belongs to the checkpoint, not to the table. Another writer may copy it with the metadata into a version file.
+"""
 
 _LEGACY: Final = Protocol(1, 1)
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Version `first` is missing although version `next` is there: what lies beyond cannot be trusted."""
+    """Version `first` is missing although version `next` exists: versions after the gap cannot be replayed."""
 
     first: int
     next: int
@@ -46,12 +51,14 @@ class Gap:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What is true at `version`. `files` are the live splits by key, read when they are first needed.
+    """The table at `version`. `files` are the live splits by key, decoded when they are first needed.
 
-    `timestamp_ms` is the commit's own time, never before that of an earlier version, and `txn_id` its own name,
-    if its writer gave it one. `gap` is the hole in the log, if it has one: such a table can be read up to it and
-    not written to. `by_state`: no version file made this version, its state did, as some older writers commit.
-    `rest` is what else the table remembers. `checksum` is that of the version file, if it is known.
+    - `timestamp_ms` is the time of the commit; it never decreases from one version to the next.
+    - `txn_id` is the id of the transaction that wrote the version, if its writer recorded one.
+    - `gap` is the gap in the log, if it has one. Such a table can be read up to the gap, and not written to.
+    - `by_state` is True if the version was committed by a state and has no version file, as some older writers do.
+    - `checksum` is that of the version file, if it is known.
+    - `extras` is what else the table remembers.
     """
 
     uri: str
@@ -66,6 +73,18 @@ class Snapshot:
     by_state: bool = field(default=False, compare=False)
     checksum: str | None = field(default=None, compare=False)
     extras: Extras = field(default_factory=Extras)
+
+    @property
+    def checkpoint_extras(self) -> CheckpointExtras:
+        """What a state or checkpoint of this version carries apart from files, protocol and metadata."""
+        return CheckpointExtras(
+            timestamp_ms=self.timestamp_ms,
+            txn_id=self.txn_id,
+            txns=self.txns,
+            exact_from=self.files.exact_from,
+            extras=self.extras,
+            checksum=self.checksum,
+        )
 
     def prune(self, predicate: Predicate) -> PrunedFiles:
         """Return the live files that can hold a row for which the predicate is TRUE, as entries of a state."""
@@ -92,41 +111,18 @@ class Snapshot:
 
 
 def mapping_of(metadata: Metadata, of_a_file: Callable[[], str | None] = lambda: None) -> FieldMapping:
-    """How the table's columns are indexed, by what its configuration records or, failing that, one of its files."""
+    """Return how the table's columns are indexed, from its configuration or else from one of its files."""
     schema = TableSchema.of_table(metadata.schema_string)
     columns = metadata.partition_columns
     return FieldMapping.of(schema, columns, typemap_of(metadata.configuration, schema, columns, of_a_file))
 
 
-@dataclass(frozen=True)
-class VersionActions:
-    """One version as read: `modified_ms` is the store's time of the file, for versions that carry none."""
-
-    version: int
-    actions: Sequence[Action]
-    modified_ms: int = 0
-
-    @cached_property
-    def commit_info(self) -> CommitInfo | None:
-        return next((action for action in parts_of(self.actions) if isinstance(action, CommitInfo)), None)
-
-    @property
-    def txn_id(self) -> str | None:
-        """The transaction that made it, if its first action says so."""
-        first = self.actions[0] if self.actions else None
-        return first.txn_id if isinstance(first, CommitInfo) else None
-
-    @property
-    def raw_timestamp_ms(self) -> int:
-        info = self.commit_info
-        return info.timestamp if info is not None and info.timestamp is not None else self.modified_ms
-
-
 def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) -> Snapshot | None:
-    """The snapshot after the versions, which follow the base and each other without a gap.
+    """Return the snapshot after the versions, which follow the base and each other without a gap.
 
-    In order, so that a file added again after its removal lives. A file added twice lives once; removing one
-    that does not live changes nothing. CorruptTableError if a version was written after another one than it follows.
+    Actions apply in order: a file that is added again after its removal is live, one that is added twice is live
+    once, and removing one that is not live changes nothing. Returns None without a base and without versions. Raises
+    CorruptTableError if a version was not written after the one that it follows.
     """
     protocol, metadata = (base.protocol, base.metadata) if base else (None, None)
     files = (base.files if base else LiveFiles()).edit()
@@ -134,12 +130,13 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
     extras = (base.extras if base else Extras()).edit()
     version, timestamp, txn_id = (base.version, base.timestamp_ms, base.txn_id) if base else (-1, 0, None)
     checksum = base.checksum if base else None
-    for found in versions:
-        check_predecessor(found.version, found.commit_info, checksum, uri)
-        checksum = None if found.commit_info is None else found.commit_info.sha256
-        version, timestamp = found.version, max(timestamp, found.raw_timestamp_ms)
-        txn_id = found.commit_info.txn_id if found.commit_info is not None else None
-        for action in parts_of(found.actions):
+    for version_actions in versions:
+        info = version_actions.commit_info
+        check_predecessor(version_actions.version, info, checksum, uri)
+        checksum, txn_id = (None, None) if info is None else (info.sha256, info.txn_id)
+        version = version_actions.version
+        timestamp = max(timestamp, version_actions.raw_timestamp_ms)
+        for action in parts_of(version_actions.actions):
             if isinstance(action, Adds):
                 files.add_many(
                     _keys(action.paths, uri, version), action, version=version, timestamp_ms=timestamp
@@ -155,10 +152,10 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
                 txns[action.app_id] = action.version
                 extras.batch(action)
             elif isinstance(action, Metadata):
-                metadata = _without_carried(action)
+                metadata = _without_checkpoint_properties(action)
             elif isinstance(action, Protocol):
                 protocol = action
-                # At once: the actions after it may mean what only a newer release knows.
+                # Check at once: only a newer release may understand the actions after it.
                 check_readable(protocol, f"{uri} at version {version}")
             elif isinstance(action, SkipFile):
                 extras.skip(_key(action.path, uri, version), action)
@@ -173,25 +170,27 @@ def replay(uri: str, base: Snapshot | None, versions: Iterable[VersionActions]) 
             f"{uri} has no metaData action up to version {version}: its schema is lost; repair it"
         )
     return Snapshot(
-        uri,
-        version,
-        timestamp,
-        protocol or _LEGACY,  # tables older than the protocol action
-        metadata,
-        files.done(),
-        txns,
-        txn_id,
+        uri=uri,
+        version=version,
+        timestamp_ms=timestamp,
+        protocol=protocol or _LEGACY,  # tables older than the protocol action
+        metadata=metadata,
+        files=files.done(),
+        txns=txns,
+        txn_id=txn_id,
         extras=extras.done(),
         checksum=checksum,
     )
 
 
-def _without_carried(metadata: Metadata) -> Metadata:
-    own = (EXTRAS_PROPERTY, CHECKPOINT_SEAL)
-    if not any(key in metadata.configuration for key in own):
+def _without_checkpoint_properties(metadata: Metadata) -> Metadata:
+    checkpoint_keys = (EXTRAS_PROPERTY, CHECKPOINT_SEAL)
+    if not any(key in metadata.configuration for key in checkpoint_keys):
         return metadata
-    kept = {key: value for key, value in metadata.configuration.items() if key not in own}
-    return dataclasses.replace(metadata, configuration=kept)
+    configuration = {
+        key: value for key, value in metadata.configuration.items() if key not in checkpoint_keys
+    }
+    return dataclasses.replace(metadata, configuration=configuration)
 
 
 def _key(path: str, uri: str, version: int) -> str:

@@ -1,7 +1,7 @@
-"""A snapshot as a state in the store, and back.
+"""Writing a snapshot as an Avro state, and reading it back.
 
-A state names the files; what else a snapshot is (protocol, metadata, and what `carried` has) is in the state too if
-this package wrote it. States of other writers often leave the metadata to the version files.
+A state lists the files. The states of this package also hold the protocol, the metadata and the extras. Those of other
+writers often leave the metadata to the version files.
 """
 
 from __future__ import annotations
@@ -15,15 +15,20 @@ import pyarrow as pa
 
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, ObjectNotFoundError
-from indextables.log.actions.fields import FieldError, from_document, to_document
-from indextables.log.actions.model import Action, Metadata, Protocol
-from indextables.log.actions.paths import split_key
-from indextables.log.actions.protocol import check_readable
-from indextables.log.snapshots.extras_json import decode_extras, encode_extras
+from indextables.log.actions import (
+    Action,
+    FieldError,
+    Metadata,
+    Protocol,
+    check_readable,
+    from_document,
+    split_key,
+    to_document,
+)
+from indextables.log.snapshots.extras import decode_extras, encode_extras
 from indextables.log.snapshots.live_files import LiveFiles
 from indextables.log.snapshots.snapshot import Snapshot
-from indextables.log.versions.listing import LogListing, list_log
-from indextables.log.versions.reader import read_version
+from indextables.log.versions import LogListing, list_log, read_version
 from indextables.schema import REGISTRY_PREFIX, own_refs
 from indextables.state import (
     Measured,
@@ -50,7 +55,11 @@ def snapshot_of_state(
     parallelism: int,
     rescue: Callable[[CorruptTableError], pa.Table] | None = None,
 ) -> Snapshot:
-    """The snapshot that the state of a version describes; its files are not read yet."""
+    """Read the snapshot in the state of a version; its files are decoded later, when they are needed.
+
+    `listing` shows the version files that are searched for metadata if the state has none. `rescue` returns the
+    entries if a manifest turns out to be damaged.
+    """
     manifest = read_state(store, version)
     name = f"{store.uri}, state of version {version}"
     carried = decode_extras(
@@ -60,24 +69,26 @@ def snapshot_of_state(
     metadata = _single(_loads(manifest.metadata, name), Metadata, name)
     if metadata is None:
         whole = listing if listing.start == 0 else list_log(store)
-        older_metadata, older_protocol = _from_before(store, whole, version)
+        older_metadata, older_protocol = _search_backwards(store, whole, version)
         metadata, protocol = older_metadata, protocol or older_protocol
     protocol = protocol or Protocol(manifest.protocol_version, manifest.protocol_version)
     check_readable(protocol, f"{store.uri} at version {version}")
     if metadata is None:
-        raise CorruptTableError(f"{name}: there is no metadata in it nor in any version before it")
+        raise CorruptTableError(
+            f"{name}: neither the state nor any version before it has metadata; repair the table"
+        )
     state = TableState(
         store, manifest, lambda path: split_key(path, store.uri), parallelism=parallelism, rescue=rescue
     )
     return Snapshot(
-        store.uri,
-        version,
-        carried.timestamp_ms,
-        protocol,
-        _with_registry(metadata, manifest),
-        LiveFiles(state, exact_from=carried.exact_from),
-        carried.txns,
-        carried.txn_id,
+        uri=store.uri,
+        version=version,
+        timestamp_ms=carried.timestamp_ms,
+        protocol=protocol,
+        metadata=_with_registry(metadata, manifest),
+        files=LiveFiles(state, exact_from=carried.exact_from),
+        txns=carried.txns,
+        txn_id=carried.txn_id,
         by_state=not manifest.carried and all(file.version != version for file in listing.versions),
         extras=carried.extras,
         checksum=carried.checksum,
@@ -87,21 +98,21 @@ def snapshot_of_state(
 def write_snapshot_state(
     store: Store, snapshot: Snapshot, settings: Settings, now_ms: int, *, compact: str | None = None
 ) -> WrittenState:
-    """Write the snapshot's state, on top of the state it is based on where that saves work."""
+    """Write the snapshot's state; manifests of the state that it is based on are reused where possible."""
     registry = {
         key.removeprefix(REGISTRY_PREFIX): value
         for key, value in snapshot.metadata.configuration.items()
         if key.startswith(REGISTRY_PREFIX)
     }
     context = StateContext(
-        snapshot.version,
-        now_ms,
-        [snapshot.schema.field(name) for name in snapshot.partition_columns],
-        orjson.dumps(to_document(snapshot.metadata)).decode(),
-        registry,
-        max(snapshot.protocol.min_reader_version, 4),
-        {**to_document(snapshot.protocol), **encode_extras(snapshot)},
-        Measured(
+        version=snapshot.version,
+        created_at=now_ms,
+        partition_columns=[snapshot.schema.field(name) for name in snapshot.partition_columns],
+        metadata=orjson.dumps(to_document(snapshot.metadata)).decode(),
+        schema_registry=registry,
+        protocol_version=max(snapshot.protocol.min_reader_version, 4),
+        carried={**to_document(snapshot.protocol), **encode_extras(snapshot.checkpoint_extras)},
+        measured=Measured(
             [column for column in snapshot.schema if column.name not in snapshot.partition_columns],
             own_refs(snapshot.metadata.configuration),
         ),
@@ -111,17 +122,19 @@ def write_snapshot_state(
 
 
 def _with_registry(metadata: Metadata, manifest: StateManifest) -> Metadata:
-    known = {f"{REGISTRY_PREFIX}{key}": value for key, value in manifest.schema_registry.items()}
-    if known.keys() <= metadata.configuration.keys():
+    registered = {f"{REGISTRY_PREFIX}{key}": value for key, value in manifest.schema_registry.items()}
+    if registered.keys() <= metadata.configuration.keys():
         return metadata
-    return dataclasses.replace(metadata, configuration={**known, **metadata.configuration})
+    return dataclasses.replace(metadata, configuration={**registered, **metadata.configuration})
 
 
-def _from_before(store: Store, listing: LogListing, version: int) -> tuple[Metadata | None, Protocol | None]:
-    """The newest metadata and protocol at or before a version, from version files and from other states."""
+def _search_backwards(
+    store: Store, listing: LogListing, version: int
+) -> tuple[Metadata | None, Protocol | None]:
+    """Return the newest metadata and protocol at or before a version, from version files and other states."""
     metadata: Metadata | None = None
     protocol: Protocol | None = None
-    for actions in _backwards(store, listing, version):
+    for actions in _actions_backwards(store, listing, version):
         for action in reversed(actions):
             if isinstance(action, Metadata):
                 metadata = metadata or action
@@ -132,7 +145,7 @@ def _from_before(store: Store, listing: LogListing, version: int) -> tuple[Metad
     return metadata, protocol
 
 
-def _backwards(store: Store, listing: LogListing, version: int) -> Iterator[list[Action]]:
+def _actions_backwards(store: Store, listing: LogListing, version: int) -> Iterator[list[Action]]:
     files = {file.version for file in listing.versions if file.version <= version}
     states = {state for state in listing.states if state < version}
     for number in sorted(files | states, reverse=True):
@@ -143,12 +156,12 @@ def _backwards(store: Store, listing: LogListing, version: int) -> Iterator[list
                 document = _loads(read_state(store, number).metadata, "an older state")
             except (CorruptTableError, ObjectNotFoundError):
                 continue
-            found = _single(document, Metadata, "an older state")
-            yield [] if found is None else [found]
+            metadata = _single(document, Metadata, "an older state")
+            yield [] if metadata is None else [metadata]
 
 
 def _loads(text: str | None, name: str) -> Any:
-    """The JSON of an action: wrapped in its name, as it should be, or bare."""
+    """Return the metadata's JSON: wrapped in the name of the action, as it should be, or bare."""
     if text is None:
         return None
     try:

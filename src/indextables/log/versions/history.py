@@ -1,4 +1,4 @@
-"""What each version did to the table."""
+"""The history of a table: what each version did, and who wrote it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from indextables.errors import CorruptTableError
-from indextables.log.actions.model import Action, AddFile, CommitInfo, RemoveFile
+from indextables.log.actions import Action, AddFile, CommitInfo, RemoveFile
 from indextables.log.versions.listing import list_log
 from indextables.log.versions.reader import read_versions
 from indextables.log.versions.watermark import read_watermark
@@ -15,7 +15,7 @@ from indextables.storage import Store
 
 
 class Summary(NamedTuple):
-    """What one version did to the table, counted."""
+    """What one version did to the table, in numbers; None where a number is unknown."""
 
     timestamp_ms: int
     files_added: int
@@ -26,7 +26,7 @@ class Summary(NamedTuple):
 
 
 class HistoryEntry(NamedTuple):
-    """One version: its number, who made it (unless its writer left no word), and what it did."""
+    """One version: its number, its commitInfo if its writer left one, and what it did."""
 
     version: int
     commit_info: CommitInfo | None
@@ -34,33 +34,37 @@ class HistoryEntry(NamedTuple):
 
 
 def read_history(store: Store) -> list[HistoryEntry]:
-    """Every version that clean-up has not passed, newest first, up to the first hole after the newest state."""
-    passed = read_watermark(store)
+    """Read the history, newest first: every version above the watermark, up to the first gap after the newest state."""
+    watermark = read_watermark(store)
     while True:
         try:
-            return _after(store, passed)[::-1]
+            return _read_after(store, watermark)[::-1]
         except CorruptTableError:
-            # A version may have been cleaned up since it was listed: then there is less to tell.
-            end = read_watermark(store)
-            if end == passed:
+            # Clean-up may have deleted a version after it was listed. Then the watermark has advanced, and there are
+            # fewer versions to read. If it has not, the version is damaged.
+            advanced = read_watermark(store)
+            if advanced == watermark:
                 raise
-            passed = end
+            watermark = advanced
 
 
-def _after(store: Store, passed: int) -> list[HistoryEntry]:
+def _read_after(store: Store, watermark: int) -> list[HistoryEntry]:
     entries: list[HistoryEntry] = []
     timestamp = 0
     listing = list_log(store)
     covered = max((*listing.states, *(file.version for file in listing.checkpoints)), default=-1)
-    # What still lies below the boundary is about to go, or a stray of a writer that came too late.
-    files = [file for file in listing.versions if passed < file.version <= covered]
-    for found in read_versions(store, files + listing.run_after(covered, store)):
-        timestamp = max(timestamp, found.raw_timestamp_ms)
-        entries.append(HistoryEntry(found.version, found.commit_info, summarize(found.actions, timestamp)))
+    # A file at or below the watermark is about to be deleted, or is an orphaned commit.
+    files = [file for file in listing.versions if watermark < file.version <= covered]
+    for version in read_versions(store, files + listing.run_after(covered, store)):
+        timestamp = max(timestamp, version.raw_timestamp_ms)
+        entries.append(
+            HistoryEntry(version.version, version.commit_info, summarize(version.actions, timestamp))
+        )
     return entries
 
 
 def summarize(actions: Iterable[Action], timestamp_ms: int) -> Summary:
+    """Count what the actions of one version do to the table."""
     actions = list(actions)
     adds = [action for action in actions if isinstance(action, AddFile)]
     removes = [action for action in actions if isinstance(action, RemoveFile)]

@@ -1,4 +1,4 @@
-"""What is in the log directory: version files, states and JSON checkpoints, by one listing."""
+"""One listing of the log directory: version files, states, JSON checkpoints and clean-up records."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from indextables.errors import ObjectNotFoundError
-from indextables.log.actions.paths import checkpoint_of, version_key, version_of
+from indextables.log.actions import checkpoint_of, version_key, version_of
 from indextables.log.versions.watermark import record_of
 from indextables.state import LOG_DIRECTORY, state_of
 from indextables.storage import ObjectInfo, Store
 
 
 class VersionFile(NamedTuple):
-    """A version file in a listing."""
+    """A version file, or a JSON checkpoint, in a listing."""
 
     version: int
     modified_ms: int
@@ -22,9 +22,10 @@ class VersionFile(NamedTuple):
 
 @dataclass(frozen=True)
 class LogListing:
-    """All in ascending order. Version files and checkpoints below `start` were not looked at; the others all were.
+    """The content of the log directory, in ascending order.
 
-    `cleanups` are the first versions of the links of the clean-up boundary.
+    Version files and checkpoints below `start` were not listed; states and clean-up records always are. `cleanups` are
+    the first versions of the clean-up records.
     """
 
     versions: tuple[VersionFile, ...]
@@ -39,15 +40,15 @@ class LogListing:
 
     @property
     def newest(self) -> int:
-        """The highest version of which there is any trace, or -1."""
-        traces = (self.versions[-1:], self.checkpoints[-1:])
-        return max((*self.states[-1:], *(file.version for found in traces for file in found)), default=-1)
+        """The highest version that any file refers to, or -1."""
+        newest_files = (*self.versions[-1:], *self.checkpoints[-1:])
+        return max((*self.states[-1:], *(file.version for file in newest_files)), default=-1)
 
     @property
     def readable(self) -> list[tuple[int, int]]:
-        """The versions that can be read, as runs from a first to a last one.
+        """The versions that can be read, as ranges from a first to a last one.
 
-        A run begins with a state, a checkpoint or version 0, and goes on while there are version files.
+        A range begins with a state, a checkpoint or version 0, and continues while there are version files.
 
         >>> files = tuple(VersionFile(version, 0) for version in (7, 8, 20, 21, 22))
         >>> LogListing(files, states=(10, 20), checkpoints=()).readable
@@ -68,15 +69,18 @@ class LogListing:
         return runs
 
     def run_after(self, version: int, store: Store) -> list[VersionFile]:
-        """The version files that follow `version` without a gap."""
-        found = {file.version: file for file in self.versions if file.version > version}
-        last = max(found, default=version)
+        """Return the version files that follow `version` without a gap.
+
+        A version that is missing between listed ones is requested by name: a listing may lag behind.
+        """
+        files = {file.version: file for file in self.versions if file.version > version}
+        last = max(files, default=version)
         run: list[VersionFile] = []
-        for wanted in range(version + 1, last + 1):
-            file = found.get(wanted)
+        for number in range(version + 1, last + 1):
+            file = files.get(number)
             if file is None:
-                try:  # a listing may lag behind: the file itself has the last word
-                    file = VersionFile(wanted, store.head(version_key(wanted)).modified_ms)
+                try:
+                    file = VersionFile(number, store.head(version_key(number)).modified_ms)
                 except ObjectNotFoundError:
                     break
             run.append(file)
@@ -84,14 +88,15 @@ class LogListing:
 
 
 def list_log(store: Store, after: int = -1) -> LogListing:
-    """What there is after version `after`, and all states and links."""
-    # States and links sort after version files, so that a listing that skips old versions still has them all.
+    """List version files and checkpoints after version `after`, and all states and clean-up records."""
+    # The names of states and clean-up records sort after those of version files, so that a listing which starts after
+    # an old version still has them all.
     begin = None if after < 0 else version_key(after)
     return parse_listing(store.list_from(LOG_DIRECTORY, start_after=begin), after)
 
 
 def parse_listing(infos: Iterable[ObjectInfo], after: int = -1) -> LogListing:
-    """Return the same from the objects of the log directory after version `after`."""
+    """Build the listing from the objects of the log directory after version `after`."""
     versions: list[VersionFile] = []
     checkpoints: list[VersionFile] = []
     states: set[int] = set()
@@ -106,9 +111,9 @@ def parse_listing(infos: Iterable[ObjectInfo], after: int = -1) -> LogListing:
         elif (version := record_of(info.key)) is not None:
             cleanups.append(version)
     return LogListing(
-        tuple(sorted(versions)),
-        tuple(sorted(states)),
-        tuple(sorted(checkpoints)),
-        after + 1,
-        tuple(sorted(cleanups)),
+        versions=tuple(sorted(versions)),
+        states=tuple(sorted(states)),
+        checkpoints=tuple(sorted(checkpoints)),
+        start=after + 1,
+        cleanups=tuple(sorted(cleanups)),
     )

@@ -1,15 +1,23 @@
-"""Version files in the store: what is in them."""
+"""Reading version files: the actions of one version, or of a run of versions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError
-from indextables.log.actions.codec import MAX_STORED, decode_parts, decode_version, first_action
-from indextables.log.actions.model import Action, CommitInfo
-from indextables.log.actions.paths import version_key
-from indextables.log.snapshots.snapshot import VersionActions
+from indextables.log.actions import (
+    MAX_STORED,
+    Action,
+    CommitInfo,
+    decode_parts,
+    decode_version,
+    first_action,
+    parts_of,
+    version_key,
+)
 from indextables.log.versions.listing import VersionFile, list_log
 from indextables.runtime import current
 from indextables.state import LOG_DIRECTORY
@@ -18,8 +26,32 @@ from indextables.storage import Store
 _READERS: Final = 16
 
 
+@dataclass(frozen=True)
+class VersionActions:
+    """One version as read. `modified_ms` is the store's time of the file, for a version without a timestamp."""
+
+    version: int
+    actions: Sequence[Action]
+    modified_ms: int = 0
+
+    @cached_property
+    def commit_info(self) -> CommitInfo | None:
+        return next((action for action in parts_of(self.actions) if isinstance(action, CommitInfo)), None)
+
+    @property
+    def txn_id(self) -> str | None:
+        """The id of the transaction that wrote the version, if the first action records it."""
+        first = self.actions[0] if self.actions else None
+        return first.txn_id if isinstance(first, CommitInfo) else None
+
+    @property
+    def raw_timestamp_ms(self) -> int:
+        info = self.commit_info
+        return info.timestamp if info is not None and info.timestamp is not None else self.modified_ms
+
+
 def read_version(store: Store, version: int) -> list[Action] | None:
-    """The actions of one version file, or None where there is none."""
+    """Return the actions of one version file, or None if it does not exist."""
     try:
         data = store.get(version_key(version), MAX_STORED)
     except ObjectNotFoundError:
@@ -28,7 +60,10 @@ def read_version(store: Store, version: int) -> list[Action] | None:
 
 
 def read_txn_id(store: Store, version: int) -> str | None:
-    """The transaction that made the version, if there is the version and its first action says so."""
+    """Return the id of the transaction that wrote a version.
+
+    Returns None if the version does not exist or its first action does not record an id.
+    """
     try:
         data = store.get(version_key(version), MAX_STORED)
     except ObjectNotFoundError:
@@ -38,13 +73,13 @@ def read_txn_id(store: Store, version: int) -> str | None:
 
 
 def list_versions_after(store: Store, version: int) -> list[VersionFile]:
-    """The files of the versions that follow `version` without a gap."""
-    found = list_log(store, after=version).versions
-    return [file for i, file in enumerate(found) if file.version == version + 1 + i]
+    """List the files of the versions that follow `version` without a gap."""
+    files = list_log(store, after=version).versions
+    return [file for i, file in enumerate(files) if file.version == version + 1 + i]
 
 
 def read_versions(store: Store, files: list[VersionFile]) -> Iterator[VersionActions]:
-    """The versions in order; from a store that is far away, many at a time."""
+    """Read the versions in order; from a remote store, many at a time."""
     if store.local_path(LOG_DIRECTORY) is not None or len(files) < 2:
         for file in files:
             yield _read_listed(store, file)
@@ -71,11 +106,12 @@ def _read_listed(store: Store, file: VersionFile) -> VersionActions:
 
 
 def read_unlisted_version(store: Store, version: int) -> VersionActions | None:
-    """One version that was not listed, or None where there is none."""
+    """Read one version by its name, without a listing. Return None if it does not exist."""
     actions = _read_parts(store, version)
     if actions is None:
         return None
-    found = VersionActions(version, actions)
-    if found.commit_info is not None and found.commit_info.timestamp is not None:
-        return found
+    without_time = VersionActions(version, actions)
+    info = without_time.commit_info
+    if info is not None and info.timestamp is not None:
+        return without_time
     return VersionActions(version, actions, store.head(version_key(version)).modified_ms)

@@ -1,15 +1,18 @@
-"""The clean-up boundary: up to which version history may be gone, said before any of it is deleted.
+"""The retention watermark: up to which version files may have been deleted, recorded before any deletion.
 
-A version is made by creating a file that is not there, which proves nothing once files are deleted: a writer that
-was held up while clean-up passed its number finds the number free, and makes a version that no reader looks at.
-So clean-up first leaves a record, and a writer looks for one after it has created its version.
+A writer commits by creating the file of the next version if it is absent. Once files are deleted, a successful create
+no longer proves that the number is new: a writer that was paused while clean-up passed its number finds the number
+free and creates a version that no reader looks at. So clean-up records what it is going to delete first, and a
+writer reads the watermark after it has created its version (see `superseded`).
 
 _transaction_log/_cleanup/<20 digits>.json      {"first": 8, "last": 15, "transactions": [...]}
 
-A record is named by the first version that it covers, which is the one after the last of the record before it.
-So the records are a chain: its next link has a known name, which one look finds, and of two clean-ups at once one
-makes it. All files that a link covers are there when it is made, and it names the transaction of each: so whoever
-created one of them can tell whether it was that version, since passed on in a state, or a stray.
+A record is named by the first version that it covers, which is the one after the last of the record before it. So:
+
+- the records form a chain, and one request for a known name tells whether there is a next one;
+- of two concurrent clean-ups, one creates the next record, and the other continues from its end;
+- when a record is created, all version files that it covers still exist, so it can name the transaction of each. A
+  writer of one of these numbers can tell whether its own commit was covered, or whether it came too late.
 """
 
 from __future__ import annotations
@@ -28,12 +31,13 @@ from indextables.storage import Store
 
 CLEANUP_DIRECTORY: Final = f"{LOG_DIRECTORY}/_cleanup"
 NO_WATERMARK: Final = -1
-"""The boundary of a table whose history is whole."""
+"""The watermark of a table of which no version has been cleaned up."""
 
-_LINK: Final = re.compile(rf"{CLEANUP_DIRECTORY}/([0-9]{{20}})\.json")
-_MAX_LINK: Final = 64 << 20
+_RECORD: Final = re.compile(rf"{CLEANUP_DIRECTORY}/([0-9]{{20}})\.json")
+_MAX_KNOWN: Final = 1000
+_MAX_RECORD: Final = 64 << 20
 _MAX_NAMES: Final = 16 << 20
-"""So many bytes of transactions go into one link; what is left goes into the next."""
+"""How many bytes of transaction ids one record holds; the others go into the next record."""
 
 _WATERMARKS: Final = CacheSpec[tuple[str, str], int]("clean-up watermarks", entries=1000)
 """As last read, by the address and id of the table. A watermark only rises, so an old one is a place to start from."""
@@ -41,7 +45,10 @@ _WATERMARKS: Final = CacheSpec[tuple[str, str], int]("clean-up watermarks", entr
 
 @dataclass(frozen=True)
 class CleanupRecord:
-    """One clean-up: versions `first` to `last` may be gone. `transactions` made them, None where nobody knows."""
+    """One clean-up: versions `first` to `last` may be gone.
+
+    `transactions` are the ids of the transactions that wrote them, None where the id is unknown.
+    """
 
     first: int
     last: int
@@ -49,7 +56,7 @@ class CleanupRecord:
 
 
 def record_key(first: int) -> str:
-    """Where the link is kept that begins with a version.
+    """Return the key of the record whose first version is `first`.
 
     >>> record_key(8)
     '_transaction_log/_cleanup/00000000000000000008.json'
@@ -57,93 +64,108 @@ def record_key(first: int) -> str:
     return f"{CLEANUP_DIRECTORY}/{first:020d}.json"
 
 
-def encode_record(link: CleanupRecord) -> bytes:
-    return orjson.dumps({"first": link.first, "last": link.last, "transactions": link.transactions})
+def encode_record(record: CleanupRecord) -> bytes:
+    return orjson.dumps({"first": record.first, "last": record.last, "transactions": record.transactions})
 
 
 def decode_record(data: bytes, name: str) -> CleanupRecord:
-    """The link, or CorruptTableError: a boundary that cannot be read is not one that may be passed over."""
+    """Decode a record.
+
+    Raises CorruptTableError if it cannot be read: an unreadable watermark must never be ignored.
+    """
     try:
         document: Any = orjson.loads(data)
-        link = CleanupRecord(document["first"], document["last"], tuple(document["transactions"]))
-        whole = all(isinstance(number, int) for number in (link.first, link.last))
-        if not whole or len(link.transactions) != link.last - link.first + 1:
+        record = CleanupRecord(document["first"], document["last"], tuple(document["transactions"]))
+        whole = all(isinstance(number, int) for number in (record.first, record.last))
+        if not whole or len(record.transactions) != record.last - record.first + 1:
             raise ValueError("its versions do not add up")
     except (ValueError, KeyError, TypeError) as reason:
         raise CorruptTableError(f"{name} is not a record of a clean-up ({reason}); restore it") from None
-    return link
+    return record
 
 
 def read_watermark(store: Store, table_id: str | None = None, listed: Sequence[int] | None = None) -> int:
-    """The last version that may be gone, or NONE. With the table's id, what was read before is built upon.
+    """Return the last version that may be gone, or NO_WATERMARK.
 
-    `listed` are the links that a listing has found, in order; it may be an old one.
+    If `table_id` is given, start from the watermark cached for that table. `listed` are the first versions of the
+    records that a listing has shown, in order. Either may be out of date: the chain is followed to its end.
     """
     end = None if table_id is None else current().cache(_WATERMARKS).get((store.uri, table_id))
     if end is None:
-        firsts = _listed(store) if listed is None else listed
+        firsts = _list_records(store) if listed is None else listed
         end = NO_WATERMARK if not firsts else firsts[-1] - 1
-    while (link := read_record(store, end + 1)) is not None:
-        end = link.last
+    while (record := read_record(store, end + 1)) is not None:
+        end = record.last
     if table_id is not None:
         current().cache(_WATERMARKS).put((store.uri, table_id), end)
     return end
 
 
 def recorded_transaction(store: Store, version: int) -> str | None:
-    """The transaction that made a version at or below the boundary, if it is known."""
-    first = max((first for first in _listed(store) if first <= version), default=None)
-    link = None if first is None else read_record(store, first)
-    if link is None or not link.first <= version <= link.last:
-        raise CorruptTableError(f"{store.uri} has no record of the clean-up that passed version {version}")
-    return link.transactions[version - link.first]
+    """Return the id of the transaction that wrote a version at or below the watermark, or None if it is unknown.
+
+    Raises CorruptTableError if no record covers the version.
+    """
+    first = max((first for first in _list_records(store) if first <= version), default=None)
+    record = None if first is None else read_record(store, first)
+    if record is None or not record.first <= version <= record.last:
+        raise CorruptTableError(
+            f"{store.uri} has no record of the clean-up that passed version {version}; restore the files in "
+            f"{CLEANUP_DIRECTORY}"
+        )
+    return record.transactions[version - record.first]
 
 
 def advance_watermark(store: Store, last: int, transaction: Callable[[int], str | None]) -> int:
-    """Let the boundary cover versions up to `last`; where it is then, which is there or beyond.
+    """Advance the watermark to at least `last`.
 
-    `transaction` says who made a version. It is asked while nothing above the old boundary has been deleted.
+    Returns the new watermark, which is higher than `last` if another clean-up ran concurrently.
+
+    `transaction` returns the id of the transaction that wrote a version. It is called only for versions above the
+    old watermark. Their files all exist, because a clean-up deletes only versions that the watermark covers.
     """
     while (end := read_watermark(store)) < last:
-        link = _next_record(end + 1, last, transaction)
+        record = _next_record(end + 1, last, transaction)
         try:
-            store.create(record_key(link.first), encode_record(link))
+            store.create(record_key(record.first), encode_record(record))
         except ObjectExistsError:
-            continue  # another clean-up made the next link: go on from its end
+            continue  # another clean-up created the next record: continue from its end
     return end
 
 
 def _next_record(first: int, last: int, transaction: Callable[[int], str | None]) -> CleanupRecord:
-    """Return a link from `first` on that readers take: up to `last`, or as far as its size permits."""
-    names: list[str | None] = []
+    """Return the record of versions `first` to `last`, or of fewer if it would exceed the size that readers accept."""
+    txn_ids: list[str | None] = []
     size = 0
     for version in range(first, last + 1):
-        names.append(transaction(version))
-        size += len(orjson.dumps(names[-1])) + 1
+        txn_ids.append(transaction(version))
+        size += len(orjson.dumps(txn_ids[-1])) + 1
         if size > _MAX_NAMES:
             break
-    return CleanupRecord(first, first + len(names) - 1, tuple(names))
+    return CleanupRecord(first, first + len(txn_ids) - 1, tuple(txn_ids))
 
 
 def read_record(store: Store, first: int) -> CleanupRecord | None:
-    """The link that begins with a version, or None where there is none."""
+    """Read the record whose first version is `first`. Return None if it does not exist."""
     key = record_key(first)
     try:
-        data = store.get(key, _MAX_LINK)
+        data = store.get(key, _MAX_RECORD)
     except ObjectNotFoundError:
         return None
-    link = decode_record(data, f"{store.uri}/{key}")
-    if link.first != first:
-        raise CorruptTableError(f"{store.uri}/{key} says that it begins with version {link.first}")
-    return link
+    record = decode_record(data, f"{store.uri}/{key}")
+    if record.first != first:
+        raise CorruptTableError(
+            f"{store.uri}/{key} says that it begins with version {record.first}, not {first}; restore it"
+        )
+    return record
 
 
 def record_of(key: str) -> int | None:
-    """The version that the link of this key begins with, or None for another key."""
-    match = _LINK.fullmatch(key)
+    """Return the first version of the record with this key, or None for another key."""
+    match = _RECORD.fullmatch(key)
     return int(match[1]) if match else None
 
 
-def _listed(store: Store) -> list[int]:
+def _list_records(store: Store) -> list[int]:
     firsts = (record_of(info.key) for info in store.list_from(CLEANUP_DIRECTORY))
     return sorted(first for first in firsts if first is not None)

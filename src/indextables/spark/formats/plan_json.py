@@ -13,7 +13,7 @@ import orjson
 
 from indextables.config import Settings
 from indextables.log import Metadata
-from indextables.log.actions.fields import FieldError, from_document, to_document
+from indextables.log.actions import FieldError, from_document, to_document
 from indextables.schema import FieldMapping, IndexKind, MappedField, TableSchema, decode_value, encode_value
 from indextables.spark.request import is_number, is_text, is_texts, refused
 from indextables.storage import options_for_tasks

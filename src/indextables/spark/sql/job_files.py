@@ -19,9 +19,8 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from indextables.errors import InputError, StorageError
-from indextables.log.cleanup.orphans import is_split_key
-from indextables.log.cleanup.state_retention import StateRetention
-from indextables.maintenance.purges import PreparedPurge
+from indextables.log.cleanup import StateRetention, is_split_key
+from indextables.maintenance import PreparedPurge
 from indextables.storage import ObjectInfo
 from indextables.storage.disk import disk_errors
 from indextables.storage.store import check_key

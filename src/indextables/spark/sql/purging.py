@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from indextables.config import Settings, keys
 from indextables.errors import CommandError, InputError
-from indextables.log.cleanup.orphans import (
-    BATCH,
+from indextables.log.cleanup import (
+    DELETE_BATCH,
     Deleted,
     DeleteTask,
     delete_in_process,
@@ -24,7 +24,7 @@ from indextables.log.cleanup.orphans import (
     run_delete_task,
     total_deleted,
 )
-from indextables.maintenance.purges import Purged, finish_purge, prepare_purge, retention_hours
+from indextables.maintenance import Purged, finish_purge, prepare_purge, retention_hours
 from indextables.spark.sql import job_files
 from indextables.spark.sql.job_files import WaitingPurge
 from indextables.spark.sql.statements import Purge
@@ -72,7 +72,7 @@ def run_purge(
         log_hours=None if statement.log_retention is None else statement.log_retention.hours,
         dry_run=statement.dry_run or None,
     )
-    if with_jobs and not prepared.dry_run and len(prepared.splits) > BATCH:
+    if with_jobs and not prepared.dry_run and len(prepared.splits) > DELETE_BATCH:
         file = job_files.keep(WaitingPurge(uri, options_for_tasks(uri, settings), prepared))
         if file is not None:
             return Job(file)
