@@ -368,10 +368,10 @@ def test_versions_that_a_json_checkpoint_covers_are_cleaned_up(local: bool, tmp_
 def test_a_snapshot_of_a_checkpoint_is_kept_in_memory_like_any_other(store):
     grow(store, 112, chosen(**{"checkpoint.interval": "100"}))
     told(store)
-    cache.invalidate(store.uri)
+    cache.invalidate_cache(store.uri)
     for _ in range(3):
         load_snapshot(store)
-    assert cache.invalidate(store.uri) == CacheFigures(hits=2, misses=1)
+    assert cache.invalidate_cache(store.uri) == CacheFigures(hits=2, misses=1)
 
 
 def test_through_the_face_of_a_table(tmp_path):

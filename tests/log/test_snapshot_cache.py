@@ -135,19 +135,19 @@ def test_what_is_written_elsewhere_is_seen_at_once_whatever_the_age():
 def test_the_cache_can_be_turned_off(setting: tuple[str, str]):
     settings = Settings({f"spark.indextables.transaction.cache.{setting[0]}": setting[1]})
     store = table(1)
-    cache.invalidate()
+    cache.invalidate_cache()
     load_snapshot(store, settings=settings)
     load_snapshot(store, settings=settings)
     assert cache.recall(store.uri) is None
-    assert cache.invalidate(store.uri).hits == 0
+    assert cache.invalidate_cache(store.uri).hits == 0
 
 
 def test_hits_and_misses_are_counted_by_table_until_it_is_invalidated():
     store = table(2)
-    cache.invalidate()
+    cache.invalidate_cache()
     for version in (None, None, 0, 1):
         load_snapshot(store, version)
-    assert cache.invalidate("elsewhere") == CacheFigures()
-    assert cache.invalidate(store.uri) == CacheFigures(hits=2, misses=2)
-    assert cache.invalidate() == CacheFigures()
+    assert cache.invalidate_cache("elsewhere") == CacheFigures()
+    assert cache.invalidate_cache(store.uri) == CacheFigures(hits=2, misses=2)
+    assert cache.invalidate_cache() == CacheFigures()
     assert cache.recall(store.uri) is None

@@ -13,7 +13,7 @@ import pytest
 
 import indextables as it
 from indextables.errors import CorruptTableError
-from indextables.log.snapshots.cache import invalidate
+from indextables.log.snapshots import invalidate_cache
 from indextables.state.entries import AVRO_SCHEMA, decode_entries, encode_entries
 from indextables.state.entry_fields import ENTRY_SCHEMA
 from indextables.storage import open_store
@@ -46,7 +46,7 @@ def table_with(kind: str, field: str, value: int | None) -> str:
             line[kind].pop(field, None)
             line[kind] |= {} if value is None else {field: value}
     store.put(key, b"\n".join(map(orjson.dumps, lines)))
-    invalidate(it.open(uri).uri)
+    invalidate_cache(it.open(uri).uri)
     return uri
 
 
@@ -72,7 +72,7 @@ def test_a_count_that_cannot_be_true_is_unknown(value: int | None) -> None:
     assert sorted(table.files()["num_records"].to_pylist(), key=str) == [10, None]
     assert table.history().sort_by("version")["rows_added"].to_pylist() == [None, 10]
     table.checkpoint()
-    invalidate(table.uri)
+    invalidate_cache(table.uri)
     again = it.open(table.uri)
     checked(again, limit=15)
     assert (repr(again)[-13:], planned_rows(again)) == ("rows=unknown>", None)
@@ -104,7 +104,7 @@ def test_other_figures_that_cannot_be_true_stop_no_reader_and_no_writer(
     checked(table, limit=15)
     table.checkpoint()
     assert it.write(table.uri, ROWS[:0], txn=("application", 1)) == 2
-    invalidate(table.uri)
+    invalidate_cache(table.uri)
     assert it.open(table.uri).count() == 20
 
 

@@ -43,8 +43,7 @@ from indextables.log.cleanup import (
 from indextables.log.snapshots import read_snapshot
 from indextables.log.versions import NO_WATERMARK, LogListing, list_log, read_watermark
 from indextables.runtime import now_ms
-from indextables.storage import ObjectInfo, Store
-from indextables.storage.scratch import remove_leftovers
+from indextables.storage import ObjectInfo, Store, remove_leftovers
 
 _HOUR_MS: Final = 3_600_000
 _MEGABYTE: Final = 1 << 20

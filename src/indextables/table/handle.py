@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from indextables.config import Settings, keys
 from indextables.errors import InputError
 from indextables.log import Metadata, Protocol, Snapshot, load_snapshot, read_history
-from indextables.log.snapshots import cache
+from indextables.log.snapshots import invalidate_cache
 from indextables.predicates import (
     ALL_FIELDS,
     TRUE,
@@ -417,7 +417,7 @@ class Table:
         >>> _ = it.write("memory://doc-invalidate", pa.table({"n": [1]}))
         >>> figures = it.open("memory://doc-invalidate").invalidate_cache()
         """
-        return cache.invalidate(self._uri)
+        return invalidate_cache(self._uri)
 
     def __repr__(self) -> str:
         files = self._snapshot.files.entries()

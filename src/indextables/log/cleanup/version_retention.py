@@ -94,12 +94,13 @@ def plan_expiry(
     now_ms: int,
     listing: LogListing | None = None,
     covered_by: int | None = None,
+    watermark: int | None = None,
 ) -> Expiry:
     """Decide which version files may be deleted. Deletes nothing.
 
     `retention_ms` None drops the whole history: every version before `covered_by`, whatever its age. `covered_by` is
     the version of a state that the caller has validated; without it, the newest valid one is searched for. `listing`
-    is a whole listing of the log, if the caller has one.
+    is a whole listing of the log, and `watermark` the watermark, if the caller has read them.
     """
     listing = list_log(store) if listing is None else listing
     if covered_by is None:
@@ -110,7 +111,7 @@ def plan_expiry(
         versions = expired_versions(
             listing.versions,
             covered_by=covered_by,
-            watermark=read_watermark(store, listed=listing.cleanups),
+            watermark=read_watermark(store) if watermark is None else watermark,
             retention_ms=retention_ms,
             now_ms=now_ms,
         )
@@ -152,6 +153,7 @@ def clean_if_due(store: Store, settings: Settings, *, live_files: int) -> int:
     infos = list(store.list_from(LOG_DIRECTORY))
     listing = parse_listing(infos)
     now_ms = max((info.modified_ms for info in infos), default=0)
+    watermark = read_watermark(store, listed=listing.cleanups)
 
     def plan(covered_by: int | None) -> Expiry:
         return plan_expiry(
@@ -161,6 +163,7 @@ def clean_if_due(store: Store, settings: Settings, *, live_files: int) -> int:
             now_ms=now_ms,
             listing=listing,
             covered_by=covered_by,
+            watermark=watermark,
         )
 
     # Decide by names alone first: usually there is nothing to delete.

@@ -1,7 +1,8 @@
-"""What versions changed in the end: what came and went between two of them is in neither list. Pure: no store in here.
+"""Changesets: the net effect of a range of versions. Pure: no I/O.
 
-Two questions are answered at once. Which *files* does the table have that it had not, and which not any more; and
-where are the *rows* that are new. They differ after a merge, whose files are new and whose rows are not.
+A file that was added and removed again within the range is in neither list. A changeset answers two questions: which
+*files* were added and removed, and which files hold the new *rows*. The answers differ after a merge, whose files are
+new and whose rows are not.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from indextables.log.versions import VersionActions
 
 @dataclass(frozen=True)
 class FileChangeset:
-    """Files that came to stay and files that went, in order of the log.
+    """Files that were added and files that were removed, in order of the log.
 
-    `rows` are the files that hold the new rows and nothing else, merged since or not, by key; None where a merge has
-    made that unknowable.
+    `rows` are the files that hold the new rows and nothing else, by key, whether they have been merged since or not.
+    It is None if a merge has mixed new rows with old ones so that they cannot be told apart.
     """
 
     adds: tuple[AddFile, ...] = ()
@@ -30,88 +31,90 @@ class FileChangeset:
 
 
 def changeset_of_versions(uri: str, versions: Iterable[VersionActions]) -> FileChangeset:
-    """Of versions that follow each other without a gap.
+    """Return the changeset of versions that follow each other without a gap.
 
     >>> versions = [VersionActions(5, [AddFile("a", {}, 1)]), VersionActions(6, [RemoveFile("a"), RemoveFile("b")])]
-    >>> net = changeset_of_versions("memory://t", versions)
-    >>> net.adds, [file.path for file in net.removes]
+    >>> changeset = changeset_of_versions("memory://t", versions)
+    >>> changeset.adds, [file.path for file in changeset.removes]
     ((), ['b'])
     """
     files, rows = _Files(), _Rows()
-    for found in versions:
-        # A merge takes its sources away. Without that, files that bring no rows are old ones, entered anew.
-        is_merge = any(isinstance(action, RemoveFile) for action in found.actions)
-        merged = _Merge()
-        for action in found.actions:
+    for version in versions:
+        # A merge removes its sources. In a version without removes, an add that brings no rows re-adds an old file.
+        is_merge = any(isinstance(action, RemoveFile) for action in version.actions)
+        merge = _Merge()
+        for action in version.actions:
             if isinstance(action, RemoveFile):
                 key = split_key(action.path, uri)
                 files.remove(key, action)
-                rows.remove(key, action, merged)
+                rows.remove(key, action, merge)
             elif isinstance(action, AddFile):
                 key = split_key(action.path, uri)
-                is_new = files.add(key, action, again=not (action.data_change or is_merge))
-                rows.add(key, action, merged, is_new=is_new)
-        rows.merge(merged)
-    return FileChangeset(tuple(files.came.values()), tuple(files.gone.values()), rows.known())
+                is_new = files.add(key, action, re_add=not (action.data_change or is_merge))
+                rows.add(key, action, merge, is_new=is_new)
+        rows.apply(merge)
+    return FileChangeset(tuple(files.added.values()), tuple(files.removed.values()), rows.new_rows())
 
 
 def changeset_of_snapshots(before: Snapshot | None, after: Snapshot) -> FileChangeset:
-    """The same from what lived at both ends, without a word on how it came about. None: before there was a table."""
+    """Return the changeset between two snapshots, without the versions between; `before` None is the empty table."""
     old = {} if before is None else dict(before.files.items())
     new = dict(after.files.added())
-    came = in_order({key: added for key, added in new.items() if key not in old})
-    gone = [
+    added = in_order({key: added for key, added in new.items() if key not in old})
+    removed = [
         RemoveFile(file.path, data_change=True, partition_values=file.partition_values, size=file.size)
         for key, file in old.items()
         if key not in new
     ]
-    return FileChangeset(tuple(came.values()), tuple(gone), rows_of(came, all_new=before is None))
+    return FileChangeset(tuple(added.values()), tuple(removed), rows_of(added, all_new=before is None))
 
 
-def in_order(came: Mapping[str, Added]) -> dict[str, AddFile]:
-    """The files in the order in which they came: a state keeps them in another."""
-    return {key: added.file for key, added in sorted(came.items(), key=lambda item: item[1].version)}
+def in_order(files: Mapping[str, Added]) -> dict[str, AddFile]:
+    """Return the files in the order of the versions that added them; a state keeps them in another order."""
+    return {key: added.file for key, added in sorted(files.items(), key=lambda item: item[1].version)}
 
 
-def rows_of(came: dict[str, AddFile], *, all_new: bool) -> tuple[tuple[str, AddFile], ...] | None:
-    """The new rows of files of which nothing more is known: in a merged file there may be old ones too."""
-    if all_new or all(file.data_change for file in came.values()):
-        return tuple(came.items())
+def rows_of(added: dict[str, AddFile], *, all_new: bool) -> tuple[tuple[str, AddFile], ...] | None:
+    """Return the added files if they hold only new rows, or None: a merged file may hold old rows too."""
+    if all_new or all(file.data_change for file in added.values()):
+        return tuple(added.items())
     return None
 
 
 class _Files:
+    """The files that are added and removed in the end; `_re_added` were live before the range."""
+
     def __init__(self) -> None:
-        self.came: dict[str, AddFile] = {}
-        self.gone: dict[str, RemoveFile] = {}
-        self._back: set[str] = set()
+        self.added: dict[str, AddFile] = {}
+        self.removed: dict[str, RemoveFile] = {}
+        self._re_added: set[str] = set()
 
     def remove(self, key: str, action: RemoveFile) -> None:
-        if self.came.pop(key, None) is None:
-            self._back.discard(key)
-            self.gone.setdefault(key, action)
+        if self.added.pop(key, None) is None:
+            self._re_added.discard(key)
+            self.removed.setdefault(key, action)
 
-    def add(self, key: str, file: AddFile, *, again: bool) -> bool:
-        """Whether the file is one that did not live at the beginning."""
-        if key in self.came:
-            if not again:
-                del self.came[key]  # it comes anew, after all others
-            self.came[key] = file
+    def add(self, key: str, file: AddFile, *, re_add: bool) -> bool:
+        """Record an add. Return True if the file was not live before the range."""
+        if key in self.added:
+            if not re_add:
+                del self.added[key]  # it moves to the end of the order
+            self.added[key] = file
             return True
-        if self.gone.pop(key, None) is not None or again:
-            self._back.add(key)
-        if key in self._back:
+        if self.removed.pop(key, None) is not None or re_add:
+            self._re_added.add(key)
+        if key in self._re_added:
             return False
-        self.came[key] = file
+        self.added[key] = file
         return True
 
 
 @dataclass
 class _Merge:
-    """The part of one version that moves rows about: what went, and what came in its place."""
+    """The part of one version that moves rows: the sources of a merge and the files that replace them."""
 
     sources: dict[str, RemoveFile] = field(default_factory=dict)
-    made: dict[str, AddFile] = field(default_factory=dict)
+    merged: dict[str, AddFile] = field(default_factory=dict)
 
 
 _Place: TypeAlias = frozenset[tuple[str, str]]
@@ -122,46 +125,48 @@ def _place(partition_values: Mapping[str, str]) -> _Place:
 
 
 class _Rows:
+    """The files that hold the new rows. `_holds` has, for each merged file, the new files whose rows it holds."""
+
     def __init__(self) -> None:
         self._new: dict[str, AddFile] = {}
         self._holds: dict[str, frozenset[str]] = {}
         self._shared: set[str] = set()
         self._lost = False
 
-    def remove(self, key: str, action: RemoveFile, merged: _Merge) -> None:
+    def remove(self, key: str, action: RemoveFile, merge: _Merge) -> None:
         if not action.data_change:
-            merged.sources[key] = action
+            merge.sources[key] = action
             return
         self._new.pop(key, None)
         held = self._holds.pop(key, frozenset())
         if held and key in self._shared:
-            self._lost = True  # some of the rows lived on in another file of the same merge
+            self._lost = True  # another file of the same merge still holds some of the rows
         for source in held:
             self._new.pop(source, None)
 
-    def add(self, key: str, file: AddFile, merged: _Merge, *, is_new: bool) -> None:
+    def add(self, key: str, file: AddFile, merge: _Merge, *, is_new: bool) -> None:
         if not is_new:
             return
         if file.data_change:
             self._new[key] = file
         elif key in self._new:
-            self._new[key] = file  # entered anew
+            self._new[key] = file  # re-added
         elif key not in self._holds:
-            merged.made[key] = file
+            merge.merged[key] = file
 
-    def merge(self, merged: _Merge) -> None:
-        """Remember whose new rows a merged file holds: they are gone when it goes."""
-        made = Counter(_place(file.partition_values) for file in merged.made.values())
+    def apply(self, merge: _Merge) -> None:
+        """Record whose new rows each merged file holds: they are removed with it."""
+        merged_per_place = Counter(_place(file.partition_values) for file in merge.merged.values())
         held: dict[_Place | None, set[str]] = defaultdict(set)
-        for key, source in merged.sources.items():
+        for key, source in merge.sources.items():
             place = _place(source.partition_values) if source.partition_values else None
             held[place].update(self._holds.get(key, ()), [key] if key in self._new else ())
-        for key, file in merged.made.items():
+        for key, file in merge.merged.items():
             place = _place(file.partition_values)
-            # A source that does not say where it was may have been anywhere.
+            # A source without partition values may have been in any partition.
             self._holds[key] = frozenset(held[place] | held[None])
-            if made[place] > 1:
+            if merged_per_place[place] > 1:
                 self._shared.add(key)
 
-    def known(self) -> tuple[tuple[str, AddFile], ...] | None:
+    def new_rows(self) -> tuple[tuple[str, AddFile], ...] | None:
         return None if self._lost else tuple(self._new.items())

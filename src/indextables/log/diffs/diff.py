@@ -1,7 +1,8 @@
-"""What changed between two versions, from whatever of the log is still there.
+"""Diffs between two versions of a stored table, from what clean-up has left of the log.
 
-The version files say it exactly. Where clean-up has taken some of them, the two ends may still be readable and be
-compared. Where the beginning is gone too, the state knows which of its files came since, and nobody knows what went.
+The version files give the exact changeset. If clean-up has deleted some of them, the snapshots of both versions may
+still be readable and are compared. If the earlier one is gone too, the state records when each of its files was added,
+so the added files are known and the removed ones are not.
 """
 
 from __future__ import annotations
@@ -24,53 +25,54 @@ BEGINNING = -1
 
 
 def diff_versions(store: Store, since: int, after: Snapshot, settings: Settings) -> FileChangeset:
-    """What the versions after `since`, up to that of `after`, changed.
+    """Return the changeset of the versions after `since`, up to that of `after`.
 
-    VersionNotFoundError, with the versions since which it can be told, if what was removed is not known any more.
+    Raises VersionNotFoundError, naming the earliest usable `since`, if the removes can no longer be determined.
     """
     _check_range(since, after)
     if since == after.version:
         return FileChangeset()
     if since == BEGINNING:
         return changeset_of_snapshots(None, after)
-    found = _from_versions(store, since, after)
-    if found is not None:
-        return found
+    changeset = _from_versions(store, since, after)
+    if changeset is not None:
+        return changeset
     try:
         before = load_snapshot(store, since, settings=settings)
     except VersionNotFoundError:
         raise VersionNotFoundError(
             f"what was removed from {store.uri} since version {since} is not known any more: clean-up has deleted "
-            f"version files; ask since version {_known_from(store, after)} to {after.version}, or with adds_only=True"
+            f"version files; ask since version {_earliest_since(store, after)} to {after.version}, or with "
+            f"adds_only=True"
         ) from None
     return changeset_of_snapshots(before, after)
 
 
 def files_added_since(since: int, after: Snapshot, *, after_ms: int | None = None) -> FileChangeset:
-    """The live files that came after a version, and after a time if one is given, by the word of the state alone.
+    """Return the live files that were added after a version, and after a time if one is given, from the state alone.
 
-    A file that was removed and came back counts as new.
+    A file that was removed and added again counts as new. Raises VersionNotFoundError if the state does not record
+    when its files were added.
     """
     _check_range(since, after)
     exact_from = after.files.exact_from
     if since < exact_from:
         raise VersionNotFoundError(
-            f"when the files of version {exact_from} of {after.uri} came is not known: the state that has them does "
-            f"not say; ask since version {exact_from} to {after.version}"
+            f"when the files of version {exact_from} of {after.uri} were added is not known: their state does not "
+            f"record it; ask since version {exact_from} to {after.version}"
         )
-    came = in_order(dict(after.files.added_after(since, after_ms)))
-    return FileChangeset(
-        tuple(came.values()), (), rows_of(came, all_new=since == BEGINNING and after_ms is None)
-    )
+    added = in_order(dict(after.files.added_after(since, after_ms)))
+    rows = rows_of(added, all_new=since == BEGINNING and after_ms is None)
+    return FileChangeset(adds=tuple(added.values()), removes=(), rows=rows)
 
 
-def version_at(store: Store, moment_ms: int, settings: Settings) -> int:
-    """The newest version that is not younger than a moment, or BEGINNING if the first one is.
+def version_at(store: Store, as_of_ms: int, settings: Settings) -> int:
+    """Return the newest version as of a time, or BEGINNING if the time is before the first version.
 
-    VersionNotFoundError if that is too long ago to tell.
+    Raises VersionNotFoundError if the versions of that time have been cleaned up.
     """
     try:
-        return load_snapshot(store, as_of_ms=moment_ms, settings=settings).version
+        return load_snapshot(store, as_of_ms=as_of_ms, settings=settings).version
     except VersionNotFoundError:
         first = list_log(store).versions[:1]
         if first and first[0].version == 0 and read_watermark(store) == NO_WATERMARK:
@@ -81,35 +83,37 @@ def version_at(store: Store, moment_ms: int, settings: Settings) -> int:
 def _check_range(since: int, after: Snapshot) -> None:
     if not BEGINNING <= since <= after.version:
         raise InputError(
-            f"changes of {after.uri} up to version {after.version} were asked for since version {since}; "
-            f"it takes a version from {BEGINNING} (before the first) to {after.version}"
+            f"changes of {after.uri} up to version {after.version} were requested since version {since}; "
+            f"`since` must be a version from {BEGINNING} (before the first) to {after.version}"
         )
 
 
 def _from_versions(store: Store, since: int, after: Snapshot) -> FileChangeset | None:
-    """By all version files after `since`, or None when there is one of them that cannot be relied upon."""
+    """Return the changeset from the version files, or None if clean-up has passed one of them.
+
+    The watermark is read again after the files. If it is still at or below `since`, no clean-up had deleted any of
+    these versions while they were read, and none of them can be an orphaned commit.
+    """
     if since < read_watermark(store):
-        return None  # what still lies there is about to go, or a stray
+        return None  # a file at or below the watermark is about to be deleted, or is an orphaned commit
     run = [
         file for file in list_log(store, after=since).run_after(since, store) if file.version <= after.version
     ]
     if len(run) < after.version - since:
         return None
     try:
-        found = changeset_of_versions(store.uri, read_versions(store, run))
+        changeset = changeset_of_versions(store.uri, read_versions(store, run))
     except CorruptTableError:
         if read_watermark(store) <= since:
             raise
-        return None  # cleaned up since it was listed
-    return (
-        found if read_watermark(store) <= since else None
-    )  # the same, and what was read may have been strays
+        return None  # cleaned up after it was listed
+    return changeset if read_watermark(store) <= since else None
 
 
-def _known_from(store: Store, after: Snapshot) -> int:
-    """The earliest version since which version files tell everything."""
-    there = {file.version for file in list_log(store).versions}
+def _earliest_since(store: Store, after: Snapshot) -> int:
+    """Return the earliest version since which all version files exist."""
+    existing = {file.version for file in list_log(store).versions}
     first = after.version
-    while first in there and first > read_watermark(store):
+    while first in existing and first > read_watermark(store):
         first -= 1
     return first

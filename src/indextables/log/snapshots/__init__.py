@@ -12,7 +12,7 @@ Read the modules in this order:
 - `incremental`, `cache`: loading it from one that this process has read before.
 """
 
-from indextables.log.snapshots.cache import CacheLimits
+from indextables.log.snapshots.cache import CacheLimits, invalidate_cache
 from indextables.log.snapshots.extras import (
     CheckpointExtras,
     Extras,
@@ -56,6 +56,7 @@ __all__ = [
     "decode_extras",
     "doc_mapping",
     "encode_extras",
+    "invalidate_cache",
     "is_in_parts",
     "load_snapshot",
     "mapping_of",

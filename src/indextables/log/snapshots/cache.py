@@ -1,7 +1,8 @@
-"""Snapshots that this process has read, so that the next reader or writer starts from them.
+"""The snapshot cache: snapshots that this process has read, from which the next reader or writer starts.
 
-Nothing here is believed without a look at the store (see `loading`), so what others write is never missed. Bounded
-by age, by number, and by the files that the kept snapshots name, the least recently used going first.
+A cached snapshot is used only after a request to the store has confirmed it (see `incremental`), so commits of other
+processes are never missed. The cache is bounded by age, by number of snapshots and by number of files; the least
+recently used snapshots are evicted first.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from indextables.runtime import CacheFigures, CacheSpec, current
 
 @dataclass(frozen=True)
 class CacheLimits:
-    """How much is kept, and for how long; `seconds` 0: nothing is."""
+    """How many snapshots and files are cached, and for how long; with 0 `seconds` nothing is cached."""
 
     seconds: int = keys.LOG_CACHE_SECONDS.default
     snapshots: int = keys.LOG_CACHE_SNAPSHOTS.default
@@ -26,9 +27,9 @@ class CacheLimits:
     def of(cls, settings: Settings) -> CacheLimits:
         enabled = settings.get(keys.LOG_CACHE_ENABLED)
         return cls(
-            settings.get(keys.LOG_CACHE_SECONDS) if enabled else 0,
-            settings.get(keys.LOG_CACHE_SNAPSHOTS),
-            settings.get(keys.LOG_CACHE_FILES),
+            seconds=settings.get(keys.LOG_CACHE_SECONDS) if enabled else 0,
+            snapshots=settings.get(keys.LOG_CACHE_SNAPSHOTS),
+            files=settings.get(keys.LOG_CACHE_FILES),
         )
 
 
@@ -46,7 +47,7 @@ _FIGURES: Final = CacheSpec[str, CacheFigures]("figures of the snapshot cache", 
 
 
 def recall(uri: str, version: int | None = None, limits: CacheLimits = _DEFAULT) -> Snapshot | None:
-    """The snapshot of the table at that version, or the newest one kept."""
+    """Return the cached snapshot of the table at that version, or the newest one; None if there is none."""
     runtime = current()
     snapshots = runtime.cache(SNAPSHOTS)
     if version is None:
@@ -61,7 +62,7 @@ def recall(uri: str, version: int | None = None, limits: CacheLimits = _DEFAULT)
 
 
 def remember(snapshot: Snapshot, limits: CacheLimits = _DEFAULT) -> None:
-    """Keep it, if there is a way to tell later that it still holds, and room."""
+    """Cache the snapshot, unless it has no transaction id to confirm it by, or more files than the limit."""
     if snapshot.txn_id is None or not limits.seconds or snapshot.files.expected > limits.files:
         return
     runtime = current()
@@ -80,7 +81,7 @@ def forget(uri: str | None = None) -> None:
 
 
 def count(uri: str, *, hit: bool) -> None:
-    """Note whether a look for a snapshot of the table found one that still holds."""
+    """Count a lookup of a snapshot of the table as a hit or a miss."""
 
     def counted(figures: CacheFigures | None) -> CacheFigures:
         figures = figures or CacheFigures()
@@ -89,11 +90,11 @@ def count(uri: str, *, hit: bool) -> None:
     current().cache(_FIGURES).update(uri, counted)
 
 
-def invalidate(uri: str | None = None) -> CacheFigures:
+def invalidate_cache(uri: str | None = None) -> CacheFigures:
     """Drop the cached snapshots of one table, or of all, and return the figures up to now. Counting starts over.
 
     >>> count("memory://doc-cache", hit=True)
-    >>> invalidate("memory://doc-cache"), invalidate("memory://doc-cache")
+    >>> invalidate_cache("memory://doc-cache"), invalidate_cache("memory://doc-cache")
     (CacheFigures(hits=1, misses=0), CacheFigures(hits=0, misses=0))
     """
     forget(uri)

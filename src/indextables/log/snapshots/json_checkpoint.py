@@ -1,4 +1,4 @@
-"""JSON checkpoints of older tables: all actions that still hold at a version, in one file or in parts.
+"""Reading JSON checkpoints of older tables: all actions that hold at a version, in one file or in parts.
 
 <20 digits>.checkpoint.json                 the actions, compressed like a version file, or
                                             a list of parts: {"version", "checkpointId", "parts": [names], ...}
@@ -53,14 +53,14 @@ def read_checkpoint(store: Store, version: int) -> Sequence[Action]:
 
 
 def is_in_parts(store: Store, version: int) -> bool:
-    """Whether the checkpoint of a version is in several files."""
+    """Return True if the checkpoint of a version consists of several files."""
     key = checkpoint_key(version)
     whole = _single_document(inflate(store.get(key, MAX_STORED), f"{store.uri}/{key}", MAX_INFLATED))
     return whole is not None and isinstance(whole.get("parts"), list)
 
 
 def _single_document(text: bytes) -> dict[str, Any] | None:
-    """The one JSON object that the file is, if it is one and not one action a line."""
+    """Return the JSON object if the file is a single one, or None if it has one action per line."""
     try:
         document = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -87,7 +87,7 @@ def _read_parts(store: Store, version: int, parts: list[Any], name: str) -> Acti
 
 def _read_part(store: Store, part: Any, name: str) -> bytes:
     if not isinstance(part, str) or not _PART.fullmatch(part):
-        raise CorruptTableError(f"{name} names a part {part!r}, which is no part of a checkpoint")
+        raise CorruptTableError(f"{name} names a part {part!r}, which is not a part of a checkpoint")
     key = f"{LOG_DIRECTORY}/{part}"
     try:
         return inflate(store.get(key, MAX_STORED), f"{store.uri}/{key}", MAX_INFLATED)
@@ -96,7 +96,7 @@ def _read_part(store: Store, part: Any, name: str) -> bytes:
 
 
 def _from_lists(document: dict[str, Any], name: str) -> list[Action]:
-    """One object for all actions: the first tables had a list under `add`."""
+    """Return the actions of a file that is one object for all actions; the first tables had a list under `add`."""
     try:
         return [
             action

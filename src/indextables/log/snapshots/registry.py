@@ -1,7 +1,7 @@
-"""The schema registry: field mappings kept once in the table's configuration, and named by files through their hash.
+"""The schema registry: field mappings stored once in the table's configuration, and referred to by files.
 
-A mapping's name is the hash of its canonical form (see `mapping_hash`). Other writers have hashed other forms, so
-that one mapping may go by several names; `canonical_names` finds the one.
+The name of a mapping is the hash of its canonical form (see `mapping_hash`). Other writers have hashed other forms, so
+one mapping may have several names. `canonical_names` returns the right one for each.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from indextables.schema import REGISTRY_PREFIX, mapping_hash
 
 
 def doc_mapping(file: AddFile, metadata: Metadata) -> str | None:
-    """The file's `docMappingJson`: its own, or what its `docMappingRef` names, or None where nobody knows.
+    """Return the file's `docMappingJson`: its own, or what its `docMappingRef` names, or None if that is unknown.
 
     >>> table = Metadata("id", "{}", configuration={"docMappingSchema.ab": "[]"})
     >>> doc_mapping(AddFile("x", {}, 1, doc_mapping_ref="ab"), table)
@@ -26,7 +26,7 @@ def doc_mapping(file: AddFile, metadata: Metadata) -> str | None:
 
 
 def canonical_names(configuration: Mapping[str, str]) -> dict[str, str]:
-    """The names in the registry that are not those of their mappings' canonical form, each with the one that is."""
+    """Return the names in the registry that are not canonical, each with the canonical name of its mapping."""
     renamed: dict[str, str] = {}
     for key, mapping in configuration.items():
         if key.startswith(REGISTRY_PREFIX):
@@ -39,14 +39,14 @@ def canonical_names(configuration: Mapping[str, str]) -> dict[str, str]:
 def renormalize_registry(
     metadata: Metadata, files: Iterable[AddFile], threshold: int
 ) -> tuple[Metadata, list[AddFile]] | None:
-    """The metadata and the files to write so that each mapping goes by one name; None where that is not due.
+    """Return the metadata and the files to write so that each mapping has one name, or None if that is not due.
 
-    Due are more names in use than `threshold`, if fewer would do. Names that no live file uses are kept as they
-    are: an older version may need them.
+    It is due if more names than `threshold` are in use, and fewer would do. Names that no live file uses are kept,
+    because an older version may need them.
     """
     renamed = canonical_names(metadata.configuration)
     if not renamed:
-        return None  # as in every table that only this package wrote: its files need not be looked at
+        return None  # a table that only this package wrote: its files need not be decoded
     files = list(files)
     used = {file.doc_mapping_ref for file in files if file.doc_mapping_ref is not None}
     renamed = {old: new for old, new in renamed.items() if old in used}

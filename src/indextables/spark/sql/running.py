@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from indextables.config import Settings
 from indextables.errors import PredicateError
-from indextables.log.snapshots import cache
+from indextables.log.snapshots import invalidate_cache
 from indextables.maintenance import drop_partitions, repair, upgrade_and_checkpoint
 from indextables.predicates import QueryLimits, parse_where
 from indextables.spark.sql.grammar import parse_command
@@ -196,7 +196,7 @@ def _checkpoint(table: Table) -> pa.Table:
 
 def _invalidate(table: str | None, options: Mapping[str, str]) -> pa.Table:
     if table is None:
-        uri, figures = "GLOBAL", cache.invalidate()
+        uri, figures = "GLOBAL", invalidate_cache()
     else:
         opened = open_table(table, settings=options)
         uri, figures = opened.uri, opened.invalidate_cache()
