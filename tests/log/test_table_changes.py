@@ -375,7 +375,7 @@ def test_rows_come_with_their_partition_columns_and_in_the_columns_asked_for(pat
 def test_a_version_outside_the_table_is_refused(path, since: int):
     it.write(path, pa.table({"n": [1]}))
     for adds_only in (False, True):
-        with pytest.raises(InputError, match="it takes a version from -1"):
+        with pytest.raises(InputError, match="`since` must be a version from -1"):
             it.open(path).changes(since=since, adds_only=adds_only)
 
 
