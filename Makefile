@@ -31,12 +31,12 @@ demo: setup ## Index half a million log rows with Spark and search them (ROWS=n 
 test: lint $(AZURITE) ## Lint, check types, then run all tests, two files at a time: the fast ones first, Spark's last
 	@$(WITH_JAVA) $(PYTHON) -m pytest --numprocesses $(or $(WORKERS),2) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-lint: setup ## Check style, format and types
+lint: setup ## Check style, format, prose and types
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
 	@$(PYTHON) -m mypy
 
-format: setup ## Format the code and mend what the linter can mend
+format: setup ## Format the code and apply the linter's fixes
 	@$(PYTHON) -m ruff format .
 	@$(PYTHON) -m ruff check --fix .
 
@@ -47,15 +47,16 @@ soak: setup $(AZURITE) ## The long checks, then killed and racing writers over a
 	@INDEXTABLES_SOAK=1 $(PYTHON) -m pytest -m soak $(ARGS)
 	@for round in $$(seq $(or $(ROUNDS),10)); do echo "round $$round"; $(PYTHON) -m pytest -m "slow and not spark and not soak" $(ARGS); done
 
-docs: setup ## Write docs/configuration.md from the table of settings
+docs: setup ## Write docs/configuration.md from the settings and docs/api.md from the docstrings
 	@$(PYTHON) tools/config_page.py
+	@$(PYTHON) tools/api_page.py
 
 jar: $(JAR) ## Compile the Java part into the package
 
 wheel: setup ## Build dist/*.whl, with the jar inside
 	@$(PYTHON) -m build --wheel --no-isolation --outdir dist .
 
-clean: ## Remove what make has made: .venv, the jar, caches, demo and bench data
+clean: ## Remove what make has created: .venv, the jar, caches, demo and bench data
 	@rm -rf $(VENV) build dist demo-data bench-data src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@rm -rf spark-warehouse artifacts metastore_db derby.log $(JAR)
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

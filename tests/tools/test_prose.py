@@ -1,0 +1,40 @@
+"""The check for banned words: it finds them across lines and in any case, and the project has none."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(__file__).parents[2] / "tools" / "prose.py"
+
+
+@pytest.fixture(scope="module")
+def prose():
+    spec = importlib.util.spec_from_file_location("prose", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_words_are_found_with_their_lines(prose):
+    assert list(prose.find_banned("a file\nlies here,\nAnew.")) == [(2, "lies"), (3, "anew")]
+
+
+def test_a_phrase_is_found_across_a_line_break_and_a_comment_sign(prose):
+    assert list(prose.find_banned("# a reader of\n# ours")) == [(1, "of ours")]
+    assert list(prose.find_banned("   * the writer is\n   * told of it")) == [(1, "is told")]
+
+
+@pytest.mark.parametrize("text", ["mending", "recommend", "alies", "enthusiasm", "of oursel", "Amendment"])
+def test_a_part_of_a_word_is_not_the_word(prose, text):
+    assert list(prose.find_banned(text)) == []
+
+
+def test_every_kind_of_file_is_read(prose, tmp_path):
+    for name in ("src/a/b.py", "src/a/C.java", "docs/d.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    names = {str(path.relative_to(tmp_path)) for path in prose.checked_files(tmp_path)}
+    assert {"src/a/b.py", "src/a/C.java", "docs/d.md", "README.md", "CHANGELOG.md"} <= names
