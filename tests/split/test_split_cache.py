@@ -235,8 +235,8 @@ def test_a_scan_of_more_splits_than_stay_open_does_not_open_all_of_them_again(
         shutil.copy(first.path, tmp_path / f"copy-{number}.split")
         bundles.append(open_bundle(store, f"copy-{number}.split", first.size))
     opened: list[Path] = []
-    real = cache._opened
-    monkeypatch.setattr(cache, "_opened", lambda path: opened.append(path) or real(path))
+    real = cache._open_directory
+    monkeypatch.setattr(cache, "_open_directory", lambda path: opened.append(path) or real(path))
     for bundle in bundles:
         open_index(bundle, settings)
     opened.clear()

@@ -14,7 +14,7 @@ from indextables.schema import (
     TimeError,
     Value,
     parse_time,
-    shortened,
+    shorten,
 )
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -48,7 +48,7 @@ def from_sql(text: str | float | bool, column: Field, zone: str = "UTC") -> Valu
         raise PredicateError(f"column {column.name!r}: {reason}") from None
     except (ValueError, KeyError, OverflowError):
         pass
-    raise PredicateError(f"{shortened(str(text))!r} is not a {column.type}, which column {column.name!r} is")
+    raise PredicateError(f"{shorten(str(text))!r} is not a {column.type}, which column {column.name!r} is")
 
 
 def from_catalyst(text: str, kind: str) -> Value | None:

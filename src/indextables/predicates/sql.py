@@ -33,7 +33,7 @@ from indextables.predicates.tree import (
     TextOp,
     TextQuery,
 )
-from indextables.schema import ALL_COLUMN, Field, TableSchema, Value, shortened
+from indextables.schema import ALL_COLUMN, Field, TableSchema, Value, shorten
 
 _COMPARISONS: Final[dict[type[exp.Expression], CompareOp]] = {
     exp.EQ: "=",
@@ -90,7 +90,7 @@ def parse_where(
         reason = "half of a surrogate pair is no character"
     except Exception as error:  # noqa: BLE001 - sqlglot meets texts that are no SQL with errors of many kinds
         reason = _first_line(error)
-    raise PredicateError(f"cannot parse the condition {shortened(text)!r}: {reason}")
+    raise PredicateError(f"cannot parse the condition {shorten(text)!r}: {reason}")
 
 
 def _check_size(tokens: list[Token], limits: QueryLimits) -> None:
@@ -280,7 +280,7 @@ class _Reader:
                 return from_sql(bool(node.this), column)
             case exp.Literal() if column.type == "string" and not node.is_string:
                 raise PredicateError(
-                    f"column {column.name!r} is a string: compare it with {shortened(str(node.this))!r} in quotes"
+                    f"column {column.name!r} is a string: compare it with {shorten(str(node.this))!r} in quotes"
                 )
             case exp.Literal() | exp.RawString():
                 return from_sql(node.this, column, self._zone)
@@ -296,7 +296,7 @@ class _Reader:
 
     def _unsupported(self, node: exp.Expression) -> PredicateError:
         return PredicateError(
-            f"{shortened(node.sql('spark'))!r} in the condition {shortened(self._text)!r} is not supported: compare a "
+            f"{shorten(node.sql('spark'))!r} in the condition {shorten(self._text)!r} is not supported: compare a "
             "column with a literal by =, <>, <, <=, >, >=, <=>, IN, BETWEEN, IS NULL, LIKE 'prefix%' or a search "
             "operator, joined by AND, OR, NOT"
         )

@@ -24,7 +24,7 @@ from indextables.schema.partitions import (
     unescape,
 )
 from indextables.schema.registry import own_refs, typemap_of
-from indextables.schema.times import TimeError, parse_time, shortened
+from indextables.schema.times import TimeError, parse_time, shorten
 from indextables.schema.types import (
     ALL_COLUMN,
     ARROW_TYPES,
@@ -70,7 +70,7 @@ __all__ = [
     "parse_time",
     "partition_path",
     "resolve_typemap",
-    "shortened",
+    "shorten",
     "tokenizers",
     "typemap_of",
     "unescape",

@@ -84,7 +84,7 @@ class FieldMapping:
 
     @classmethod
     def from_json(cls, text: str) -> FieldMapping:
-        return cls(tuple(_mapped(document) for document in orjson.loads(text)))
+        return cls(tuple(_mapped_field(document) for document in orjson.loads(text)))
 
 
 def tokenizers(text: str) -> dict[str, str]:
@@ -183,7 +183,7 @@ def _document(mapped: MappedField) -> dict[str, Any]:
     return document
 
 
-def _mapped(document: dict[str, Any]) -> MappedField:
+def _mapped_field(document: dict[str, Any]) -> MappedField:
     kind: IndexKind
     if document["type"] == "text":
         kind = "string" if document.get("tokenizer") == "raw" else "text"

@@ -33,14 +33,14 @@ def parse_time(text: str, zone: str = "UTC") -> datetime:
     """
     fraction = _FRACTION.search(text)
     if fraction and fraction[2].strip("0"):
-        raise TimeError(f"a table keeps microseconds: {shortened(text)!r} is finer")
+        raise TimeError(f"a table keeps microseconds: {shorten(text)!r} is finer")
     timestamp = datetime.fromisoformat(_FRACTION.sub(r"\1", text.strip()))
     if timestamp.tzinfo is None:
         timestamp = timestamp.replace(tzinfo=_zone(zone))
     try:
         return timestamp.astimezone(UTC)
     except OverflowError:
-        raise TimeError(f"{shortened(text)!r} is not between the years 1 and 9999 in UTC") from None
+        raise TimeError(f"{shorten(text)!r} is not between the years 1 and 9999 in UTC") from None
 
 
 @lru_cache(maxsize=64)
@@ -60,10 +60,10 @@ def _zone(name: str) -> tzinfo:
         ) from None
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return the beginning of a value, for an error message.
 
-    >>> len(shortened("x" * 10_000))
+    >>> len(shorten("x" * 10_000))
     103
     """
     return text if len(text) <= 100 else f"{text[:100]}..."

@@ -94,7 +94,7 @@ class RowsMember:
             if known is None:
                 metadata = pq.read_metadata(source.load(()).arrow_file())
             else:
-                raw = bundle.checked(known, bundle.range(known.offset, known.length))
+                raw = bundle.verify(known, bundle.range(known.offset, known.length))
                 metadata = pq.read_metadata(pa.BufferReader(raw))
             pages = None if directory is None else PageDirectory(directory, metadata)
             if pages is not None:

@@ -103,7 +103,7 @@ class Bundle:
             raise self.damaged(
                 f"{name!r} has {member.length} bytes, more than the limit of {_MAX_WHOLE_BYTES}"
             )
-        return self.checked(member, self.range(member.offset, member.length))
+        return self.verify(member, self.range(member.offset, member.length))
 
     def range(self, offset: int, length: int) -> bytes:
         """Read some bytes, from `tail` if it has them."""
@@ -112,7 +112,7 @@ class Bundle:
             return self.tail[start : start + length]
         return self.store.get_range(self.key, offset, length)
 
-    def checked(self, member: Member, data: bytes | memoryview) -> bytes:
+    def verify(self, member: Member, data: bytes | memoryview) -> bytes:
         """Return the content of a member. CorruptTableError if its checksum is wrong."""
         if member.crc32 is not None and zlib.crc32(data) != member.crc32:
             raise self.damaged(f"the checksum of {member.name!r} is wrong")

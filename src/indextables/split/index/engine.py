@@ -52,7 +52,7 @@ def engine_errors(bundle: Bundle, what: str = "its index cannot be searched") ->
             return disk_error("search", bundle.name, cause)
         return bundle.damaged(f"{what}: {failure}")
 
-    return _translated(translate)
+    return _translate_failures(translate)
 
 
 def engine_call(
@@ -78,11 +78,11 @@ def building_errors(directory: Path) -> AbstractContextManager[None]:
             return disk_error("build an index in", str(directory), cause, advice)
         return StorageError(f"cannot build an index in {directory}: {failure}")
 
-    return _translated(translate)
+    return _translate_failures(translate)
 
 
 @contextmanager
-def _translated(translate: Callable[[BaseException], IndexTablesError]) -> Iterator[None]:
+def _translate_failures(translate: Callable[[BaseException], IndexTablesError]) -> Iterator[None]:
     """Raise what `translate` makes of a failure of the engine; let all other exceptions pass."""
     try:
         yield

@@ -177,7 +177,7 @@ class IndexCache:
         doomed: list[Path] = []
         try:
             size = record_files(building, fill(building))
-            with self._locked() as ledger:
+            with self._lock_size() as ledger:
                 try:
                     building.rename(path)
                 except OSError as reason:
@@ -194,7 +194,7 @@ class IndexCache:
                 shutil.rmtree(directory, ignore_errors=True)
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[int]:
+    def _lock_size(self) -> Iterator[int]:
         """Lock `.size` against other processes and threads: each call opens the file itself."""
         fd = os.open(self.root / _SIZE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
@@ -256,7 +256,7 @@ def _open_from(cache: IndexCache, name: str, bundle: Bundle, fill: Fill) -> Open
     for _ in range(_OPEN_TRIES):
         path = cache.entry(name, fill)
         try:
-            return _opened(path)
+            return _open_directory(path)
         except BaseException as reason:
             if not is_engine_failure(reason):
                 raise
@@ -272,7 +272,7 @@ def _open_from(cache: IndexCache, name: str, bundle: Bundle, fill: Fill) -> Open
     ):
         fill(own)
         with engine_errors(bundle, "its index does not open"):
-            return _opened(own)
+            return _open_directory(own)
 
 
 @contextlib.contextmanager
@@ -286,6 +286,6 @@ def _own_directory(cache: IndexCache) -> Iterator[Path]:
         yield Path(own)
 
 
-def _opened(path: Path) -> OpenIndex:
+def _open_directory(path: Path) -> OpenIndex:
     index = tantivy.Index.open(str(path))
     return OpenIndex(index, index.searcher())

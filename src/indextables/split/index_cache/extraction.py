@@ -94,9 +94,9 @@ def _check_footer(bundle: Bundle, member: Member, path: Path) -> None:
         except (OSError, ValueError, KeyError, TypeError) as reason:
             raise bundle.damaged(f"{member.name!r} has no valid footer of an index file") from reason
         file.seek(0)
-        crc, left = 0, content
-        while piece := file.read(min(left, _WINDOW_BYTES)):
-            crc, left = zlib.crc32(piece, crc), left - len(piece)
+        crc, remaining = 0, content
+        while piece := file.read(min(remaining, _WINDOW_BYTES)):
+            crc, remaining = zlib.crc32(piece, crc), remaining - len(piece)
     if magic != _FOOTER_MAGIC or crc != expected:
         raise bundle.damaged(f"the checksum of {member.name!r} is wrong")
 

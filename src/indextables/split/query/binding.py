@@ -11,7 +11,7 @@ from typing import Final
 
 from indextables.errors import QueryError
 from indextables.predicates import ALL_FIELDS, QueryLimits, TextQuery
-from indextables.schema import FieldMapping, IndexKind, MappedField, shortened
+from indextables.schema import FieldMapping, IndexKind, MappedField, shorten
 from indextables.split.index import tokens
 from indextables.split.query import tree as ast
 from indextables.split.query.bound import (
@@ -155,7 +155,7 @@ class _Binder:
             case ast.Everything():
                 return All()
             case ast.Exists(name, position):
-                return Present(self._named(name, position))
+                return Present(self._resolve(name, position))
             case ast.Literal():
                 return self._over(node, defaults, lambda column: self._literal(node, column))
             case ast.Pattern():
@@ -167,7 +167,7 @@ class _Binder:
             case ast.OneOf():
                 return self._over(node, self._sole(node, defaults), lambda column: self._one_of(node, column))
 
-    def _named(self, name: str, position: int) -> MappedField:
+    def _resolve(self, name: str, position: int) -> MappedField:
         column = self._column(name, position)
         self.named.append(column)
         return column
@@ -179,7 +179,7 @@ class _Binder:
         bind: Callable[[MappedField], Part],
     ) -> Part:
         """Bind a leaf to each column that it searches; a row matches if one of the columns does."""
-        columns = defaults if node.field is None else [self._named(node.field, node.position)]
+        columns = defaults if node.field is None else [self._resolve(node.field, node.position)]
         parts = [part for part in map(bind, columns) if part != NOTHING]
         if not parts:
             raise self.error(
@@ -214,7 +214,7 @@ class _Binder:
     def _single_word(self, text: str, column: MappedField, position: int, what: str) -> str:
         words = _words(text, column)
         if len(words) != 1:
-            raise self.error(f"{what} takes one word, and {shortened(text)!r} has {len(words)}", position)
+            raise self.error(f"{what} takes one word, and {shorten(text)!r} has {len(words)}", position)
         return words[0][1]
 
     def _pattern(self, node: ast.Pattern, column: MappedField) -> Part:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from indextables.predicates import Value
-from indextables.schema import TimeError, micros, parse_time, shortened
+from indextables.schema import TimeError, micros, parse_time, shorten
 from indextables.split.index import sortable_float
 
 _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
@@ -41,7 +41,7 @@ def number(text: str, spark_type: str, zone: str = "UTC") -> int:
             "timestamp": "a timestamp such as 2024-01-31T12:00:00Z",
             "boolean": "true or false",
         }.get(spark_type, "a number")
-        raise LiteralError(f"{shortened(text)!r} is not {expected}") from None
+        raise LiteralError(f"{shorten(text)!r} is not {expected}") from None
 
 
 def index_number(value: Value, spark_type: str) -> int:

@@ -129,7 +129,7 @@ class _Parser(Scanner):
                 )
         node = self._leaf()
         if self.peek() == "^":
-            node = self._boosted(node)
+            node = self._boost(node)
         return operator, occur, node
 
     def _operator(self) -> Operator | None:
@@ -138,7 +138,7 @@ class _Parser(Scanner):
                 return operator
         return None
 
-    def _boosted(self, node: Node) -> Node:
+    def _boost(self, node: Node) -> Node:
         number = _FACTOR.match(self.text, self.at + 1)
         if not number:
             self.fail("'^' must be followed by a number, such as ^2 or ^0.5")

@@ -76,7 +76,7 @@ class Scanner:
             if character == "\\":
                 if self.at + 1 >= len(self.text):
                     self._fail_unclosed(start, quote)
-                text.append(self._escaped())
+                text.append(self._escape())
                 continue
             if character in _WILDCARDS:
                 self.fail(
@@ -111,14 +111,14 @@ class Scanner:
             if character == "~" and pieces and DISTANCE.match(self.text, self.at):
                 break
             if character == "\\":
-                pieces.append(self._escaped())
+                pieces.append(self._escape())
                 continue
             self._refuse_in_word(character)
             pieces.append(_WILDCARDS.get(character, character))
             self.at += 1
         if not pieces:
             self.fail(self._no_word())
-        return tuple(_merged(pieces))
+        return tuple(_merge(pieces))
 
     def _refuse_word_start(self) -> None:
         if self.peek() == "!":
@@ -147,7 +147,7 @@ class Scanner:
                 f"control character {character!r}: remove it, or quote the word and escape it with a backslash"
             )
 
-    def _escaped(self) -> str:
+    def _escape(self) -> str:
         following = self.text[self.at + 1 : self.at + 2]
         if not following:
             self.fail("a backslash must be followed by a character: write \\\\ for the backslash itself")
@@ -203,7 +203,7 @@ def _is_control(character: str) -> bool:
     return character < " " or character == "\x7f"
 
 
-def _merged(pieces: list[str | Wildcard]) -> list[str | Wildcard]:
+def _merge(pieces: list[str | Wildcard]) -> list[str | Wildcard]:
     """Join adjacent characters to texts, and adjacent `*` to one."""
     merged: list[str | Wildcard] = []
     for is_text, run in groupby(pieces, lambda piece: isinstance(piece, str)):
