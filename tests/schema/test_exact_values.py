@@ -137,7 +137,7 @@ def test_a_zone_that_python_does_not_know_is_an_error_only_where_it_matters() ->
     [
         ("typemap.m", "spark.indextables.indexing.typemap.m"),
         ("indexing.typemap.M", "spark.indextables.indexing.typemap.M"),
-        ("indextables.aws.region", "spark.indextables.aws.region"),
+        ("aws.region", "spark.indextables.aws.region"),
         ("heapSize", "spark.indextables.indexwriter.heapsize"),
         ("nonsense", "docs/configuration.md"),
     ],
