@@ -14,7 +14,7 @@ from rich.table import Table
 from indextables.config import Settings
 from indextables.log import Action, AddFile, Metadata, Protocol, RemoveFile, Snapshot, checkpoint, commit
 from indextables.schema import REGISTRY_PREFIX, Field, FieldMapping, TableSchema, mapping_hash
-from indextables.storage import ObjectInfo, Store, open_store
+from indextables.storage import ExistsByHead, ObjectInfo, Store, open_store
 
 COMMITS: Final = 1_000
 FILES: Final = 10
@@ -42,7 +42,7 @@ class Turnover:
         return [*start, *(RemoveFile(file.path, size=file.size) for file in self.removes), *self.adds]
 
 
-class Meter:
+class Meter(ExistsByHead):
     """A store that counts the bytes put under it, states apart from all else."""
 
     def __init__(self, store: Store) -> None:

@@ -476,7 +476,7 @@ def test_a_commit_stays_in_doubt_until_the_store_has_said_how_it_ended():
         Fault("get", fails, "manifest-3", times=5),
         Fault("get", fails, "manifest-2", spare=2),
     ]
-    with pytest.raises(CommitUnknownError, match="cannot be read back"):
+    with pytest.raises(CommitUnknownError, match="could not be read back in 5 attempts"):
         tx.commit()
     with pytest.raises(CommitUnknownError, match=r"still unknown; call commit\(\) again: .* refused"):
         tx.commit()

@@ -169,7 +169,7 @@ def test_files_of_any_size_are_refused_by_their_size(
             monkeypatch.setattr(f"{target}.{name}", 5000, raising=False)
     store.put(key, b" " * 5001)
     cache.forget()
-    with pytest.raises(CorruptTableError, match=f"{key} has 5001 bytes or more, and up to 5000 are read"):
+    with pytest.raises(CorruptTableError, match=f"{key} has 5001 bytes or more; at most 5000 are read"):
         load_snapshot(store)
 
 
@@ -177,7 +177,7 @@ def test_a_state_of_any_size_is_left_out_with_a_warning(store: MemoryStore, monk
     commit(store, Append(files(2), metadata()), base=None)
     checkpoint(store, Settings())
     monkeypatch.setattr("indextables.state.reading.MAX_STATE", 100)
-    with pytest.warns(StateWarning, match="up to 100 are read"):
+    with pytest.warns(StateWarning, match="at most 100 are read"):
         assert len(live(read_snapshot(store))) == 2
 
 
@@ -187,7 +187,7 @@ def test_a_manifest_of_any_size_is_left_out_with_a_warning(
     commit(store, Append(files(2), metadata()), base=None)
     checkpoint(store, Settings())
     monkeypatch.setattr("indextables.state.loading.MAX_MANIFEST", 100)
-    with pytest.warns(StateWarning, match="up to 100 are read"):
+    with pytest.warns(StateWarning, match="at most 100 are read"):
         assert len(live(read_snapshot(store))) == 2
 
 
@@ -205,7 +205,7 @@ def test_a_local_file_is_measured_before_it_is_read(tmp_path: Path):
     store = open_store(str(tmp_path))
     store.put("a", b"12345")
     os.truncate(tmp_path / "a", 1 << 40)  # a sparse file, as large as no machine's memory
-    with pytest.raises(CorruptTableError, match="up to 100 are read"):
+    with pytest.raises(CorruptTableError, match="at most 100 are read"):
         store.get("a", 100)
     store.put("b", b"x" * 100)
     assert store.get("b", 100) == b"x" * 100
@@ -220,6 +220,6 @@ def test_a_device_without_an_end_is_not_read(tmp_path: Path):
 def test_a_remote_object_is_measured_before_it_is_fetched():
     store = open_store("memory:limits")
     store.put("a", b"x" * 101)
-    with pytest.raises(CorruptTableError, match="has 101 bytes or more, and up to 100 are read"):
+    with pytest.raises(CorruptTableError, match="has 101 bytes or more; at most 100 are read"):
         store.get("a", 100)
     assert len(store.get("a", 101)) == 101

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from indextables.errors import ObjectExistsError, ObjectNotFoundError, StorageError
-from indextables.storage import ObjectInfo
+from indextables.storage import ExistsByHead, ObjectInfo
 from indextables.storage.store import check_size
 
 Call = Callable[[], Any]
 
 
-class MemoryStore:
+class MemoryStore(ExistsByHead):
     """A plain dict; its clock is the number of writes so far."""
 
     def __init__(self, uri: str = "memory://test") -> None:
@@ -50,7 +50,7 @@ class MemoryStore:
 
     def create(self, key: str, data: bytes) -> None:
         if key in self.objects:
-            raise ObjectExistsError(f"{self.uri}/{key} is already there")
+            raise ObjectExistsError(f"{self.uri}/{key} exists already")
         self.put(key, data)
 
     def put(self, key: str, data: bytes) -> None:
@@ -88,7 +88,7 @@ class Fault:
         return True
 
 
-class FaultyStore:
+class FaultyStore(ExistsByHead):
     """Another store, seen through faults. The first fault that wants a call has it. Counts every call."""
 
     def __init__(self, inner: Any, *faults: Fault) -> None:

@@ -128,11 +128,7 @@ def newest_after(store: Store, version: int) -> int:
 
 
 def exists(store: Store, version: int) -> bool:
-    try:
-        store.head(manifest_path(version))
-    except ObjectNotFoundError:
-        return False
-    return True
+    return store.exists(manifest_path(version))
 
 
 def load(store: Store, version: int) -> Manifest:

@@ -22,9 +22,7 @@ from indextables.columns.policies import SINGLE, Policy, SizeBased, plan_groups
 from indextables.columns.stored_files import as_settings
 from indextables.config import Settings
 from indextables.errors import InputError, SchemaError
-from indextables.storage import open_store, table_uri
-from indextables.storage.disk import disk_errors
-from indextables.storage.scratch import SCRATCH_ADVICE, ScratchDirectory
+from indextables.storage import SCRATCH_ADVICE, ScratchDirectory, disk_errors, open_store, table_uri
 
 _COMPRESSIONS: Final = ("zstd", "snappy", "gzip", "brotli", "lz4", "none")
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from indextables.errors import CorruptTableError, IndexTablesError
 from indextables.rows.chunks import Span
-from indextables.storage.ranged import RangedFile
+from indextables.storage import RangedFile
 
 Damaged = Callable[[object], CorruptTableError]
 """Makes the error that names the damaged file, from a reason."""

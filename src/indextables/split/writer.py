@@ -25,8 +25,7 @@ from indextables.split.container import (
 from indextables.split.index import IndexBuilder, IndexFields
 from indextables.split.rows_writer import RowsMemberWriter, column_groups
 from indextables.stats import BloomCollector, MinMaxCollector, inline_stats
-from indextables.storage.disk import disk_errors
-from indextables.storage.scratch import SCRATCH_ADVICE
+from indextables.storage import SCRATCH_ADVICE, disk_errors
 
 _ROW_GROUP_BYTES: Final = 64 << 20
 """A row group ends at this many bytes even if it has few rows, so that the buffer is bounded."""

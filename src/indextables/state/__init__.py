@@ -8,7 +8,6 @@ from indextables.state.entry_fields import AVRO_SCHEMA, ENTRY_SCHEMA
 from indextables.state.gathering import Gatherer, without
 from indextables.state.layout import (
     LAST_CHECKPOINT,
-    LOG_DIRECTORY,
     manifest_key,
     state_directory,
     state_key,
@@ -43,6 +42,7 @@ from indextables.state.writing import (
     is_clean,
     write_state,
 )
+from indextables.storage import LOG_DIRECTORY
 
 __all__ = [
     "AVRO_SCHEMA",

@@ -11,8 +11,8 @@ import re
 from typing import Final
 
 from indextables.errors import CorruptTableError
+from indextables.storage import LOG_DIRECTORY
 
-LOG_DIRECTORY: Final = "_transaction_log"
 LAST_CHECKPOINT: Final = f"{LOG_DIRECTORY}/_last_checkpoint"
 SHARED_MANIFESTS: Final = "manifests"
 

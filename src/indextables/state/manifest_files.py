@@ -22,11 +22,11 @@ from indextables.state.compaction import CompactionRules
 from indextables.state.entries import BATCH_ROWS, encode_entries
 from indextables.state.entry_fields import AVRO_SCHEMA, ENTRY_SCHEMA
 from indextables.state.gathering import Gatherer
-from indextables.state.layout import LOG_DIRECTORY, manifest_path
+from indextables.state.layout import manifest_path
 from indextables.state.manifest import MAX_MANIFEST, ManifestInfo, ManifestPlace, StatBounds
 from indextables.state.sharing import shared_out
 from indextables.state.statistics import Measured, bounds_by_column, over_all
-from indextables.storage import Store
+from indextables.storage import LOG_DIRECTORY, Store
 
 Encoded: TypeAlias = tuple[bytes, ManifestInfo]
 

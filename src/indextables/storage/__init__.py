@@ -1,25 +1,36 @@
-"""Where tables lie: one small interface over local disk, memory, S3 and Azure, with a durable create-if-absent."""
+"""Stores of tables: one small interface over local disk, memory, S3 and Azure, with a durable create-if-absent."""
 
 from indextables.storage.access import options_for_tasks
 from indextables.storage.claiming import READ_BACKS, Backoff, Claim, claim, create_once
+from indextables.storage.disk import disk_error, disk_errors, system_error
 from indextables.storage.local import LocalStore
 from indextables.storage.opening import open_store
-from indextables.storage.scratch import remove_leftovers
-from indextables.storage.store import ObjectInfo, Store
+from indextables.storage.ranged import RangedFile
+from indextables.storage.scratch import SCRATCH_ADVICE, ScratchDirectory, remove_leftovers
+from indextables.storage.store import LOG_DIRECTORY, ExistsByHead, ObjectInfo, Store, check_key
 from indextables.storage.uri import is_on_this_machine, table_uri
 
 __all__ = [
+    "LOG_DIRECTORY",
     "READ_BACKS",
+    "SCRATCH_ADVICE",
     "Backoff",
     "Claim",
+    "ExistsByHead",
     "LocalStore",
     "ObjectInfo",
+    "RangedFile",
+    "ScratchDirectory",
     "Store",
+    "check_key",
     "claim",
     "create_once",
+    "disk_error",
+    "disk_errors",
     "is_on_this_machine",
     "open_store",
     "options_for_tasks",
     "remove_leftovers",
+    "system_error",
     "table_uri",
 ]

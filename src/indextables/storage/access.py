@@ -1,7 +1,7 @@
-"""How a store is reached: what settings and the environment say of endpoint and credentials, in obstore's words.
+"""Endpoint and credentials of a store, from settings and the environment, as obstore's configuration.
 
-Credentials in settings replace those of the environment as a whole: half of one and half of the other would be
-nobody's, and a session token that belongs to other keys makes every request fail.
+Credentials in the settings replace those of the environment as a whole. A mixture of both would belong to no account,
+and a session token that belongs to other keys makes every request fail.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CONNECTION_STRING: Final = {
     "blobendpoint": "endpoint",
 }
 _FAMILIES: Final[Mapping[Scheme, tuple[Family, ...]]] = {"s3": (keys.AWS, keys.S3), "azure": (keys.AZURE,)}
-# What obstore takes from the environment; the secrets among it are blotted out of errors like those of settings.
+# Variables that obstore reads. Secrets in them are masked in errors, as those of settings are.
 _S3_ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _AZURE_ENDPOINTS: Final = ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
 _SECRET_VARIABLES: Final = ("SECRET", "TOKEN", "KEY", "SAS")
@@ -38,7 +38,7 @@ _NO_SECRETS: Final = frozenset({"AWS_ACCESS_KEY_ID"})
 
 @dataclass(frozen=True)
 class Access:
-    """What obstore is given, and the secrets that no message may show. Its repr says where, never with what."""
+    """The configuration of obstore, and the secrets that no message may show. Its repr shows the endpoint only."""
 
     endpoint: str
     config: Mapping[str, str | bool] = field(default_factory=dict, repr=False)
@@ -47,7 +47,7 @@ class Access:
 
     @property
     def plain_http(self) -> bool:
-        """Only where the user named such an endpoint: credentials do not cross a network in the clear by accident."""
+        """Return True if the user named such an endpoint: credentials are never sent in clear text by default."""
         return self.endpoint.lower().startswith("http://")
 
     @property
@@ -57,7 +57,7 @@ class Access:
 
 
 def options_for_tasks(uri: str, settings: Settings) -> dict[str, str]:
-    """The settings that a task on the table takes with it: no credentials but those of the table's own store.
+    """Return the settings that a task on the table needs: no credentials but those of the table's own store.
 
     >>> settings = Settings({"spark.indextables.aws.secretKey": "x", "spark.indextables.write.rowGroupRows": "9"})
     >>> options_for_tasks("/data/logs", settings)
@@ -102,8 +102,8 @@ def azure_access(location: Location, settings: Settings) -> Access:
     account = location.account or given.get("accountname", "")
     if given.get("accountname", account).lower() != account.lower():
         raise ConfigError(
-            f"{location.uri} is in the account {account!r} and the settings are for {given['accountname']!r}; "
-            f"give the settings of that account"
+            f"{location.uri} is in the account {account!r}, but the settings are for {given['accountname']!r}; "
+            f"use the settings of account {account!r}"
         )
     if account:
         config["account_name"] = account
@@ -123,7 +123,7 @@ def azure_access(location: Location, settings: Settings) -> Access:
 
 
 def _members(settings: Settings, family: Family) -> dict[str, str]:
-    """The members of a family, by their names in lower case: Spark folds the case of option names."""
+    """Return the members of a family by their names in lower case, as Spark changes the case of option names."""
     given: dict[str, str] = {}
     for name, value in settings.family(family).items():
         if not family.has(name):
@@ -153,7 +153,7 @@ def _endpoint(given: Mapping[str, str], variables: tuple[str, ...]) -> str:
     endpoint = (endpoint if "://" in endpoint else f"https://{endpoint}").rstrip("/")
     parts = urlsplit(endpoint)
     if parts.scheme.lower() not in ("http", "https") or not parts.hostname or parts.query or parts.password:
-        # It may hold a signature or a password, so it is not quoted.
+        # The message does not quote it, as it may hold a signature or a password.
         raise ConfigError(
             "the endpoint of a store is an address such as https://storage.example.com:9000, without query or password"
         )
@@ -174,7 +174,7 @@ def _together(given: Mapping[str, str], family: Family, names: tuple[str, ...]) 
 
 
 def _connection_string(text: str) -> dict[str, str]:
-    """AccountName=...;AccountKey=...;BlobEndpoint=... by our names; what a table does not need is left out."""
+    """Return the parts of AccountName=...;AccountKey=...;BlobEndpoint=... that a table needs, by our names."""
     pairs = [part.partition("=") for part in text.split(";") if part.strip()]
     if not all(equals for _, equals, _ in pairs):
         raise ConfigError("the Azure connection string is not of the form Name=value;Name=value")
@@ -194,11 +194,9 @@ def _secrets(given: Mapping[str, str], family: Family, prefix: str) -> tuple[str
         and any(word in name for word in _SECRET_VARIABLES)
         and len(value) >= 8
     )
-    # An access key is the name to a secret, and often a word that belongs in a message, such as `minio`.
+    # An access key only names a secret. It is often a word that messages need, such as `minio`.
     of_settings = (
         value for name, value in given.items() if name != "accesskey" and not family.may_show(name)
     )
-    found = {*of_settings, *of_environment}
-    return tuple(
-        sorted(found, key=len, reverse=True)
-    )  # the longest first, or a part of it would be left over
+    # The longest first: masking a shorter one that is a part of it would leave the rest of it in the message.
+    return tuple(sorted({*of_settings, *of_environment}, key=len, reverse=True))

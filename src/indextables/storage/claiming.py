@@ -1,8 +1,9 @@
-"""Claiming a name: one create-if-absent decides who has it, and its answer is never believed blindly.
+"""Claiming a name: writers create the same object, and exactly one of them succeeds.
 
-A store's answer to a create proves nothing but success. A lost answer, an error after the fact, and a conflict with
-one's own repeated request all look alike, so after anything else the object is read back: own mark in it, ours;
-another's, lost the race; absent, the same bytes are sent again.
+Of the answers to a create only success proves anything. A writer cannot tell a lost answer from an error after the
+object was created, nor from a conflict with its own request that the network repeated. So after every other answer it
+reads the object back. With its own mark in the object, the claim has succeeded. With another mark, another writer was
+faster. If there is no object, the writer sends the same bytes again.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _CREATE_TRIES: Final = 3
 
 @dataclass(frozen=True)
 class Backoff:
-    """Pauses that double and are cut short at random, so that writers that met do not meet again."""
+    """Pauses up to a limit that doubles, of random length, so that writers that met do not meet again."""
 
     base_ms: int
     max_ms: int
@@ -50,7 +51,7 @@ class Backoff:
 
 @dataclass(frozen=True)
 class Claim:
-    """An object to be created by one of many. `is_ours` finds the mark of this writer in what is there.
+    """An object that one of many writers creates. `is_ours` finds the mark of this writer in the bytes of an object.
 
     `what` names it in errors, and `advice` says what to do when its writer is unknown. No object of more than
     `limit` bytes is read back.
@@ -65,31 +66,30 @@ class Claim:
 
 
 def create_once(store: Store, key: str, data: bytes) -> bool:
-    """Create the object if it is absent: True if this call did it, False if there is one.
+    """Create the object if it does not exist. Return True if this call did, False if it exists.
 
-    For objects that several writers may create and of which any is as good. StorageError if the store fails.
+    For objects of which it does not matter who created them. StorageError if the store fails.
     """
     failure: Exception | None = None
     for _ in range(_CREATE_TRIES):
         try:
             store.create(key, data)
-        except StorageError as reason:  # there, or it was created and the answer is lost, or it was not
+        except (
+            StorageError
+        ) as reason:  # it existed, or it was created and the answer was lost, or it was not created
             failure = reason
         else:
             return True
-        try:
-            store.head(key)
-        except ObjectNotFoundError:
-            continue
-        return False
+        if store.exists(key):
+            return False
     assert failure is not None
     raise failure
 
 
 def claim(store: Store, wanted: Claim, backoff: Backoff) -> bool:
-    """Create the object: True if it is ours, False if another writer's.
+    """Create the object. Return True if it is this writer's, False if it is another's.
 
-    CommitUnknownError when that cannot be found out; any other error when nothing can have been written.
+    CommitUnknownError if that cannot be determined. Any other error means that nothing was written.
     """
     doubt: Exception | None = None
     for attempt in range(_SAME_NAME_TRIES):
@@ -100,7 +100,7 @@ def claim(store: Store, wanted: Claim, backoff: Backoff) -> bool:
                 raise
         except ObjectExistsError:
             pass
-        except Exception as reason:  # noqa: BLE001 - whatever happened, the object says how it ended
+        except Exception as reason:  # noqa: BLE001 - the object itself shows how it ended
             doubt = reason
         else:
             return True
@@ -110,17 +110,18 @@ def claim(store: Store, wanted: Claim, backoff: Backoff) -> bool:
         backoff.pause(attempt)
     if doubt is None:
         raise CommitConflictError(
-            f"{store.uri} says that {wanted.what} is there and shows none; try again later"
+            f"{store.uri} reports that {wanted.what} exists, and does not find it; try again later"
         )
-    # A request that was given up may still be under way in the network and land any time.
+    # A request that failed may still be on its way, and create the object later.
     raise CommitUnknownError(
-        f"the store at {store.uri} failed every time it was sent {wanted.what}, which may still arrive; "
+        f"the store at {store.uri} failed each of the {_SAME_NAME_TRIES} times it was sent {wanted.what}, which may "
+        f"still be created; "
         f"{wanted.advice} before you write again"
     ) from doubt
 
 
 def _is_ours(store: Store, wanted: Claim, backoff: Backoff) -> bool | None:
-    """Whose the object is, or None where there is none."""
+    """Return True if the object has this writer's mark, False if it has another, None if there is no object."""
     failure: Exception | None = None
     for attempt in range(READ_BACKS):
         try:
@@ -131,6 +132,7 @@ def _is_ours(store: Store, wanted: Claim, backoff: Backoff) -> bool | None:
             failure = reason
             backoff.pause(attempt)
     raise CommitUnknownError(
-        f"the store at {store.uri} failed after it was sent {wanted.what}, which cannot be read back; "
+        f"the store at {store.uri} failed after it was sent {wanted.what}, which could not be read back in "
+        f"{READ_BACKS} attempts; "
         f"{wanted.advice} before you write again"
     ) from failure

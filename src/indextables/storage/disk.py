@@ -1,4 +1,4 @@
-"""Failures of this machine's disk as errors of this package: what could not be done, why, and what to do about it."""
+"""Failures of this machine's disk as errors of this package: the action, the reason, and what to do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KINDS: Final[dict[int, tuple[type[StorageError], str]]] = {
     errno.ENOMEM: (StorageError, "free memory, or give this process more"),
 }
 _IN_TEXT: Final = re.compile(r"\b(?:os error|code:|errno) (\d+)\b", re.IGNORECASE)
-"""How libraries whose errors are text name the error of the system call that failed."""
+"""The number of the system error in messages of libraries that raise no OSError."""
 
 
 def disk_error(action: str, name: str, reason: OSError, advice: str = "") -> StorageError:
@@ -33,10 +33,10 @@ def disk_error(action: str, name: str, reason: OSError, advice: str = "") -> Sto
     >>> disk_error("write", "/data/x", OSError(errno.ENOSPC, "No space left on device"))
     StorageFullError('cannot write /data/x: No space left on device; free space on that disk')
     """
-    found = system_error(reason) or reason
-    kind, remedy = _KINDS.get(found.errno or 0, (StorageError, ""))
-    said = "; ".join(part for part in (found.strerror or str(found), remedy, advice) if part)
-    return kind(f"cannot {action} {name}: {said}")
+    failure = system_error(reason) or reason
+    kind, remedy = _KINDS.get(failure.errno or 0, (StorageError, ""))
+    details = "; ".join(part for part in (failure.strerror or str(failure), remedy, advice) if part)
+    return kind(f"cannot {action} {name}: {details}")
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def disk_errors(action: str, name: str, advice: str = "") -> Iterator[None]:
 
 
 def system_error(reason: BaseException) -> OSError | None:
-    """Return the failed system call behind an error of the engine if it says nothing about the bytes that it read.
+    """Return the failed system call behind an error, if it is one that is no sign of damaged bytes. Else None.
 
     >>> system_error(ValueError("IoError { io_error: Os { code: 28, message: 'No space left on device' } }"))
     OSError(28, 'No space left on device')
@@ -59,6 +59,6 @@ def system_error(reason: BaseException) -> OSError | None:
     """
     if isinstance(reason, OSError) and reason.errno in _KINDS:
         return reason
-    found = _IN_TEXT.search(str(reason))
-    number = int(found[1]) if found else 0
+    match = _IN_TEXT.search(str(reason))
+    number = int(match[1]) if match else 0
     return OSError(number, os.strerror(number)) if number in _KINDS else None

@@ -31,7 +31,7 @@ from indextables.errors import (
 )
 from indextables.runtime import new_id
 from indextables.storage.disk import disk_error
-from indextables.storage.store import ObjectInfo, check_key, check_size
+from indextables.storage.store import ExistsByHead, ObjectInfo, check_key, check_size
 
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
 _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -45,8 +45,8 @@ _KINDS: Final = (
 )
 
 
-class LocalStore:
-    """Objects are files below `root`, which is made by the first write."""
+class LocalStore(ExistsByHead):
+    """Objects as files below `root`, which the first write creates."""
 
     def __init__(self, root: str) -> None:
         self.uri = root
@@ -84,7 +84,7 @@ class LocalStore:
                     yield _info(key, entry.stat(follow_symlinks=False))
 
     def temporary_files(self) -> Iterator[ObjectInfo]:
-        """List what writers have not given its name yet, or, if they are dead, never will."""
+        """List the temporary files of writers: those at work will rename them, those that died have left them."""
         for key, entry in self._entries("", None):
             if _TEMPORARY.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
                 with contextlib.suppress(FileNotFoundError):
@@ -106,12 +106,12 @@ class LocalStore:
             try:
                 os.link(temporary, path)
             except FileExistsError:
-                raise ObjectExistsError(f"{self._name(key)} is already there") from None
+                raise ObjectExistsError(f"{self._name(key)} exists already") from None
             except OSError as reason:
                 if reason.errno in _NO_LINKS:
                     raise UnsafeStoreError(
-                        f"the file system of {self.uri} has no hard links, on which a safe commit rests; "
-                        f"put the table on another one"
+                        f"the file system of {self.uri} does not support hard links, which a safe commit needs; "
+                        f"put the table on another file system"
                     ) from reason
                 raise
 
@@ -163,7 +163,7 @@ class LocalStore:
         return Path(path)
 
     def _status(self, key: str) -> os.stat_result:
-        """The status of a regular file that no link leads to."""
+        """Return the status of a regular file. IrregularFileError if it, or a directory on the way to it, is a link."""
         path = self._path(key)
         self._check_directories(key)
         status = os.lstat(path)
@@ -172,7 +172,8 @@ class LocalStore:
 
     @contextlib.contextmanager
     def _opened(self, key: str) -> Iterator[int]:
-        # Looked at before it is opened, as opening a device can do something, and after, as it may be another by then.
+        # Checked before it is opened, as opening a device can have effects. Checked again after, as another process may
+        # have put something else in its place in between.
         self._status(key)
         fd = os.open(self._path(key), _READ_FLAGS)
         try:
@@ -184,7 +185,7 @@ class LocalStore:
     def _read(self, fd: int, key: str, start: int, length: int) -> bytes:
         end = os.fstat(fd).st_size
         pieces, at = [], start
-        # Not more than there is: the memory for an answer is taken before it is read.
+        # At most what the file has: `pread` allocates the memory for the whole request before it reads.
         while at < start + length and at < end:
             piece = os.pread(fd, min(start + length, end) - at, at)  # the kernel caps one read at 2 GiB
             if not piece:
@@ -194,7 +195,7 @@ class LocalStore:
         if at < start + length:
             raise StorageError(
                 f"{self._name(key)} ends at byte {min(at, end)}; "
-                f"bytes {start} to {start + length} were asked for"
+                f"bytes {start} to {start + length} were requested"
             )
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
@@ -217,7 +218,7 @@ class LocalStore:
     def _irregular(self, key: str, mode: int) -> IrregularFileError:
         kind = next((name for test, name in _KINDS if test(mode)), "a device")
         return IrregularFileError(
-            f"{self._name(key)} is {kind}; a table consists of regular files, so it is not followed or read: "
+            f"{self._name(key)} is {kind}, which is not followed or read: a table consists of regular files; "
             f"put the file itself there"
         )
 
@@ -252,7 +253,7 @@ class LocalStore:
         self._sync_name(key, path)
 
     def _sync_name(self, key: str, path: str) -> None:
-        """Make a new name durable. It is visible already: a failure must not read as if nothing were written."""
+        """Make a new name durable. It is visible already, so the error must not say that nothing was written."""
         try:
             _sync(os.path.dirname(path))
         except OSError as reason:
@@ -292,7 +293,7 @@ def _make_directories(directory: str) -> None:
 
 
 def _walk(root: str, directory: str, start_after: str | None) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Everything below a directory that is no directory itself, in the order of keys."""
+    """Yield all files below a directory, in the order of keys."""
     waiting = [_children(root, directory)]
     while waiting:
         for key, entry in waiting[-1]:
@@ -307,7 +308,7 @@ def _walk(root: str, directory: str, start_after: str | None) -> Iterator[tuple[
 
 
 def _children(root: str, directory: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    # A directory sorts as its name with the slash that its keys go on with: then depth first is key order.
+    # A directory sorts as its name with a slash, as the keys in it do: then a walk in depth is in the order of keys.
     prefix = f"{directory}/" if directory else ""
     try:
         with os.scandir(f"{root}/{directory}") as entries:
@@ -322,7 +323,10 @@ def _children(root: str, directory: str) -> Iterator[tuple[str, os.DirEntry[str]
 
 @contextlib.contextmanager
 def _directory_of(root: str, key: str) -> Iterator[tuple[int, str]]:
-    """The directory of a key, opened step by step so that no link that appears on the way is followed; and its name."""
+    """Open the directory of a key, and yield its descriptor and the name of the file in it.
+
+    It is opened one part at a time, so that no link is followed that another process puts on the way.
+    """
     *parts, name = key.split("/")
     fd = os.open(root, _DIRECTORY_FLAGS)
     try:

@@ -1,4 +1,4 @@
-"""From an address and settings to a store."""
+"""Opening a store by its address and settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLIENTS: Final = CacheSpec[object, tuple[Client, Client]]("store clients", entri
 
 
 def open_store(uri: str | os.PathLike[str], settings: Settings | None = None) -> Store:
-    """The store whose root is the table at `uri`. Nothing is read or written yet.
+    """Return the store whose root is the table at `uri`. Nothing is read or written yet.
 
     >>> store = open_store("memory:example")
     >>> store.create("a", b"1")

@@ -1,7 +1,7 @@
-"""Does a store keep its word on conditional creates? A table on one that does not loses commits silently.
+"""A check that a store honours conditional creates. On one that does not, a table would lose commits silently.
 
-Some servers accept the precondition and ignore it. So the first create of a process below a root is preceded
-by two creates of one new key: the second must be refused.
+Some servers accept the precondition and ignore it. So before its first create below a root, a process creates one new
+key twice: the second create must fail.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ from indextables.errors import (
     UnsafeStoreError,
 )
 from indextables.runtime import CacheSpec, current, new_id
+from indextables.storage.store import LOG_DIRECTORY
 
 Create = Callable[[str, bytes], None]
 
 T = TypeVar("T")
 
-_PROBE_PREFIX: Final = "_transaction_log/_probe-"
+_PROBE_PREFIX: Final = f"{LOG_DIRECTORY}/_probe-"
 _TRIES: Final = 5
 _TRUSTED: Final = CacheSpec[str, bool]("stores with conditional creates", entries=1000)
 
 
 def check_conditional_create(uri: str, create: Create, delete: Callable[[str], None], *, place: str) -> None:
-    """UnsafeStoreError if the store at `uri` lets a create replace an object. Asks once per process and `place`."""
+    """Raise UnsafeStoreError if a create can replace an object of the store. Checked once per process and `place`."""
 
     def probe() -> bool:
-        key = _created(create)
+        key = _create_key(create)
         try:
-            refused = _refused(create, key)
+            refused = _is_refused(create, key)
         finally:
-            # What stays is harmless, and a writer may lack the permission to delete.
+            # A writer may lack the permission to delete, and an object that stays is harmless.
             with contextlib.suppress(StorageError):
                 delete(key)
         if not refused:
@@ -49,19 +50,19 @@ def check_conditional_create(uri: str, create: Create, delete: Callable[[str], N
     current().cache(_TRUSTED).make_once(place, probe)
 
 
-def _created(create: Create) -> str:
-    """A key that is there for certain: after any answer but success another one is taken."""
+def _create_key(create: Create) -> str:
+    """Create an object under a new key and return the key. After any answer but success, try another key."""
 
     def first() -> str:
         key = f"{_PROBE_PREFIX}{new_id().hex}"
         create(key, b"first")
         return key
 
-    return _persistently(first)
+    return _retry(first)
 
 
-def _refused(create: Create, key: str) -> bool:
-    """Whether a create of what is there fails as it should. A failure of another kind says nothing: asked again."""
+def _is_refused(create: Create, key: str) -> bool:
+    """Return True if a create of an existing key fails as it should. After a failure of another kind, try again."""
 
     def second() -> bool:
         try:
@@ -70,14 +71,14 @@ def _refused(create: Create, key: str) -> bool:
             return True
         return False
 
-    return _persistently(second)
+    return _retry(second)
 
 
-def _persistently(ask: Callable[[], T]) -> T:
+def _retry(ask: Callable[[], T]) -> T:
     for _ in range(_TRIES - 1):
         try:
             return ask()
-        except (StorageDeniedError, ObjectNotFoundError):  # asking again would not help
+        except (StorageDeniedError, ObjectNotFoundError):  # another attempt would not help
             raise
         except StorageError:
             continue

@@ -1,4 +1,4 @@
-"""A stored file as Arrow reads it: what is about to be read is fetched in a few large requests, side by side."""
+"""A stored file for Arrow to read: the ranges that it is about to read are fetched in few large, parallel requests."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Final
 from indextables.runtime import current
 
 _JOIN_GAP: Final = 64 << 10
-"""Ranges closer than this are fetched as one: a request costs more than the bytes between."""
+"""Ranges closer than this are fetched as one: a request costs more than the bytes between them."""
 
 _PARALLEL: Final = 8
 
 
 class RangedFile(io.RawIOBase):
-    """Reads what was loaded from memory, anything else (a footer) by a request of its own.
+    """A file that reads loaded ranges from memory, and everything else, such as a footer, with a request each.
 
     >>> file = RangedFile(lambda start, length: b"abcdefgh"[start : start + length], 8)
     >>> file.load([(2, 3)])
@@ -33,17 +33,17 @@ class RangedFile(io.RawIOBase):
         self._loaded: list[bytes] = []
 
     def load(self, spans: Iterable[tuple[int, int]]) -> None:
-        """Have these ranges at hand, each a start and a length, in place of what was loaded before."""
-        joined = _joined(spans)
+        """Load these ranges, each a start and a length, in place of those that were loaded before."""
+        joined = _coalesce(spans)
         self._loaded = list(current().threads.map(lambda span: self._fetch(*span), joined, _PARALLEL))
         self._starts = [start for start, _ in joined]
 
     def release(self) -> None:
-        """What was loaded has been read."""
+        """Free the loaded ranges."""
         self._starts, self._loaded = [], []
 
     def held(self, start: int, length: int) -> bytes | None:
-        """These bytes, if they were loaded."""
+        """Return these bytes if they are loaded, else None."""
         index = bisect.bisect_right(self._starts, start) - 1
         if index < 0:
             return None
@@ -75,7 +75,7 @@ class RangedFile(io.RawIOBase):
         return data
 
 
-def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _coalesce(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     joined: list[list[int]] = []
     for start, length in sorted(spans):
         if joined and start - joined[-1][1] <= _JOIN_GAP:

@@ -1,7 +1,7 @@
-"""Stores that obstore reaches: S3, Azure, and the memory of this process.
+"""Stores through obstore: S3, Azure, and the memory of this process.
 
-Two clients of one place: reads and idempotent writes go through one that repeats failed requests, creates
-through one that does not (see `Store.create`).
+A store has two clients. Reads and idempotent writes go through the one that repeats failed requests, creates through
+the one that does not (see `Store.create`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from indextables.errors import (
 )
 from indextables.runtime import OBSTORE
 from indextables.storage.probe import check_conditional_create
-from indextables.storage.store import ObjectInfo, check_key, check_size
+from indextables.storage.store import ExistsByHead, ObjectInfo, check_key, check_size
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ _URL_QUERY: Final = re.compile(r"(https?://[^\s?\"']+)\?[^\s\"']*")
 
 
 class Client(Protocol):
-    """The part of an obstore store that is used here."""
+    """The methods of an obstore store that are used here."""
 
     def get(self, path: str) -> Any: ...
     def get_range(self, path: str, *, start: int, length: int) -> Any: ...
@@ -50,8 +50,8 @@ class Client(Protocol):
     def delete(self, paths: str) -> None: ...
 
 
-class RemoteStore:
-    """`prefix` is the table's part of the bucket. `secrets` are blotted out of every error message.
+class RemoteStore(ExistsByHead):
+    """A store of obstore. `prefix` is the table's part of the bucket, `secrets` are masked in every error message.
 
     `place` tells stores of one address apart: the same bucket name means another bucket at another endpoint.
     Requests of a store that `is_networked` need obstore's threads; memory does not.
@@ -82,8 +82,8 @@ class RemoteStore:
         return f"RemoteStore({self.uri!r})"
 
     def __reduce__(self) -> NoReturn:
-        # Its clients would take their secrets along; what travels instead are the options of a task.
-        raise TypeError(f"the store of {self.uri} does not travel: open it where it is needed")
+        # Its clients hold secrets. A task gets options instead, and opens the store where it runs.
+        raise TypeError(f"the store of {self.uri} cannot be pickled; open it again in the other process")
 
     def get(self, key: str, limit: int | None = None) -> bytes:
         return self._call("read", key, lambda path: self._whole(key, self._client.get(path), limit))
@@ -96,7 +96,7 @@ class RemoteStore:
         )
         if len(data) != length:
             raise StorageError(
-                f"{self.uri}/{key} ends at byte {start + len(data)}; bytes {start} to {start + length} were asked for"
+                f"{self.uri}/{key} ends at byte {start + len(data)}; bytes {start} to {start + length} were requested"
             )
         return data
 
@@ -110,7 +110,7 @@ class RemoteStore:
         pages = self._call(
             "list", directory, lambda _: list(self._client.list(place or None, offset=offset)), checked=False
         )
-        # Not every service lists in key order (S3 directory buckets do not), so the order is made here.
+        # Not every service lists in the order of keys: S3 directory buckets do not.
         found = sorted((self._info(meta) for page in pages for meta in page), key=lambda info: info.key)
         return (info for info in found if start_after is None or info.key > start_after)
 
@@ -131,11 +131,11 @@ class RemoteStore:
         except ObjectNotFoundError:
             return
 
-    def local_path(self, key: str) -> Path | None:  # noqa: ARG002 - nothing here lies on this disk
+    def local_path(self, key: str) -> Path | None:  # noqa: ARG002 - nothing of it is on this disk
         return None
 
     def _whole(self, key: str, found: Any, limit: int | None) -> bytes:
-        """Return the content of an answer, which is fetched only once its head shows a size within the limit."""
+        """Return the content of an answer. It is fetched only if the size in its head is within the limit."""
         check_size(f"{self.uri}/{key}", int(found.meta["size"]), limit)
         return bytes(found.bytes())
 
@@ -157,15 +157,15 @@ class RemoteStore:
                 "of the store's client do not survive a fork; start processes with "
                 'multiprocessing.get_context("spawn") (or "forkserver"), or fork before the first use of a store'
             )
-        # The cause is left out of every chain below: obstore's text can quote a signed address.
+        # `from None` below, as the message of obstore can hold a signed address.
         try:
             return action(self._prefix + key)
         except FileNotFoundError:
-            if verb in _WRITING:  # what is absent cannot be the object: it was to be made
+            if verb in _WRITING:  # a write needs no object, so it is the bucket that does not exist
                 raise self._no_bucket(verb, name) from None
             raise ObjectNotFoundError(f"{name} does not exist") from None
         except _EXISTS:
-            raise ObjectExistsError(f"{name} is already there") from None
+            raise ObjectExistsError(f"{name} exists already") from None
         except _DENIED as reason:
             raise StorageDeniedError(
                 f"the store refuses to {verb} {name}: {clean_message(reason, self._secrets)}"
@@ -177,12 +177,12 @@ class RemoteStore:
 
     def _no_bucket(self, verb: str, name: str) -> ObjectNotFoundError:
         return ObjectNotFoundError(
-            f"cannot {verb} {name}: the bucket or container does not exist; make it, or mend the address"
+            f"cannot {verb} {name}: the bucket or container does not exist; create it, or correct the address"
         )
 
 
 def clean_message(reason: Exception, secrets: Iterable[str]) -> str:
-    """What obstore said, without its debugging dump, without query strings (signatures), without secrets."""
+    """Return the message of obstore without its debugging output, query strings (signatures) and secrets."""
     text = str(reason).partition("\n\nDebug source:")[0].strip()
     for secret in secrets:
         text = text.replace(secret, "***")

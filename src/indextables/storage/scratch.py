@@ -1,7 +1,7 @@
-"""Temporary directories of writers, and clearing away those of writers that were killed.
+"""Temporary directories of writers, and the removal of those that killed writers have left.
 
-A directory holds a lock file that its owner keeps locked while it lives: a directory whose lock can be taken is dead,
-however young it is. Directories of older releases have no lock, and only their age tells.
+A directory holds a lock file, which its writer keeps locked while it lives. If another process can take the lock, the
+writer is dead. Directories of older releases have no lock file: there only the age decides.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class ScratchDirectory:
             try:
                 self._lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
             except OSError:
-                self.path.rmdir()  # which takes no descriptor, unlike the clean-up of a directory that has files
+                self.path.rmdir()  # needs no file descriptor, unlike `cleanup`, and there may be none left
                 self._directory.cleanup()
                 raise
-            with contextlib.suppress(OSError):  # a file system without locks: then the age decides
+            with contextlib.suppress(OSError):  # on a file system without locks the age decides
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         remove_leftovers(settings)
 
@@ -74,9 +74,9 @@ def scratch_parent(settings: Settings) -> Path:
 
 
 def remove_leftovers(settings: Settings, seconds: float = _STALE_SECONDS) -> int:
-    """Delete what writers of this user left in the temporary directory when they were killed. Return how many.
+    """Delete what killed writers of this user left in the temporary directory. Return how many entries were deleted.
 
-    Only what nothing has changed for `seconds` and no living writer has locked. What cannot be deleted stays.
+    An entry is deleted if it was not changed for `seconds` and no living writer has locked it. Failures are ignored.
     """
     removed = 0
     for path in _leftovers(scratch_parent(settings), time.time() - seconds):
@@ -101,7 +101,7 @@ def _leftovers(parent: Path, before: float) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _if_dead(path: Path) -> Iterator[bool]:
-    """Whether no living writer has the directory, which then none can take before the block ends."""
+    """Yield True if no living writer owns the directory. The lock is held until the block ends."""
     try:
         fd = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:

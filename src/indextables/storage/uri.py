@@ -1,4 +1,4 @@
-"""Addresses of tables: which store a path or URI means, in one canonical spelling, without secrets."""
+"""Addresses of tables: the store that a path or URI names, in one canonical form, without secrets."""
 
 # abspath, because resolve() would follow symbolic links and change the name:
 # ruff: noqa: PTH100
@@ -16,7 +16,7 @@ from indextables.errors import ConfigError
 Scheme = Literal["file", "memory", "s3", "azure"]
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):|([^/\\]{2,}?):/")
-"""A scheme, or what stands in the place of one. One letter before the colon is a Windows drive or a file name."""
+"""A scheme, or text in its place. One letter before the colon is a Windows drive or a file name."""
 
 _SCHEMES: Final[dict[str, Scheme]] = {
     "file": "file",
@@ -55,7 +55,7 @@ class Location:
 
 
 def table_uri(path: str | os.PathLike[str]) -> str:
-    """The one spelling of a table's address: absolute local path, `s3://`, `abfss://` or `memory://`.
+    """Return the canonical address of a table: an absolute local path, `s3://`, `abfss://` or `memory://`.
 
     >>> table_uri("s3a://bucket/logs//2024/"), table_uri("file:///data/my%20logs/")
     ('s3://bucket/logs/2024', '/data/my logs')
@@ -66,14 +66,14 @@ def table_uri(path: str | os.PathLike[str]) -> str:
     >>> table_uri("dbfs:/data/logs")
     Traceback (most recent call last):
         ...
-    indextables.errors.ConfigError: no store for scheme 'dbfs'; it can be one of file, memory, s3, s3a, s3n, abfs, \
+    indextables.errors.ConfigError: no store for scheme 'dbfs'; use one of file, memory, s3, s3a, s3n, abfs, \
 abfss, wasb, wasbs. A local path with a colon in its first name is written with ./ or / before it
     """
     return parse(path).uri
 
 
 def is_on_this_machine(uri: str) -> bool:
-    """Whether reading from there crosses no network, as far as an address can tell.
+    """Return True if the address names a store that is reached without a network.
 
     >>> is_on_this_machine("/data/logs"), is_on_this_machine("s3://bucket/logs")
     (True, False)
@@ -93,7 +93,7 @@ def parse(path: str | os.PathLike[str]) -> Location:
     rest = text[len(name) + 1 :]
     if scheme is None:
         raise ConfigError(
-            f"no store for scheme {name!r}; it can be one of {', '.join(_SCHEMES)}. "
+            f"no store for scheme {name!r}; use one of {', '.join(_SCHEMES)}. "
             f"A local path with a colon in its first name is written with ./ or / before it"
         )
     if scheme == "file":
@@ -115,7 +115,7 @@ def _file_path(rest: str) -> str:
 def _remote(scheme: Scheme, rest: str) -> Location:
     authority, _, path = rest.removeprefix("//").partition("/")
     if "?" in rest or "#" in rest:
-        # Most likely a shared access signature: say nothing of its value.
+        # Most likely a shared access signature, so the message does not quote it.
         raise ConfigError(f"an address of a {scheme} store takes no query; pass credentials as settings")
     container, at, host = authority.rpartition("@") if scheme == "s3" else authority.partition("@")
     if scheme == "s3":

@@ -20,8 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.schema import TableSchema, encode_value
-from indextables.storage.disk import disk_errors
-from indextables.storage.scratch import SCRATCH_ADVICE
+from indextables.storage import SCRATCH_ADVICE, disk_errors
 
 PartitionKey: TypeAlias = tuple[str | None, ...]
 """The partition values of a row in column order, as the log writes them."""

@@ -49,8 +49,7 @@ from indextables.schema import (
     resolve_typemap,
 )
 from indextables.split import FinishedSplit, SplitWriter
-from indextables.storage import Store, open_store, options_for_tasks
-from indextables.storage.scratch import ScratchDirectory
+from indextables.storage import ScratchDirectory, Store, open_store, options_for_tasks
 from indextables.table.append_rules import check_appendable
 from indextables.table.partitioning import PartitionKey, PartitionSpill
 from indextables.table.properties import properties_to_store, with_properties

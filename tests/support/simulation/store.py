@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from indextables.errors import IndexTablesError, ObjectExistsError, StorageError
-from indextables.storage import ObjectInfo
+from indextables.storage import ExistsByHead, ObjectInfo
 from support import faults as memory
 from support.simulation.faults import UNANSWERED, Fault, FaultPlan
 from support.simulation.scheduler import Actor, Scheduler
@@ -98,7 +98,7 @@ class Network:
                 continue
 
 
-class ActorStore:
+class ActorStore(ExistsByHead):
     """The store as one process meets it. Every call is a turn, and may be struck.
 
     Its address is the process's own: what a process remembers of a table, it remembers by address.
@@ -199,7 +199,7 @@ class ActorStore:
                 raise StorageError("the connection was reset")
             case Fault.OWN_CONFLICT:
                 request()
-                raise ObjectExistsError(f"{key} is already there")
+                raise ObjectExistsError(f"{key} exists already")
             case Fault.FALSE_CONFLICT:
                 raise ObjectExistsError("conflicting conditional request")
             case Fault.LATE:

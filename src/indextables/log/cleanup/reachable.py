@@ -16,7 +16,6 @@ from indextables.config import Settings
 from indextables.errors import (
     CorruptTableError,
     IrregularFileError,
-    ObjectNotFoundError,
     VersionNotFoundError,
 )
 from indextables.log.actions import AddFile, RemoveFile, is_elsewhere, split_key, version_key
@@ -128,10 +127,9 @@ def missing_files(store: Store, keys: Iterable[str]) -> list[str]:
 
 def _exists(store: Store, key: str) -> bool:
     try:
-        store.head(key)
-    except (ObjectNotFoundError, IrregularFileError):
+        return store.exists(key)
+    except IrregularFileError:
         return False
-    return True
 
 
 def _complete(store: Store, listing: LogListing, newest: int) -> LogListing:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from indextables.config import Settings, keys
-from indextables.errors import CorruptTableError, ObjectNotFoundError
+from indextables.errors import CorruptTableError
 from indextables.log.actions import check_writable
 from indextables.log.changes import Change, MergeSplits
 from indextables.log.cleanup import StateRetention, clean_if_due, collect_if_due
@@ -214,19 +214,11 @@ def _write_again(
 def _lost_its_base(store: Store, snapshot: Snapshot) -> bool:
     """Whether a collection took the state that one was built upon before it was there."""
     base = snapshot.files.base
-    return base is not None and not _is_there(store, state_key(base.version))
+    return base is not None and not store.exists(state_key(base.version))
 
 
 def _is_whole(store: Store, state: StateManifest) -> bool:
-    return all(_is_there(store, manifest_key(info.path, state.state_version)) for info in state.manifests)
-
-
-def _is_there(store: Store, key: str) -> bool:
-    try:
-        store.head(key)
-    except ObjectNotFoundError:
-        return False
-    return True
+    return all(store.exists(manifest_key(info.path, state.state_version)) for info in state.manifests)
 
 
 def _is_merge(change: Change, settings: Settings) -> bool:

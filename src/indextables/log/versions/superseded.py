@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from indextables.errors import CorruptTableError, ObjectNotFoundError
+from indextables.errors import CorruptTableError
 from indextables.log.versions.listing import LogListing, VersionFile
 from indextables.log.versions.reader import read_txn_id
 from indextables.log.versions.watermark import NO_WATERMARK, read_watermark, recorded_transaction
@@ -75,8 +75,4 @@ def _has_state(store: Store, version: int) -> bool:
     Some older writers commit by creating a state and no version file. On their tables, such a state means that
     another writer committed this version first.
     """
-    try:
-        store.head(state_key(version))
-    except ObjectNotFoundError:
-        return False
-    return True
+    return store.exists(state_key(version))

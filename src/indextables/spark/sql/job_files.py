@@ -21,9 +21,7 @@ import orjson
 from indextables.errors import InputError, StorageError
 from indextables.log.cleanup import StateRetention, is_split_key
 from indextables.maintenance import PreparedPurge
-from indextables.storage import ObjectInfo
-from indextables.storage.disk import disk_errors
-from indextables.storage.store import check_key
+from indextables.storage import ObjectInfo, check_key, disk_errors
 
 MAX_BYTES: Final = 1 << 30
 """About eight million splits."""

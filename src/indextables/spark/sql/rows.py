@@ -10,7 +10,7 @@ from typing import Any, Final
 import orjson
 import pyarrow as pa
 
-from indextables.storage.disk import disk_errors
+from indextables.storage import disk_errors
 
 MAX_INLINE_BYTES: Final = 1 << 20
 """An answer travels as metadata of a schema, which takes a few megabytes and no more."""

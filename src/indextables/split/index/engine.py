@@ -15,7 +15,7 @@ from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 from indextables.config import keys
 from indextables.errors import IndexTablesError, QueryError, StorageError
 from indextables.split.container import Bundle
-from indextables.storage.disk import disk_error, system_error
+from indextables.storage import disk_error, system_error
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -39,7 +39,7 @@ from indextables.split.index import engine_errors, is_engine_failure
 from indextables.split.index_cache.directory import ADVICE, cache_directory
 from indextables.split.index_cache.entry_record import RECORD, is_unchanged, record_files, recorded_size
 from indextables.split.index_cache.extraction import extract_members
-from indextables.storage.disk import disk_error, disk_errors, system_error
+from indextables.storage import disk_error, disk_errors, system_error
 
 _log: Final = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from typing import Final
 from indextables.config import Settings, keys
 from indextables.errors import ConfigError
 from indextables.runtime import CacheSpec, current
-from indextables.storage.disk import disk_errors
+from indextables.storage import disk_errors
 
 ADVICE: Final = f"or set {keys.CACHE_DIRECTORY.key} to another disk"
 _NAME: Final = "indextables"
