@@ -36,7 +36,8 @@ EVERY = "1"
 def reader(monkeypatch: pytest.MonkeyPatch) -> InMemoryMetricReader:
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader])
-    monkeypatch.setattr(metrics, "instruments", metrics.Instruments.of(provider.get_meter("test")))
+    instruments = metrics.Instruments.of(provider.get_meter("test"))
+    monkeypatch.setattr(metrics, "instruments", lambda: instruments)
     cache.forget()
     return reader
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple, Protocol
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from opentelemetry.metrics import Counter, Histogram, Meter, get_meter
+if TYPE_CHECKING:
+    from opentelemetry.metrics import Counter, Histogram, Meter
 
 _TABLE: Final = "indextables.table"
 
@@ -41,26 +43,31 @@ class Instruments(NamedTuple):
         )
 
 
-instruments: Instruments = Instruments.of(get_meter("indextables"))
+@cache
+def instruments() -> Instruments:
+    """Return the metrics of this process. They are created at first use: finding the SDK takes time."""
+    from opentelemetry.metrics import get_meter  # noqa: PLC0415 - opening a table of few versions does not need it
+
+    return Instruments.of(get_meter("indextables"))
 
 
 def entries_were_read(uri: str, *, seconds: float, manifests: int, files: int) -> None:
     """Tell of one read of some manifests of a table's state."""
     table = {_TABLE: uri}
-    instruments.read_duration.record(seconds * 1000, table)
-    instruments.read_manifests.record(manifests, table)
-    instruments.read_files.record(files, table)
+    instruments().read_duration.record(seconds * 1000, table)
+    instruments().read_manifests.record(manifests, table)
+    instruments().read_files.record(files, table)
 
 
 def state_was_written(uri: str, *, seconds: float, compacted: bool) -> None:
     """Tell of one state written."""
     table = {_TABLE: uri}
-    instruments.write_duration.record(seconds * 1000, table)
-    instruments.write_compacted.add(int(compacted), table)
+    instruments().write_duration.record(seconds * 1000, table)
+    instruments().write_compacted.add(int(compacted), table)
 
 
 def state_was_seen(uri: str, *, tombstones: int, files: int) -> None:
     """Tell how much of the newest state is dead. Without a live file the ratio is the number of tombstones."""
     table = {_TABLE: uri}
-    instruments.tombstones.set(tombstones, table)
-    instruments.tombstone_ratio.set(tombstones / max(files, 1), table)
+    instruments().tombstones.set(tombstones, table)
+    instruments().tombstone_ratio.set(tombstones / max(files, 1), table)
