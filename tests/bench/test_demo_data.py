@@ -32,7 +32,7 @@ def test_a_chunk_does_not_depend_on_the_chunks_before_it(table):
 def test_the_number_of_rows_is_the_number_asked_for(table):
     assert table.num_rows == ROWS
     assert log_table(1).num_rows == 1
-    with pytest.raises(ValueError, match="one row at least"):
+    with pytest.raises(ValueError, match="at least one row"):
         log_table(0)
 
 

@@ -1,4 +1,4 @@
-"""What is written is read back exactly, or refused: no value, option or fraction of a second is lost in silence."""
+"""Values are read back exactly as written, or the write is an error: nothing is rounded or ignored silently."""
 
 from __future__ import annotations
 

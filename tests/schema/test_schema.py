@@ -1,4 +1,4 @@
-"""Schemas, field mappings and partition values keep what they are given."""
+"""Schemas, field mappings and partition values survive a round trip through their text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The container of a split: the layout of the Quickwit bundle, with checksums of ours."""
+"""The container of a split: the layout of the Quickwit bundle, with added checksums."""
 
 import struct
 import zlib

@@ -1,4 +1,4 @@
-"""The cache of indexes is believed without a look at the split: so it is private, and what changes in it is noticed."""
+"""The index cache is trusted without reading the split: it must be private, and changes in it must be detected."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(60)
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The temporary directory, with no home beside it."""
+    """Return the temporary directory of a process without a home."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
@@ -52,7 +52,7 @@ def test_the_cache_is_below_the_cache_home(
     assert mode(home / ".cache/indextables") == 0o700
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert cache_directory(Settings()) == tmp_path / "xdg/indextables"
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # to be ignored, as its specification says
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # must be ignored, by the XDG specification
     assert cache_directory(Settings()) == home / ".cache/indextables"
 
 
@@ -154,7 +154,7 @@ def largest_file(root: Path) -> Path:
 
 
 def search(table: it.Table) -> int:
-    """Open the index and ask it. Nothing stays open: a mapped file that is cut kills the process that reads it."""
+    """Open the index and search it. Leave nothing open: reading a mapped file that was truncated kills the process."""
     try:
         return table.count(query="m:word7")
     finally:
@@ -163,7 +163,7 @@ def search(table: it.Table) -> int:
 
 
 def nudge(path: Path) -> None:
-    """A change that the engine does not notice: it opens the index and gives another answer."""
+    """Change a file so that the engine opens the index without an error and gives another answer."""
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 3] ^= 1
     path.write_bytes(raw)
@@ -222,4 +222,6 @@ def test_a_file_that_was_only_touched_is_read_once_and_kept(table: it.Table, tmp
     record = (path.parent / ".files").read_bytes()
     assert search(table) == 1
     assert path.stat().st_ino == inode
-    assert (path.parent / ".files").read_bytes() != record  # no doubt the next time
+    assert (
+        path.parent / ".files"
+    ).read_bytes() != record  # the record was updated, so that the next open need not read the files

@@ -1,4 +1,4 @@
-"""Splits whose checksums are right and whose index is not: always a CorruptTableError, whatever the engine does."""
+"""Splits with right checksums and a wrong index: reading them raises CorruptTableError, whatever the engine does."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_panic_of_the_engine_is_a_damaged_split_and_other_base_exceptions_pass
 
 
 def test_an_index_that_has_other_rows_than_the_split_is_damaged() -> None:
-    """The engine takes memory by that number, and ends the process when there is not so much."""
+    """The engine allocates memory for that many documents, and aborts the process if it cannot."""
     name = "meta.json"
     meta = orjson.loads(MEMBERS[name])
     meta["segments"][0]["max_doc"] = 1 << 31
@@ -67,7 +67,7 @@ def test_an_index_that_has_other_rows_than_the_split_is_damaged() -> None:
 
 
 def test_an_index_with_deleted_documents_is_damaged() -> None:
-    """A split of ours never has any, and every row is one document."""
+    """Splits that this package writes have no deleted documents, and one document for each row."""
     meta = orjson.loads(MEMBERS["meta.json"])
     meta["segments"][0]["deletes"] = {"num_deleted_docs": 10, "opstamp": 9}
     alive = (60).to_bytes(4, "little") + ((1 << 50) - 1).to_bytes(8, "little")
@@ -80,7 +80,7 @@ def test_an_index_with_deleted_documents_is_damaged() -> None:
 
 
 def test_members_that_overlap_are_refused() -> None:
-    """Unpacked, a split of a megabyte could fill a disk."""
+    """A split of one megabyte could fill a disk when it is extracted."""
     document = {"files": {f"m{n}": {"start": 0, "end": 1000} for n in range(50)}}
     raw = orjson.dumps(document)
     head = (403881646).to_bytes(4, "little") + (1).to_bytes(4, "little")
@@ -104,14 +104,14 @@ def test_the_seed_itself_is_read() -> None:
 
 
 CLAIMS = (
-    b"\x7f" * 5 + b"\x81",  # so many layers of the skip index
+    b"\x7f" * 5 + b"\x81",  # the number of layers of the skip index
     b"\x81\x7f\x7f\x7f\x7f\x7f\x81",
 )
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_the_document_store_of_a_split_of_ours_is_never_opened(claim: bytes) -> None:
-    """The engine would ask for terabytes, and end the process when it does not get them."""
+    """The engine would allocate terabytes, and abort the process."""
     name = member(".store")
     content, footer = MEMBERS[name].split(b'{"version"')
     start = int.from_bytes(content[-24:-16], "little")
@@ -122,7 +122,7 @@ def test_the_document_store_of_a_split_of_ours_is_never_opened(claim: bytes) -> 
 
 @pytest.mark.parametrize("claim", [b"\xff\xff\xff\xff\xff\x7f", b"\xff\xff\xff\x01", b"\x7f"])
 def test_a_directory_of_columns_that_claims_more_than_it_has_is_damaged(claim: bytes) -> None:
-    """The engine would read on behind its end until there is no memory left."""
+    """The engine would read past the end of the block until memory is exhausted."""
     name = member(".fast")
     raw = MEMBERS[name]
     at = raw.index(b"__row") - 5

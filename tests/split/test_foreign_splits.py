@@ -101,7 +101,7 @@ def fields() -> tantivy.Schema:
 
 
 def document(row: Row) -> Row:
-    """A row as the original stores it: nulls absent, dates as moments, four-number addresses in long ones."""
+    """Return a row as other writers store it: no nulls, dates as timestamps, IPv4 addresses as IPv6."""
     found = {name: value for name, value in row.items() if value is not None}
     if "day" in found:
         found["day"] = datetime.combine(found["day"], datetime.min.time(), UTC)
@@ -130,7 +130,7 @@ def rows_of(reader: SplitReader, request: RowRequest) -> list[Row]:
 
 
 def plain(rows: list[Row]) -> list[Row]:
-    """The rows with a NaN that is equal to itself."""
+    """Replace NaN by a value that equals itself."""
     return [{name: "NaN" if value != value else value for name, value in row.items()} for row in rows]
 
 

@@ -1,4 +1,4 @@
-"""Whatever a caller asks, the answer is rows or an error of this package, and it comes soon."""
+"""Any query returns rows or raises an error of this package, within bounded time."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ QUIET = settings(max_examples=100, deadline=None, suppress_health_check=list(Hea
 
 
 def _answers(call: Callable[[], object]) -> None:
-    """Run it; errors of this package are answers. A panic of the engine is no Exception, and not caught either."""
+    """Run a query. Errors of this package are allowed; a panic of the engine is not, and is not an Exception."""
     message = None
     try:
         call()

@@ -69,7 +69,7 @@ def _written(directory: Path, rows: pa.RecordBatch, typemap: dict[str, str] = MA
 
 
 def _foreign(directory: Path, rows: pa.RecordBatch) -> SplitReader:
-    """The same rows as the original writes them: its tokenizer drops the words of 40 bytes and more too."""
+    """Return the same rows in a split of another writer, whose tokenizer also drops words of 40 bytes and more."""
     builder = tantivy.SchemaBuilder()
     for name in ("id", "n"):
         builder.add_integer_field(name, stored=True, fast=True)
@@ -104,7 +104,7 @@ def _words(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Ask:
-    """A query, and what it says of the words of a text."""
+    """A query, and a function that decides it for the words of a text."""
 
     query: str
     holds: Callable[[list[str]], bool]
@@ -263,7 +263,7 @@ def test_words_of_several_columns_and_numbers_are_combined(
 def test_a_phrase_with_slop_counts_words_that_the_index_lacks(
     reader: SplitReader, rows: list[dict[str, object]], tmp_path: Path
 ) -> None:
-    """Compared with the engine itself, asked for short words in the place of the long ones."""
+    """Compare with the engine itself, on the same rows with short words in place of the long ones."""
     short = {word: f"w{i}" for i, word in enumerate([SHA, "q" * 70000, "alpha", "xx"])}
     renamed = [
         None if row["t"] is None else " ".join(short.get(word, "other") for word in _words(str(row["t"])))
@@ -385,7 +385,7 @@ def test_what_was_found_in_old_texts_is_kept(tmp_path: Path, monkeypatch: pytest
     ],
 )
 def test_a_forged_file_of_words_is_made_again(tmp_path: Path, forged: dict[str, pa.Array] | bytes) -> None:
-    """Also one whose record in the cache is right."""
+    """The record in the cache matches the wrong file."""
     query = TextQuery("TEXTSEARCH", "t", SHA)
     with _old(tmp_path) as reader:
         expected = _ids(reader, query)
@@ -477,7 +477,7 @@ def test_words_that_were_dropped_are_found_by_their_bytes_as_written() -> None:
 
 
 def test_capitals_that_shrink_are_all_known() -> None:
-    """By Python's tables: a word must not be taken for shorter than it may have been written."""
+    """Compare with Python's tables of cases: the result must not be less than the length of any original."""
     for code in range(0x80, 0x110000):
         character = chr(code)
         if character.isalnum():

@@ -1,4 +1,4 @@
-"""The query language: Tantivy's own meaning wherever it has one, and ours, stated rule by rule, where not."""
+"""The query language: as in Tantivy where its parser accepts a query, and by the rules stated here elsewhere."""
 
 import re
 from pathlib import Path
@@ -167,7 +167,7 @@ def _as_tantivy(node: ast.Node) -> dict:
 
 
 def _ours_alone(document: object) -> bool:
-    """Whether a tree of Tantivy's has something that we read otherwise: wildcards, fuzzy words, kept backslashes."""
+    """Return True if a tree of Tantivy has what this parser reads differently: wildcards, fuzzy words, backslashes."""
     if isinstance(document, dict):
         if document.get("type") in ("range", "set", "regex"):
             return True
@@ -190,11 +190,11 @@ REFUSED = re.compile(
     "inside quotes|fuzzy and needs|after the boost|after a phrase takes|is empty|does not name a column"
     r"|after the '\*' of a phrase|between the brackets"
 )
-"""Spellings that Tantivy accepts, with another meaning than people expect, and that are errors here."""
+"""Errors for syntax that Tantivy accepts with another meaning than users expect."""
 
 
 def _parsed(text: str) -> ast.Node | str:
-    """The tree, or the reason where the query has an error, which must lie inside it."""
+    """Return the tree, or the reason of the error, whose position must be inside the query."""
     try:
         return parse(text)
     except QuerySyntaxError as problem:
@@ -206,7 +206,7 @@ def _parsed(text: str) -> ast.Node | str:
 @given(text=st.lists(pieces, max_size=10).map("".join))
 @settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 def test_whatever_tantivy_parses_has_the_same_tree(text: str) -> None:
-    assume(not re.search(r"[+-]\s", text))  # Tantivy lets a sign reach over spaces, but only to a `*`
+    assume(not re.search(r"[+-]\s", text))  # Tantivy allows spaces after a sign, but only before a `*`
     assume(
         not re.search(r"\\\w", text)
     )  # a backslash that Tantivy drops inside quotes, and that separates here
@@ -390,7 +390,7 @@ def test_an_error_names_column_position_and_reason(text: str, position: int, rea
     message, shown, caret = str(error).split("\n")
     assert message.startswith("TEXTSEARCH on column 't': ")
     assert f"at position {position}" in message
-    assert shown[2:] == text[:1000]  # of a longer one only the surroundings of the place are shown
+    assert shown[2:] == text[:1000]  # of a longer query, only the part around the position is shown
     assert caret == "  " + " " * position + "^"
 
 

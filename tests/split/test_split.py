@@ -89,7 +89,7 @@ def write_split(
 
 
 class RemoteStore:
-    """A store that is not on this machine's disk, as far as its caller can tell."""
+    """A store that claims not to be on this machine's disk."""
 
     def __init__(self, inner: Store) -> None:
         self._inner = inner
@@ -133,7 +133,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _has_word(query: TextQuery) -> pa.BooleanArray:
-    """Answers the plain one-word queries that the tests use, from the rows."""
+    """Answer the one-word queries of these tests from the rows."""
     names = ["text", "title"] if query.column == "*" else [query.column]
     columns = [BATCH.column(name).to_pylist() for name in names]
     word = query.query.lower()
@@ -279,7 +279,7 @@ def test_top_gives_the_best_rows_best_first(reader: SplitReader, predicate: Pred
 
 
 def _alone(query: str) -> dict[int, float]:
-    """The same rows in an index of Tantivy's own."""
+    """Return an index of the same rows that was built with Tantivy only."""
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("text")
     builder.add_unsigned_field("id", fast=True)
@@ -527,7 +527,7 @@ def test_a_pattern_that_fits_too_many_words_is_a_query_error(tmp_path: Path) -> 
 
 
 def test_no_damaged_byte_goes_unnoticed(tmp_path: Path) -> None:
-    """Each region hit in turn: a clear error that names the split, or the right answer; never a wrong one."""
+    """Damage each region in turn: the result is an error that names the split, or the right answer."""
     split = write_split(tmp_path, [BATCH], MAPPING, {"spark.indextables.write.rowGroupRows": "200"})
     clean = split.path.read_bytes()
     store = open_store(str(tmp_path))

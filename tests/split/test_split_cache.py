@@ -1,4 +1,4 @@
-"""The cache of extracted indexes: bounded, shared between processes, never half an entry, never a stale one."""
+"""The index cache: bounded, shared between processes, without partial or stale entries."""
 
 import errno
 import multiprocessing
@@ -58,7 +58,7 @@ def _nothing_open() -> None:
 
 
 def entries(directory: Path) -> list[str]:
-    """The finished entries of a cache."""
+    """Return the names of the complete entries of a cache."""
     return sorted(path.name for path in directory.iterdir() if not path.name.startswith("."))
 
 
@@ -92,7 +92,7 @@ def test_the_least_recently_used_entries_go_first(tmp_path: Path) -> None:
         count(split, settings)
         os.utime(tmp_path / "cache" / name / ".files", (1000 + age, 1000 + age))
     current().cache(OPEN_INDEXES).clear()
-    count(splits[0], settings)  # used again: now the youngest
+    count(splits[0], settings)  # used again: now the most recent
     size = recorded_size(tmp_path / "cache" / names[0])
     fourth = write(tmp_path, ["alpha", "beta"])
     count(fourth, options(tmp_path / "cache", str(size * 3 + size // 2)))
@@ -161,7 +161,7 @@ def test_leftovers_of_dead_processes_are_cleared(tmp_path: Path) -> None:
 
 
 class Calls:
-    """How many files and directories this process opens, looks at and lists."""
+    """Count the files and directories that this process opens, stats and lists."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -201,10 +201,10 @@ def test_a_full_cache_is_looked_through_now_and_then_and_not_by_every_fill(
     fills = 1000
     for number in range(fills):
         cache.entry(f"{number:04}", filled)
-    assert len(looks) == 1  # of an empty cache, as there was no total yet
+    assert len(looks) == 1  # of an empty cache, because there was no `.size` yet
     for number in range(fills, fills + 300):
         cache.entry(f"{number:04}", filled)
-    assert len(looks) == 1 + 3  # a tenth goes each time
+    assert len(looks) == 1 + 3  # a tenth is evicted each time
     assert len(entries(tmp_path)) <= 1000
 
 

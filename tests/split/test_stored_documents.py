@@ -1,4 +1,4 @@
-"""The file of stored documents: lengths that it does not have are refused before the engine sees them."""
+"""The file of stored documents: wrong lengths are rejected before the engine opens it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from support.foreign import pack, write_foreign
 ROWS = 3000
 END = 28
 HUGE = b"\x7f" * 5 + b"\x81"
-"""A variable integer: 2**35 and more, so that memory for as many things is never there."""
+"""A variable-length integer of at least 2**35, for more memory than there is."""
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The members of a split whose documents lie in so many blocks that their index has layers."""
+    """Return the members of a split with enough blocks of documents for a skip index with layers."""
     builder = tantivy.SchemaBuilder()
     builder.add_integer_field("n", stored=True, fast=True)
     builder.add_text_field("t", stored=True, tokenizer_name="raw")
@@ -42,14 +42,14 @@ def name_in(files: dict[str, bytes]) -> str:
 
 
 def parts(files: dict[str, bytes]) -> tuple[bytes, bytes, bytes]:
-    """Blocks, skip index and end."""
+    """Return the blocks, the skip index and the end of the file."""
     content = files[name_in(files)].split(b'{"version"')[0]
     blocks = int.from_bytes(content[-END + 4 : -END + 12], "little")
     return content[:blocks], content[blocks:-END], content[-END:]
 
 
 def sealed(content: bytes) -> bytes:
-    """The content with the footer that Tantivy wants, its checksum right."""
+    """Return the content with Tantivy's footer and a right checksum."""
     version = {"major": 0, "minor": 27, "patch": 0, "index_format_version": 7}
     footer = orjson.dumps({"version": version, "crc": zlib.crc32(content)})
     return content + footer + len(footer).to_bytes(4, "little") + (1337).to_bytes(4, "little")

@@ -68,7 +68,7 @@ QUARANTINED: Final = Template(
     0.0,
     ("uploads",),
     "object {path} quarantined after checksum mismatch, expected {hex} found {hex}",
-    500,
+    status=500,
 )
 """The message of the rare rows. It is placed by row number and never drawn, so that its weight is 0."""
 
@@ -86,49 +86,62 @@ TEMPLATES: Final = (
     ),
     Template("DEBUG", 0.010, EVERYONE, "feature flag {flag} evaluated to true for user {user}"),
     # INFO: 69%
-    Template("INFO", 0.110, WEB, "GET {path} answered 200 in {ms} ms for client {ip}", 200),
-    Template("INFO", 0.050, WEB, "POST {path} answered 201 in {ms} ms for client {ip}", 201),
-    Template("INFO", 0.020, WEB, "GET {path} not modified, answered 304 in {ms} ms", 304),
-    Template("INFO", 0.030, WEB, "GET {path} answered 404 for client {ip}, no such resource", 404, 0.3),
-    Template("INFO", 0.020, WEB, "DELETE {path} answered 204 in {ms} ms", 204),
+    Template("INFO", 0.110, WEB, "GET {path} answered 200 in {ms} ms for client {ip}", status=200),
+    Template("INFO", 0.050, WEB, "POST {path} answered 201 in {ms} ms for client {ip}", status=201),
+    Template("INFO", 0.020, WEB, "GET {path} not modified, answered 304 in {ms} ms", status=304),
+    Template(
+        "INFO", 0.030, WEB, "GET {path} answered 404 for client {ip}, no such resource", status=404, slow=0.3
+    ),
+    Template("INFO", 0.020, WEB, "DELETE {path} answered 204 in {ms} ms", status=204),
     Template("INFO", 0.035, CACHES, "cache miss for key {key}, loaded from database in {ms} ms"),
     Template("INFO", 0.010, CACHES, "cache warmed with {count} entries from table {table}"),
-    Template("INFO", 0.030, ("auth",), "user {user} logged in from {ip}", 200),
+    Template("INFO", 0.030, ("auth",), "user {user} logged in from {ip}", status=200),
     Template("INFO", 0.015, ("auth",), "user {user} logged out after {seconds} s"),
     Template("INFO", 0.020, ("auth", "api-gateway"), "session {hex} renewed for user {user}"),
     Template(
-        "INFO", 0.030, ("orders", "checkout"), "order {id} created by user {user} with {small} items", 201
+        "INFO",
+        0.030,
+        ("orders", "checkout"),
+        "order {id} created by user {user} with {small} items",
+        status=201,
     ),
     Template("INFO", 0.025, ("orders", "shipping"), "order {id} moved from packed to shipped"),
-    Template("INFO", 0.030, MONEY, "payment {id} authorised by {gateway} in {ms} ms", 200),
+    Template("INFO", 0.030, MONEY, "payment {id} authorised by {gateway} in {ms} ms", status=200),
     Template("INFO", 0.015, MONEY, "invoice {id} issued for account {user}"),
-    Template("INFO", 0.010, MONEY, "refund {id} completed through {gateway}", 200),
+    Template("INFO", 0.010, MONEY, "refund {id} completed through {gateway}", status=200),
     Template("INFO", 0.025, ("inventory",), "stock of item {id} adjusted by {small} in warehouse {site}"),
     Template("INFO", 0.020, ("shipping",), "parcel {id} handed to carrier {carrier} at {site}"),
-    Template("INFO", 0.020, ("mailer",), "mail {hex} delivered to {user}@example.com in {ms} ms", 250),
-    Template("INFO", 0.020, ("uploads",), "stored object {path} of {count} KB in bucket {bucket}", 201, 3.0),
-    Template("INFO", 0.015, ("uploads",), "thumbnail of {path} rendered in {ms} ms", None, 2.0),
-    Template("INFO", 0.025, ("search",), "query {hex} matched {count} documents in {ms} ms", 200),
+    Template("INFO", 0.020, ("mailer",), "mail {hex} delivered to {user}@example.com in {ms} ms", status=250),
+    Template(
+        "INFO",
+        0.020,
+        ("uploads",),
+        "stored object {path} of {count} KB in bucket {bucket}",
+        status=201,
+        slow=3.0,
+    ),
+    Template("INFO", 0.015, ("uploads",), "thumbnail of {path} rendered in {ms} ms", slow=2.0),
+    Template("INFO", 0.025, ("search",), "query {hex} matched {count} documents in {ms} ms", status=200),
     Template("INFO", 0.015, ("search", "catalog"), "index segment {hex} merged, {count} documents"),
     Template("INFO", 0.025, QUEUES, "consumed {count} messages from topic {topic} in {ms} ms"),
     Template("INFO", 0.020, QUEUES, "published event {topic}.{hex} to {host}"),
     Template("INFO", 0.015, EVERYONE, "garbage collection paused for {small} ms, heap {count} MB"),
     Template("INFO", 0.010, EVERYONE, "configuration reloaded, {small} keys changed"),
-    Template("INFO", 0.010, EVERYONE, "health check from {ip} passed", 200, 0.1),
+    Template("INFO", 0.010, EVERYONE, "health check from {ip} passed", status=200, slow=0.1),
     Template("INFO", 0.010, DATA, "connection pool resized to {small} connections for database {database}"),
     Template("INFO", 0.010, ("billing", "inventory"), "nightly job {flag} finished in {seconds} s"),
     # WARN: 10%
-    Template("WARN", 0.015, DATA, "slow query on table {table} took {ms} ms", None, 20.0),
+    Template("WARN", 0.015, DATA, "slow query on table {table} took {ms} ms", slow=20.0),
     Template(
         "WARN", 0.010, DATA, "connection pool for database {database} is nearly exhausted, {small} left"
     ),
-    Template("WARN", 0.010, WEB, "rate limit exceeded for client {ip} on {path}", 429, 0.2),
-    Template("WARN", 0.006, CACHES, "cache node {host} is slow, answered after {ms} ms", None, 10.0),
-    Template("WARN", 0.004, CACHES, "timeout reading from cache node {host} after {ms} ms", None, 40.0),
-    Template("WARN", 0.010, ("auth",), "failed login for user {user} from {ip}, wrong password", 401),
+    Template("WARN", 0.010, WEB, "rate limit exceeded for client {ip} on {path}", status=429, slow=0.2),
+    Template("WARN", 0.006, CACHES, "cache node {host} is slow, answered after {ms} ms", slow=10.0),
+    Template("WARN", 0.004, CACHES, "timeout reading from cache node {host} after {ms} ms", slow=40.0),
+    Template("WARN", 0.010, ("auth",), "failed login for user {user} from {ip}, wrong password", status=401),
     Template("WARN", 0.005, ("auth", "api-gateway"), "certificate of {host} expires in {small} days"),
     Template(
-        "WARN", 0.010, EVERYONE, "retrying call to {host}:{port} after {error}, attempt {small}", None, 8.0
+        "WARN", 0.010, EVERYONE, "retrying call to {host}:{port} after {error}, attempt {small}", slow=8.0
     ),
     Template("WARN", 0.010, QUEUES, "consumer lag on topic {topic} reached {count} messages"),
     Template("WARN", 0.005, EVERYONE, "disk usage on volume {bucket} at 9{digit} percent"),
@@ -139,26 +152,40 @@ TEMPLATES: Final = (
     Template("WARN", 0.005, ("recommender",), "model {model} is stale, last trained {seconds} s ago"),
     # ERROR: 4.6%
     Template(
-        "ERROR", 0.010, DATA, "timeout waiting for db connection to {database} after {ms} ms", 504, 60.0
+        "ERROR",
+        0.010,
+        DATA,
+        "timeout waiting for db connection to {database} after {ms} ms",
+        status=504,
+        slow=60.0,
     ),
     Template(
         "ERROR",
         0.006,
         DATA,
         "db timeout: statement {hex} on table {table} cancelled after {ms} ms",
-        500,
-        60.0,
+        status=500,
+        slow=60.0,
     ),
-    Template("ERROR", 0.006, EVERYONE, "connection refused by {host}:{port}, {error}", 502),
-    Template("ERROR", 0.004, EVERYONE, "connection reset by peer {ip} while reading response", 502, 5.0),
-    Template("ERROR", 0.005, MONEY, "payment {id} declined by {gateway}: {reason}", 402),
-    Template("ERROR", 0.003, MONEY, "payment gateway {gateway} unavailable, {error}", 503, 30.0),
+    Template("ERROR", 0.006, EVERYONE, "connection refused by {host}:{port}, {error}", status=502),
     Template(
-        "ERROR", 0.004, DATA, "deadlock detected on table {table}, transaction {hex} rolled back", 500, 15.0
+        "ERROR", 0.004, EVERYONE, "connection reset by peer {ip} while reading response", status=502, slow=5.0
     ),
-    Template("ERROR", 0.004, EVERYONE, "unhandled exception in worker {small}: {error} at {path}", 500),
-    Template("ERROR", 0.002, ("mailer",), "mail to {user}@example.com bounced: {reason}", 550),
-    Template("ERROR", 0.002, ("uploads",), "upload of {path} aborted by client {ip}", 499, 12.0),
+    Template("ERROR", 0.005, MONEY, "payment {id} declined by {gateway}: {reason}", status=402),
+    Template("ERROR", 0.003, MONEY, "payment gateway {gateway} unavailable, {error}", status=503, slow=30.0),
+    Template(
+        "ERROR",
+        0.004,
+        DATA,
+        "deadlock detected on table {table}, transaction {hex} rolled back",
+        status=500,
+        slow=15.0,
+    ),
+    Template(
+        "ERROR", 0.004, EVERYONE, "unhandled exception in worker {small}: {error} at {path}", status=500
+    ),
+    Template("ERROR", 0.002, ("mailer",), "mail to {user}@example.com bounced: {reason}", status=550),
+    Template("ERROR", 0.002, ("uploads",), "upload of {path} aborted by client {ip}", status=499, slow=12.0),
     # FATAL: 0.4%
     Template("FATAL", 0.002, EVERYONE, "out of memory: heap exhausted at {count} MB, process {port} killed"),
     Template("FATAL", 0.002, DATA, "cannot start: database {database} unreachable, {error}"),
