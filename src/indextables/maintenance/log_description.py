@@ -1,4 +1,4 @@
-"""The transaction log as a table: one row an action, one column a field, maps and lists as JSON."""
+"""The transaction log as a table: one row for each action, one column for each field, maps and lists as JSON."""
 
 from __future__ import annotations
 
@@ -83,17 +83,17 @@ _KINDS: Final = {
     Protocol: ("protocol", "protocol_"),
     Metadata: ("metadata", "metadata_"),
 }
-"""What each action is called, and what its columns begin with where the name alone would not say."""
+"""The name of each action, and the prefix of its columns where the field alone would be ambiguous."""
 
 
 def _columns(kind: type[Any], prefix: str) -> tuple[tuple[str, str], ...]:
-    """The attributes of an action that have a column, each with its column's name."""
-    known = set(LOG_SCHEMA.names)
+    """Return the attributes of an action that have a column, each with the name of its column."""
+    names = set(LOG_SCHEMA.names)
     pairs = []
     for attribute in (field.name for field in dataclasses.fields(kind)):
         prefixed = f"{prefix}{attribute.removeprefix(prefix)}"
-        column = prefixed if prefixed in known else attribute
-        if column in known:
+        column = prefixed if prefixed in names else attribute
+        if column in names:
             pairs.append((attribute, column))
     return tuple(pairs)
 
@@ -108,7 +108,10 @@ class _Source(NamedTuple):
 
 
 def describe_log(store: Store, settings: Settings, *, include_all: bool = False) -> pa.Table:
-    """The actions of every version file; or, cheaper, those of the newest state and of the versions after it."""
+    """Return the actions of the newest state and of the versions after it.
+
+    With `include_all`, return those of every version file instead.
+    """
     listing = list_log(store)
     bases = [*listing.states, *(file.version for file in listing.checkpoints)]
     base = -1 if include_all else max(bases, default=-1)
@@ -124,23 +127,23 @@ def _actions(
         key = state_key(base) if base in listing.states else checkpoint_key(base)
         snapshot = read_snapshot(store, VersionSelector(base), settings)
         source = _Source(base, key, is_checkpoint=True)
-        held: list[Action] = [
+        actions: list[Action] = [
             snapshot.protocol,
             snapshot.metadata,
             *snapshot.files.values(),
             *snapshot.extras.actions(),
         ]
-        yield from ((source, action) for action in held)
-    for found in read_versions(store, [file for file in listing.versions if file.version > base]):
-        source = _Source(found.version, version_key(found.version), is_checkpoint=False)
-        yield from ((source, action) for action in found.actions)
+        yield from ((source, action) for action in actions)
+    for version in read_versions(store, [file for file in listing.versions if file.version > base]):
+        source = _Source(version.version, version_key(version.version), is_checkpoint=False)
+        yield from ((source, action) for action in version.actions)
 
 
 def _batch(rows: list[tuple[_Source, Action]]) -> pa.RecordBatch:
     columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in LOG_SCHEMA.names}
     for row, (source, action) in enumerate(rows):
         columns["version"][row], columns["log_file_path"][row], columns["is_checkpoint"][row] = source
-        kind, fields = _described(action)
+        kind, fields = _describe(action)
         columns["action_type"][row] = kind
         for name, value in fields.items():
             columns[name][row] = value
@@ -148,8 +151,8 @@ def _batch(rows: list[tuple[_Source, Action]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=LOG_SCHEMA)
 
 
-def _described(action: Action) -> tuple[str, dict[str, Any]]:
-    """What the action is called, and its fields by the names of their columns."""
+def _describe(action: Action) -> tuple[str, dict[str, Any]]:
+    """Return the name of the action, and its fields by the names of their columns."""
     kind = _KINDS.get(type(action))
     if kind is None:
         return "unknown", {}
@@ -161,7 +164,7 @@ def _described(action: Action) -> tuple[str, dict[str, Any]]:
 
 
 def _plain(value: object) -> object:
-    """Maps and lists as JSON, everything else as it is."""
+    """Return maps and lists as JSON, and every other value unchanged."""
     if isinstance(value, Mapping):
         return orjson.dumps(dict(value), option=orjson.OPT_SORT_KEYS).decode()
     if isinstance(value, frozenset):

@@ -1,7 +1,7 @@
-"""What can still be read of a damaged log: the newest readable state or checkpoint, and every readable version after.
+"""Recovering a damaged log: the newest readable state or checkpoint, and every readable version after it.
 
-Reading a table refuses what is damaged; here it is passed over and named. So the answer may lack files that a
-damaged version added, and have files that it removed: good enough to save a table, not to read one.
+A reader of a table refuses damaged files. Recovery skips and reports them. So the result may lack files that a damaged
+version added, and may have files that it removed. It is good enough to save a table, not to read one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from indextables.storage import Store
 
 @dataclass
 class RecoveredLog:
-    """What was found so far. `version` is the newest of which there is a trace, -1 if there is no log at all."""
+    """What has been recovered. `version` is the newest that any file refers to, -1 if there is no log at all."""
 
     uri: str
     version: int
@@ -51,6 +51,7 @@ class RecoveredLog:
     extras: ExtrasEdit = field(default_factory=lambda: Extras().edit())
 
     def apply(self, actions: Iterable[Action], name: str) -> None:
+        """Apply the actions of the file `name` in order."""
         for action in actions:
             if isinstance(action, AddFile | RemoveFile | SkipFile):
                 self._apply_file(action, name)
@@ -81,76 +82,80 @@ class RecoveredLog:
 
 
 def recover_log(store: Store, settings: Settings) -> RecoveredLog:
-    """Everything that the log at `store` still says. ProtocolError if it takes a newer release to understand it."""
+    """Recover what can be read of the log at `store`. Raises ProtocolError if it requires a newer release."""
     listing = list_log(store)
-    found = RecoveredLog(store.uri, listing.newest)
-    base = _base(store, listing, settings, found)
+    recovered = RecoveredLog(store.uri, listing.newest)
+    base = _base(store, listing, settings, recovered)
     versions = {file.version for file in listing.versions}
     for version in range(base + 1, max(versions, default=-1) + 1):
         if version not in versions:
-            found.damaged.append(f"{version_key(version)}: missing")
+            recovered.damaged.append(f"{version_key(version)}: missing")
     replaced = replaced_versions(
         {version: _commit_info(store, version) for version in versions if version > base}
     )
     for version in sorted(versions):
         if version in replaced:
-            found.damaged.append(
+            recovered.damaged.append(
                 f"{version_key(version)}: not the file that the next version was written after"
             )
             continue
-        # Of versions that the base covers only what every later one inherits is of interest, and only if it lacks it.
-        if version > base or found.metadata is None:
-            _apply_version(store, version, found, is_covered=version <= base)
-    return found
+        # Versions that the base covers are read only for metadata and protocol, and only if the base has no metadata.
+        if version > base or recovered.metadata is None:
+            _apply_version(store, version, recovered, is_covered=version <= base)
+    return recovered
 
 
-def _base(store: Store, listing: LogListing, settings: Settings, found: RecoveredLog) -> int:
+def _base(store: Store, listing: LogListing, settings: Settings, recovered: RecoveredLog) -> int:
     checkpoints = {file.version for file in listing.checkpoints}
     for version in sorted({*listing.states, *checkpoints}, reverse=True):
-        if version in listing.states and _apply_state(store, version, listing, settings, found):
+        if version in listing.states and _apply_state(store, version, listing, settings, recovered):
             return version
-        if version in checkpoints and _apply_checkpoint(store, version, found):
+        if version in checkpoints and _apply_checkpoint(store, version, recovered):
             return version
     return -1
 
 
 def _apply_state(
-    store: Store, version: int, listing: LogListing, settings: Settings, found: RecoveredLog
+    store: Store, version: int, listing: LogListing, settings: Settings, recovered: RecoveredLog
 ) -> bool:
     name = state_key(version)
     parallelism = settings.get(keys.STATE_READ_PARALLELISM)
     try:
         manifest = read_state(store, version)
         state = TableState(store, manifest, lambda path: split_key(path, store.uri), parallelism=parallelism)
-        found.files = dict(LiveFiles(state).items())
+        recovered.files = dict(LiveFiles(state).items())
     except (CorruptTableError, ObjectNotFoundError) as reason:
-        found.damaged.append(f"{name}: {reason}")
+        recovered.damaged.append(f"{name}: {reason}")
         return False
     try:
         snapshot = snapshot_of_state(store, version, listing, parallelism=parallelism)
     except (CorruptTableError, ObjectNotFoundError):
-        return True  # it leaves the metadata to older files, one of which is damaged; others may have it
-    _take(snapshot, found)
+        return True  # it leaves the metadata to older files, one of which is damaged; later ones may have it
+    _adopt(snapshot, recovered)
     return True
 
 
-def _apply_checkpoint(store: Store, version: int, found: RecoveredLog) -> bool:
+def _apply_checkpoint(store: Store, version: int, recovered: RecoveredLog) -> bool:
     name = checkpoint_key(version)
     try:
         actions = read_checkpoint(store, version)
     except (CorruptTableError, ObjectNotFoundError) as reason:
-        found.damaged.append(f"{name}: {reason}")
+        recovered.damaged.append(f"{name}: {reason}")
         return False
     try:
-        _take(snapshot_of_actions(store.uri, version, actions), found)
+        _adopt(snapshot_of_actions(store.uri, version, actions), recovered)
     except CorruptTableError:
-        found.apply(actions, name)  # without metadata, say, it still has files
+        recovered.apply(actions, name)  # without metadata, it still has files
     return True
 
 
-def _take(snapshot: Snapshot, found: RecoveredLog) -> None:
-    found.protocol, found.metadata, found.txns = snapshot.protocol, snapshot.metadata, dict(snapshot.txns)
-    found.files, found.extras = dict(snapshot.files.items()), snapshot.extras.edit()
+def _adopt(snapshot: Snapshot, recovered: RecoveredLog) -> None:
+    recovered.protocol, recovered.metadata, recovered.txns = (
+        snapshot.protocol,
+        snapshot.metadata,
+        dict(snapshot.txns),
+    )
+    recovered.files, recovered.extras = dict(snapshot.files.items()), snapshot.extras.edit()
 
 
 def _commit_info(store: Store, version: int) -> CommitInfo | None:
@@ -161,13 +166,13 @@ def _commit_info(store: Store, version: int) -> CommitInfo | None:
     return next((action for action in actions if isinstance(action, CommitInfo)), None)
 
 
-def _apply_version(store: Store, version: int, found: RecoveredLog, *, is_covered: bool) -> None:
+def _apply_version(store: Store, version: int, recovered: RecoveredLog, *, is_covered: bool) -> None:
     name = version_key(version)
     try:
         actions = read_version(store, version) or []
     except CorruptTableError as reason:
-        found.damaged.append(f"{name}: {reason}")
+        recovered.damaged.append(f"{name}: {reason}")
         return
     if is_covered:
         actions = [action for action in actions if isinstance(action, Metadata | Protocol)]
-    found.apply(actions, name)
+    recovered.apply(actions, name)

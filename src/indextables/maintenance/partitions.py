@@ -1,4 +1,4 @@
-"""Dropping whole partitions: only the log changes, the files go when they are purged."""
+"""Dropping whole partitions. Only the log changes; a purge deletes the files later."""
 
 from __future__ import annotations
 
@@ -26,22 +26,32 @@ class DroppedPartitions:
 def drop_partitions(
     store: Store, snapshot: Snapshot, predicate: Predicate, settings: Settings
 ) -> tuple[int, DroppedPartitions]:
-    """Removes the files of every partition for which the predicate is TRUE; the version that did it, and what."""
+    """Remove the files of every partition for which the predicate is TRUE.
+
+    Returns the version of the table afterwards, and what was dropped.
+    """
     _check(snapshot, predicate)
     done = commit(store, DropPartitions(predicate), base=snapshot, settings=settings)
     if done.skipped:
         message = f"no partition satisfies the condition at version {done.version}"
-        return done.version, DroppedPartitions(store.uri, "no_action", 0, 0, 0, message)
-    # What was written, not what was expected: others may have added to a partition meanwhile.
+        return done.version, DroppedPartitions(
+            table_path=store.uri,
+            status="no_action",
+            partitions_dropped=0,
+            splits_removed=0,
+            total_size_bytes=0,
+            message=message,
+        )
+    # Count what was written, not what was expected: a concurrent commit may have added files to a partition.
     removed = [action for action in done.actions if isinstance(action, RemoveFile)]
     partitions = {tuple(sorted((action.partition_values or {}).items())) for action in removed}
     return done.version, DroppedPartitions(
-        store.uri,
-        "success",
-        len(partitions),
-        len(removed),
-        sum(action.size or 0 for action in removed),
-        f"dropped by version {done.version}; the files are deleted when the table is purged",
+        table_path=store.uri,
+        status="success",
+        partitions_dropped=len(partitions),
+        splits_removed=len(removed),
+        total_size_bytes=sum(action.size or 0 for action in removed),
+        message=f"dropped by version {done.version}; the files are deleted when the table is purged",
     )
 
 

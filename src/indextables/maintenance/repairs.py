@@ -1,4 +1,4 @@
-"""A new log in the place of a damaged or lost one. The old log and the splits are only read."""
+"""REPAIR: write a new log in place of a damaged or lost one. The old log and the splits are only read."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _NAMED: Final = 5
 
 @dataclass(frozen=True)
 class Repaired:
-    """What was repaired. Status is SUCCESS, followed by what could not be read, if there was any such thing.
+    """The result of a repair. The status is SUCCESS, followed by what could not be read, if anything.
 
-    `source_version` is the newest version of which the old log had a trace, -1 if it was gone.
+    `source_version` is the newest version that any file of the old log refers to, -1 if the log was lost.
     """
 
     source_path: str
@@ -53,7 +53,7 @@ class Repaired:
 
 @dataclass(frozen=True)
 class _RecoveredTable:
-    """A whole table as its first version."""
+    """Creates the first version of a log, with the whole table."""
 
     protocol: Protocol
     metadata: Metadata
@@ -65,7 +65,9 @@ class _RecoveredTable:
 
     def actions(self, current: Snapshot | None) -> list[Action]:
         if current is not None:
-            raise TableExistsError(f"there is a log at {current.uri} by now; repair to an empty place")
+            raise TableExistsError(
+                f"another process has written a log at {current.uri}; repair to an empty place"
+            )
         return [
             self.protocol,
             self.metadata,
@@ -80,14 +82,14 @@ def repair(
     target_log: str | PathLike[str] | None = None,
     settings: Settings | None = None,
 ) -> Repaired:
-    """Writes at `target_log` what can be read of the log at `source_log`, less the splits that are gone.
+    """Write to `target_log` what can be read of the log at `source_log`, without the splits that are missing.
 
-    Both end in `_transaction_log`; the target is absent or empty. When there is no log at the source, the splits
-    beside it are all there is to go by. Paths stay relative: the new log belongs into the place of the old one.
+    Both paths end in `_transaction_log`; the target must be absent or empty. If there is no log at the source, the
+    table is recovered from its splits. Paths of splits stay relative: the new log is to be moved in place of the old.
 
-    Without a target, a log that is lost is reconstructed from the splits, in its own place; the path may then be that
-    of the table, too. TableExistsError if there is still a version, a state or a checkpoint: what is left of a log is
-    never overwritten.
+    Without a target, a lost log is recovered from the splits in its own place; the path may then be that of the table
+    too. Raises TableExistsError if any version, state or checkpoint exists: the remains of a log are never
+    overwritten.
 
     >>> import indextables as it, pyarrow as pa
     >>> it.write("memory://doc-repair", pa.table({"n": [1]}))
@@ -104,17 +106,17 @@ def repair(
         source, target = (open_store(_table_of(log), settings) for log in (source_log, target_log))
     if target_log is not None and next(iter(target.list_from(LOG_DIRECTORY)), None) is not None:
         raise TableExistsError(f"{target.uri}/{LOG_DIRECTORY} is not empty; repair to an empty place")
-    found = recover_log(source, settings)
-    files, metadata, damaged = found.files, found.metadata, list(found.damaged)
-    if found.version < 0 or metadata is None:
-        rebuilt = recover_splits(source, settings)
-        if rebuilt is None:
+    recovered = recover_log(source, settings)
+    files, metadata, damaged = recovered.files, recovered.metadata, list(recovered.damaged)
+    if recovered.version < 0 or metadata is None:
+        from_splits = recover_splits(source, settings)
+        if from_splits is None:
             raise TableNotFoundError(f"there is neither a log nor a split at {source.uri}")
-        if found.version >= 0 and damaged:
+        if recovered.version >= 0 and damaged:
             damaged.append("the schema is that of the splits")
-        damaged += rebuilt.damaged
-        metadata = rebuilt.metadata
-        files = files or {add.path: add for add in rebuilt.adds}
+        damaged += from_splits.damaged
+        metadata = from_splits.metadata
+        files = files or {add.path: add for add in from_splits.adds}
     missing = _missing(source, files)
     adds = tuple(
         dataclasses.replace(file, path=key, data_change=True)
@@ -122,24 +124,24 @@ def repair(
         if key not in missing
     )
     change = _RecoveredTable(
-        combine_protocols(found.protocol or CURRENT, CURRENT),
-        metadata,
-        found.txns,
-        _of_live(found.extras.done(), {add.path for add in adds}),
-        adds,
-        {"source": source.uri, "sourceVersion": str(found.version)},
+        protocol=combine_protocols(recovered.protocol or CURRENT, CURRENT),
+        metadata=metadata,
+        txns=recovered.txns,
+        extras=_extras_of(recovered.extras.done(), {add.path for add in adds}),
+        adds=adds,
+        parameters={"source": source.uri, "sourceVersion": str(recovered.version)},
     )
     if target_log is None:
         _delete_pointers(target)
     _write(target, change, settings)
     return Repaired(
-        f"{source.uri}/{LOG_DIRECTORY}",
-        f"{target.uri}/{LOG_DIRECTORY}",
-        found.version,
-        len(files),
-        len(adds),
-        len(missing),
-        _status(damaged),
+        source_path=f"{source.uri}/{LOG_DIRECTORY}",
+        target_path=f"{target.uri}/{LOG_DIRECTORY}",
+        source_version=recovered.version,
+        total_splits=len(files),
+        valid_splits=len(adds),
+        missing_splits=len(missing),
+        status=_status(damaged),
     )
 
 
@@ -148,13 +150,13 @@ def _check_lost(store: Store) -> None:
     if not listing.is_empty:
         log = f"{store.uri}/{LOG_DIRECTORY}"
         raise TableExistsError(
-            f"{log} has a log up to version {listing.newest}, and its own place is for one that is lost; write what "
-            f"can be read of it to another place: REPAIR INDEXFILES TRANSACTION LOG '{log}' AT LOCATION '<new log>'"
+            f"{log} has a log up to version {listing.newest}, and only a lost log is recovered in its own place; write "
+            f"what can be read to another place: REPAIR INDEXFILES TRANSACTION LOG '{log}' AT LOCATION '<new log>'"
         )
 
 
 def _delete_pointers(store: Store) -> None:
-    """Delete what speaks of versions that are gone: it would make the new ones look like a part of the old log."""
+    """Delete the hint and the clean-up records of the lost log: new versions would look like a part of the old log."""
     stale = [info.key for info in store.list_from(LOG_DIRECTORY) if record_of(info.key) is not None]
     for key in [LAST_CHECKPOINT, *sorted(stale, reverse=True)]:
         store.delete(key)
@@ -163,7 +165,7 @@ def _delete_pointers(store: Store) -> None:
 def _write(target: Store, change: _RecoveredTable, settings: Settings) -> None:
     """Write the table as version 0, or as several versions if it is too large for one.
 
-    Then the metadata comes last: a log that was not finished has none, and cannot be taken for the table.
+    Of several, the last has the metadata. So an unfinished log has none, and no reader mistakes it for the table.
     """
     adds = list(group_by_text_size(change.adds, max_text_bytes() // 2))
     if len(adds) < 2:
@@ -188,7 +190,7 @@ def _write(target: Store, change: _RecoveredTable, settings: Settings) -> None:
         text, previous = seal_version(encode_text([info, *actions]))
         data = pack(text, compress=settings.get(keys.COMPRESS_VERSION_FILES))
         if not publish(target, version, data, str(info.txn_id), backoff):
-            raise TableExistsError(f"another process writes at {target.uri}; repair to an empty place")
+            raise TableExistsError(f"another process is writing at {target.uri}; repair to an empty place")
 
 
 def _table_of(log: str | PathLike[str]) -> str:
@@ -199,12 +201,12 @@ def _table_of(log: str | PathLike[str]) -> str:
     return root
 
 
-def _of_live(extras: Extras, keys: set[str]) -> Extras:
+def _extras_of(extras: Extras, keys: set[str]) -> Extras:
     return dataclasses.replace(extras, skips={key: skip for key, skip in extras.skips.items() if key in keys})
 
 
 def _missing(store: Store, files: Mapping[str, AddFile]) -> set[str]:
-    """The files that are not there; one that lies outside the table cannot be read there, so it is not either."""
+    """Return the files that do not exist, including those outside the table, which the new log cannot refer to."""
     outside = {key for key in files if key.startswith("/") or ":/" in key}
     return outside.union(missing_files(store, (key for key in files if key not in outside)))
 

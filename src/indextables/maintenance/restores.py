@@ -1,4 +1,4 @@
-"""Going back to an older version, by a new one."""
+"""Restoring an older version, by committing a new one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _NAMED = 5
 
 
 def restore(store: Store, version: int, settings: Settings, base: Snapshot | None = None) -> int:
-    """Makes the table what it was at `version`, in a new version, which it returns.
+    """Restore the table to what it was at `version`, in a new version; return the new version.
 
-    VersionNotFoundError if the version cannot be read any more; CorruptTableError, and nothing is committed, if
-    a file that it needs has been deleted since.
+    Raises VersionNotFoundError if the version cannot be read any more, and CorruptTableError if a file that it needs
+    has been deleted. Nothing is committed then.
 
     >>> import indextables as it, pyarrow as pa
     >>> for n in range(2):
@@ -31,8 +31,9 @@ def restore(store: Store, version: int, settings: Settings, base: Snapshot | Non
     target = load_snapshot(store, version, settings=settings)
 
     def check(keys: Sequence[str]) -> None:
-        # A purge that is not part of the newest snapshot will see this commit. One that is has kept the files of every
-        # version that could be read after it: so it is not enough that the version could be read some time before.
+        # Called in every attempt of the commit. A purge whose fence is not in the newest snapshot yet reads this commit
+        # before it deletes. A purge whose fence is in it has kept the files of every version that was readable then.
+        # So the version must be readable now: it is not enough that `target` could be read before.
         read_snapshot(store, VersionSelector(version), settings)
         gone = missing_files(store, keys)
         if gone:

@@ -1,8 +1,8 @@
-"""A table from its splits alone, when the log is gone.
+"""Recovering a table from its splits alone, when the log is lost.
 
-A split knows its columns, how they are indexed, and its rows; the directories above it know its partition values.
-What nobody knows any more: which splits had been removed and not yet purged, and the types of partition columns,
-which come back as strings.
+A split records its columns, how they are indexed, and its rows; the directories above it give its partition values.
+Two things are lost: which splits had been removed and not yet purged, and the types of partition columns, which become
+strings.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PartitionValues = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class FoundSplit:
-    """A split in the store, as its own bytes and its place describe it."""
+    """A split in the store, as described by its own bytes and its path."""
 
     info: ObjectInfo
     partition_values: PartitionValues
@@ -45,13 +45,13 @@ class FoundSplit:
 
     @property
     def kind(self) -> tuple[FieldMapping, tuple[str, ...]]:
-        """What the splits of one table have in common."""
+        """What all splits of one table have in common: the mapping and the partition columns."""
         return self.mapping, tuple(name for name, _ in self.partition_values)
 
 
 @dataclass(frozen=True)
 class RecoveredSplits:
-    """The metadata and files of a table that was put together from its splits, and the splits that do not fit."""
+    """The metadata and files of a table that was recovered from its splits, and the splits that do not fit."""
 
     metadata: Metadata
     adds: tuple[AddFile, ...]
@@ -59,28 +59,28 @@ class RecoveredSplits:
 
 
 def recover_splits(store: Store, settings: Settings) -> RecoveredSplits | None:
-    """The table that most of the splits below the root make up, or None where there is no split."""
+    """Recover the table to which most of the splits below the root belong. Return None if there is no split."""
     infos = [info for info in store.list_from("") if _is_split(info.key)]
-    looked_at = list(
-        current().threads.map(lambda info: _look(store, info, settings), infos, _SPLITS_AT_A_TIME)
+    inspected = list(
+        current().threads.map(lambda info: _inspect(store, info, settings), infos, _SPLITS_AT_A_TIME)
     )
-    found = [split for split in looked_at if isinstance(split, FoundSplit)]
-    damaged = [reason for reason in looked_at if isinstance(reason, str)]
-    if not found:
+    splits = [split for split in inspected if isinstance(split, FoundSplit)]
+    damaged = [reason for reason in inspected if isinstance(reason, str)]
+    if not splits:
         if damaged:
             raise CorruptTableError(f"no split of {store.uri} can be read: {damaged[0]}")
         return None
-    (mapping, columns), _ = Counter(split.kind for split in found).most_common(1)[0]
-    fitting = [split for split in found if split.kind == (mapping, columns)]
-    damaged += [f"{split.info.key}: other columns than most" for split in found if split not in fitting]
+    (mapping, columns), _ = Counter(split.kind for split in splits).most_common(1)[0]
+    matching = [split for split in splits if split.kind == (mapping, columns)]
+    damaged += [f"{split.info.key}: other columns than most" for split in splits if split not in matching]
     ref = mapping_hash(mapping.to_json())
     return RecoveredSplits(
-        _metadata(mapping, columns, ref), tuple(_add(split, ref) for split in fitting), tuple(damaged)
+        _metadata(mapping, columns, ref), tuple(_add(split, ref) for split in matching), tuple(damaged)
     )
 
 
 def partition_values_of(key: str) -> PartitionValues:
-    """What the directories of a split say of its rows.
+    """Return the partition values that the directories of a split encode.
 
     >>> partition_values_of("day=2024-01-01/path=a%2Fb/splits/split-1.split")
     (('day', '2024-01-01'), ('path', 'a/b'))
@@ -93,12 +93,16 @@ def _is_split(key: str) -> bool:
     return key.endswith(".split") and not key.startswith(f"{LOG_DIRECTORY}/")
 
 
-def _look(store: Store, info: ObjectInfo, settings: Settings) -> FoundSplit | str:
+def _inspect(store: Store, info: ObjectInfo, settings: Settings) -> FoundSplit | str:
     try:
         footer_start = open_bundle(store, info.key, info.size).footer_start
         with open_split(store, info.key, info.size, settings=settings) as split:
             return FoundSplit(
-                info, partition_values_of(info.key), split.mapping, split.num_rows, footer_start
+                info=info,
+                partition_values=partition_values_of(info.key),
+                mapping=split.mapping,
+                num_rows=split.num_rows,
+                footer_start=footer_start,
             )
     except (CorruptTableError, SchemaError, ObjectNotFoundError) as reason:
         return f"{info.key}: {reason}"
@@ -113,7 +117,7 @@ def _metadata(mapping: FieldMapping, columns: tuple[str, ...], ref: str) -> Meta
 
 
 def _add(split: FoundSplit, ref: str) -> AddFile:
-    """The split as an action. Without min/max, which only a look at every row could give: it is never skipped."""
+    """Return the split as an action. It has no min/max, which would take reading every row, so it is never skipped."""
     return AddFile(
         split.info.key,
         {name: value for name, value in split.partition_values if value != NULL_DIRECTORY},

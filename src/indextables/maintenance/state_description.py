@@ -1,4 +1,4 @@
-"""What the newest state of a table is like, in figures."""
+"""The newest state of a table in figures."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ NONE: Final = "none"
 
 @dataclass(frozen=True)
 class StateDescription:
-    """The newest state, or older JSON checkpoint, that can be read; without one, format `none` and its figures 0.
+    """The newest state or JSON checkpoint that can be read; without one, the format is `none` and the figures are 0.
 
-    `version` and what follows are of the state, not of the table, which may be ahead of it: `status` says so.
-    `created_at` is the time at which the state was written, None without one; `protocol_version` is what a reader
-    must know.
+    `version` and the figures are those of the state. The table may be at a later version; `status` tells.
+    `created_at` is when the state was written, None without one; `protocol_version` is what a reader must support.
     """
 
     table_path: str
@@ -44,7 +43,7 @@ class StateDescription:
 
 
 def describe_state(store: Store, settings: Settings) -> StateDescription:
-    """The figures of the state from which a reader of the newest version starts.
+    """Describe the state from which a reader of the newest version starts.
 
     >>> import indextables as it, pyarrow as pa
     >>> it.write("memory://doc-state", pa.table({"n": [1]}))
@@ -69,14 +68,14 @@ def describe_state(store: Store, settings: Settings) -> StateDescription:
         return _of_checkpoint(older, snapshot.version, form, created_ms)
     status = f"no state yet; version {snapshot.version} is read from its version files"
     return StateDescription(
-        store.uri,
-        NONE,
-        0,
-        0,
-        0,
-        0,
-        0.0,
-        0,
+        table_path=store.uri,
+        format=NONE,
+        version=0,
+        num_files=0,
+        num_manifests=0,
+        num_tombstones=0,
+        tombstone_ratio=0.0,
+        total_bytes=0,
         needs_compaction=False,
         status=status,
         protocol_version=snapshot.protocol.min_reader_version,
@@ -88,14 +87,14 @@ def _of_state(snapshot: Snapshot, state: StateManifest, options: StateOptions) -
     small = sum(info.num_entries < options.entries_per_manifest for info in state.manifests)
     reason = compaction_reason(options.rules, live_files=live, tombstones=dead, manifests=small)
     return StateDescription(
-        snapshot.uri,
-        AVRO,
-        state.state_version,
-        live,
-        len(state.manifests),
-        dead,
-        dead / live if live else float(dead),
-        state.total_bytes,
+        table_path=snapshot.uri,
+        format=AVRO,
+        version=state.state_version,
+        num_files=live,
+        num_manifests=len(state.manifests),
+        num_tombstones=dead,
+        tombstone_ratio=dead / live if live else float(dead),
+        total_bytes=state.total_bytes,
         needs_compaction=reason is not None,
         status=_status(state.state_version, snapshot.version, reason),
         created_at=_moment(state.created_at),
@@ -106,10 +105,10 @@ def _of_state(snapshot: Snapshot, state: StateManifest, options: StateOptions) -
 def _of_checkpoint(checkpoint: Snapshot, current: int, form: str, created_ms: int) -> StateDescription:
     files = list(checkpoint.files.values())
     return StateDescription(
-        checkpoint.uri,
-        form,
-        checkpoint.version,
-        len(files),
+        table_path=checkpoint.uri,
+        format=form,
+        version=checkpoint.version,
+        num_files=len(files),
         num_manifests=0,
         num_tombstones=0,
         tombstone_ratio=0.0,
@@ -122,7 +121,7 @@ def _of_checkpoint(checkpoint: Snapshot, current: int, form: str, created_ms: in
 
 
 def _moment(ms: int) -> datetime | None:
-    """Return the time, or None for a number that is out of the range of times."""
+    """Return the time, or None if it is out of range."""
     try:
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
     except OverflowError:

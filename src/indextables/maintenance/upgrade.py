@@ -1,6 +1,6 @@
-"""Bringing a table up to the protocol of today. Only the log changes, and no field of it is lost.
+"""Upgrading a table to the current protocol. Only the log changes, and no field of it is lost.
 
-A checkpoint is the occasion: readers of older protocols do not look at states.
+A checkpoint upgrades the protocol first, because readers of older protocols do not look for states.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ def upgrade_protocol(
 ) -> int:
     """Raise the protocol of a table to at least these versions; return the version of the table that has it.
 
-    The protocol is never lowered. InputError for a version below 1, ProtocolError for one that this release does not
-    know.
+    The protocol is never lowered. Raises InputError for a version below 1, and ProtocolError for one that this release
+    does not support.
     """
-    wanted = Protocol(min_reader_version, min_writer_version)
+    protocol = Protocol(min_reader_version, min_writer_version)
     if min(min_reader_version, min_writer_version) < 1:
         raise InputError(
-            f"protocol versions begin with 1; {min_reader_version} for readers and {min_writer_version} for writers "
-            f"were asked for"
+            f"protocol versions start at 1; {min_reader_version} for readers and {min_writer_version} for writers "
+            f"were requested"
         )
     base = base or load_snapshot(store, settings=settings)
-    return commit(store, UpgradeProtocol(wanted), base=base, settings=settings).version
+    return commit(store, UpgradeProtocol(protocol), base=base, settings=settings).version
 
 
 def renormalize_schemas(store: Store, settings: Settings, base: Snapshot | None = None) -> int:
-    """Gives each field mapping one name in the registry, if there are too many; the version at which it is so."""
+    """Give each field mapping one name in the registry, if there are too many names; return the resulting version."""
     base = base or load_snapshot(store, settings=settings)
     change = RenormalizeSchemas(settings.get(keys.RENORMALIZE_THRESHOLD))
     while not (done := commit(store, change, base=base, settings=settings)).skipped:
@@ -61,10 +61,10 @@ def renormalize_schemas(store: Store, settings: Settings, base: Snapshot | None 
 
 
 def upgrade_and_checkpoint(store: Store, settings: Settings) -> Checkpointed:
-    """The compacted state of the newest version, of a table of today's protocol with a tidy schema registry.
+    """Upgrade the protocol, tidy the schema registry, and write the compacted state of the newest version.
 
-    A JSON checkpoint leaves the protocol as it is: it is for those who know no newer one. The log is read once: each
-    step begins with the snapshot of the one before and reads only the versions since.
+    A JSON checkpoint leaves the protocol as it is, because it is for readers that support no newer one. The log is read
+    once: each step starts from the snapshot of the step before and reads only the versions since.
     """
     snapshot = read_snapshot(store, VersionSelector(), settings)
     if not writes_json(settings):
@@ -75,12 +75,12 @@ def upgrade_and_checkpoint(store: Store, settings: Settings) -> Checkpointed:
 
 
 def compacted_state(store: Store, settings: Settings, snapshot: Snapshot | None = None) -> Checkpointed:
-    """Return a compacted state or JSON checkpoint of the newest version, which is written if there is none.
+    """Return a compacted state or JSON checkpoint of the newest version; write it if there is none.
 
-    `snapshot` is the newest one, where the caller has just read it.
+    `snapshot` is the newest one, if the caller has just read it.
 
-    Files of the log are written once. Where the newest version has a state that cannot be read, or that is to be
-    compacted, another version follows that changes nothing, and gets the state.
+    Files of the log are written once. So if the newest version has a state that cannot be read, or that should be
+    compacted, a version that changes nothing is committed, and its state is written.
     """
     quiet = Settings(dict(settings) | {keys.CHECKPOINT_ENABLED.key: "false"})
     for _ in range(_TRIES):
@@ -98,7 +98,7 @@ def compacted_state(store: Store, settings: Settings, snapshot: Snapshot | None 
 
 
 def _has_state(store: Store, settings: Settings) -> bool:
-    """Return whether the newest version has a state, or a JSON checkpoint if those are written."""
+    """Return True if the newest version has a state, or a JSON checkpoint if those are written."""
     listing = list_log(store)
-    found = {file.version for file in listing.checkpoints} if writes_json(settings) else listing.states
-    return listing.newest in found
+    bases = {file.version for file in listing.checkpoints} if writes_json(settings) else listing.states
+    return listing.newest in bases

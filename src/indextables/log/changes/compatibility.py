@@ -1,4 +1,4 @@
-"""Whether files written for one metadata can live in a table that has another."""
+"""Compatibility: whether files that were written for one metadata can be added to a table that has another."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from indextables.schema import REGISTRY_PREFIX, TYPEMAP_PREFIX, TableSchema, map
 
 
 def check_compatible(written_for: Metadata, current: Snapshot) -> None:
-    """SchemaError if files written for one metadata cannot join the table as it is now."""
+    """Raise SchemaError if files that were written for one metadata cannot be added to the current table."""
     reason = incompatibility(written_for, current)
     if reason is not None:
         raise SchemaError(
             f"the table at {current.uri} has changed (now at version {current.version}): {reason}; "
-            f"look at its schema and write again"
+            f"check its schema and write again"
         )
 
 
 def incompatibility(mine: Metadata, current: Snapshot) -> str | None:
-    """Why files written for that metadata cannot live in the table, or None.
+    """Return why files that were written for that metadata cannot be added to the table, or None if they can.
 
-    The order of columns does not matter; that of partition columns does, for it is the order of directories.
+    The order of columns does not matter. That of partition columns does: it is the order of directories.
     """
     theirs = current.metadata
     if (mine.schema_string, mine.partition_columns, mine.configuration) == (
@@ -54,40 +54,42 @@ def incompatibility(mine: Metadata, current: Snapshot) -> str | None:
 
 
 def writer_metadata(snapshot: Snapshot) -> Metadata:
-    """The metadata to write new files for: that of the table, and in it how our files are indexed.
+    """Return the metadata to write new files for: the table's own, with the mapping of this package's files.
 
-    It differs from the table's own only where we have not written before: another writer's doc mapping is taken over
-    as ours, with the choices that it implies.
+    It differs from the table's own only if this package has not written to the table yet. Then another writer's doc
+    mapping is adopted, with the choices that it implies.
     """
     mapping = snapshot.mapping
     key = f"{REGISTRY_PREFIX}{mapping_hash(mapping.to_json())}"
     if key in snapshot.metadata.configuration:
         return snapshot.metadata
-    chosen = {f"{TYPEMAP_PREFIX}{mapped.name}": "text" for mapped in mapping.of_kind("text")}
-    configuration = {**snapshot.metadata.configuration, **chosen, key: mapping.to_json()}
+    typemap = {f"{TYPEMAP_PREFIX}{mapped.name}": "text" for mapped in mapping.of_kind("text")}
+    configuration = {**snapshot.metadata.configuration, **typemap, key: mapping.to_json()}
     return dataclasses.replace(snapshot.metadata, configuration=configuration)
 
 
 def replace_properties(current: Metadata, mine: Metadata, adds: Iterable[AddFile]) -> list[Metadata]:
-    """The same for a write that replaces all rows: the properties that it gives the table are taken over too."""
+    """Return the metadata to write for an overwrite: registered mappings, and the table properties that it sets."""
     written = register_mappings(current, mine, adds)
-    known = {setting.key for setting in keys.TABLE_PROPERTIES}
-    chosen = {key: value for key, value in mine.configuration.items() if key in known}
+    property_keys = {setting.key for setting in keys.TABLE_PROPERTIES}
+    properties = {key: value for key, value in mine.configuration.items() if key in property_keys}
     latest = written[0] if written else current
-    if chosen.items() <= latest.configuration.items():
+    if properties.items() <= latest.configuration.items():
         return written
-    return [dataclasses.replace(latest, configuration={**latest.configuration, **chosen})]
+    return [dataclasses.replace(latest, configuration={**latest.configuration, **properties})]
 
 
 def register_mappings(current: Metadata, mine: Metadata, adds: Iterable[AddFile]) -> list[Metadata]:
-    """The metadata to write so that every mapping the new files refer to is in the registry; mostly none."""
-    wanted = {f"{REGISTRY_PREFIX}{add.doc_mapping_ref}" for add in adds if add.doc_mapping_ref is not None}
-    if not (wanted - current.configuration.keys()) & mine.configuration.keys():
+    """Return the metadata to write so that the registry has every mapping that the new files name; usually none."""
+    references = {
+        f"{REGISTRY_PREFIX}{add.doc_mapping_ref}" for add in adds if add.doc_mapping_ref is not None
+    }
+    if not (references - current.configuration.keys()) & mine.configuration.keys():
         return []
-    # With the mapping come the choices that it records: they are the same as before, or `mine` would not fit.
+    # The choices that the mapping records come with it. They are the table's, or `mine` would not be compatible.
     new = {
         key: document
         for key, document in mine.configuration.items()
-        if key in wanted or key.startswith(TYPEMAP_PREFIX)
+        if key in references or key.startswith(TYPEMAP_PREFIX)
     }
     return [dataclasses.replace(current, configuration={**current.configuration, **new})]

@@ -1,13 +1,13 @@
-"""What a commit wants to do, and whether it still may when others were faster: the conflict rules.
+"""Changes of files, and the conflict rules: whether a change still applies after concurrent commits.
 
-Each change computes its actions from the newest snapshot, every time anew. So what others did meanwhile is
-part of the input, and a rule is what the computation refuses:
+A commit computes the actions of its change from the newest snapshot, again in every attempt. So concurrent commits are
+part of the input, and a conflict is what the computation refuses:
 
-- an append read no files: it only needs the schema, partitioning and mapping it was written for;
-- an overwrite and a drop remove what lives *now*;
-- a merge keeps the groups whose sources all still live.
+- an append reads no files: it only needs the schema, partitioning and mapping that it was written for;
+- an overwrite and a drop remove what is live *now*;
+- a merge keeps the groups whose sources are all still live.
 
-An empty list means that there is nothing left to do, such as a streaming batch that is already there.
+An empty list of actions means that nothing remains to be done, as for a streaming batch that is already committed.
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ class Change(Interface):
 
     @property
     def operation(self) -> str:
-        """Its name in the history."""
+        """The name of the change in the history."""
 
     @property
     def parameters(self) -> Mapping[str, str]:
-        """What the history says of it."""
+        """What the history records about the change."""
 
     def actions(self, current: Snapshot | None) -> list[Action]:
-        """What to write after `current` (None: there is no table).
+        """Return the actions to write after `current`, which is None if there is no table.
 
-        CommitConflictError, SchemaError, TableExistsError or TableNotFoundError when it does not apply.
+        Raises CommitConflictError, SchemaError, TableExistsError or TableNotFoundError if the change does not apply.
         """
 
 
 @dataclass(frozen=True)
 class Append:
-    """New files. `metadata` is what they were written for, and what a table gets that is made by this."""
+    """Adds files. `metadata` is what they were written for; used as the table's metadata if this commit creates it."""
 
     adds: tuple[AddFile, ...]
     metadata: Metadata
@@ -83,21 +83,25 @@ class Append:
         if current is None:
             if self.create == "never":
                 raise TableNotFoundError("there is no table to append to; write with another mode first")
-            return [self.protocol, self.metadata, *_given(self.txn), *self.adds]
+            return [self.protocol, self.metadata, *_txn_actions(self.txn), *self.adds]
         if self.create == "only":
             raise TableExistsError(f"there is a table at {current.uri} already; choose another mode")
         if is_batch_committed(self.txn, current):
             return []
         check_compatible(self.metadata, current)
-        return [*register_mappings(current.metadata, self.metadata, self.adds), *_given(self.txn), *self.adds]
+        return [
+            *register_mappings(current.metadata, self.metadata, self.adds),
+            *_txn_actions(self.txn),
+            *self.adds,
+        ]
 
 
 @dataclass(frozen=True)
 class Overwrite:
-    """New files in place of all that live. `metadata` becomes the table's, its identity apart.
+    """Replaces all live files by new ones. `metadata` becomes the table's, except for its id and creation time.
 
-    `replaces` is the metadata that the caller saw and means to replace: has somebody else changed it meanwhile
-    to a third, the overwrite no longer applies. Without it, whatever is there is replaced.
+    `replaces` is the metadata that the caller saw and intends to replace. If another writer has changed it to something
+    else, the overwrite conflicts. Without it, any metadata is replaced.
     """
 
     adds: tuple[AddFile, ...]
@@ -110,7 +114,7 @@ class Overwrite:
 
     def actions(self, current: Snapshot | None) -> list[Action]:
         if current is None:
-            return [self.protocol, self.metadata, *_given(self.txn), *self.adds]
+            return [self.protocol, self.metadata, *_txn_actions(self.txn), *self.adds]
         if is_batch_committed(self.txn, current):
             return []
         metadata: list[Metadata]
@@ -124,12 +128,12 @@ class Overwrite:
                     self.metadata, id=current.metadata.id, created_time=current.metadata.created_time
                 )
             ]
-        return [*metadata, *_given(self.txn), *_removes(current.files.values()), *self.adds]
+        return [*metadata, *_txn_actions(self.txn), *_removes(current.files.values()), *self.adds]
 
 
 @dataclass(frozen=True)
 class DropPartitions:
-    """No new files; every partition goes for which the predicate is TRUE."""
+    """Removes the files of every partition for which the predicate is TRUE."""
 
     predicate: Predicate
     operation: ClassVar[str] = "DROP PARTITIONS"
@@ -164,7 +168,7 @@ class MergeGroup:
 
 @dataclass(frozen=True)
 class MergeSplits:
-    """Fewer, larger files with the same rows. `metadata` is what the new ones were written for."""
+    """Replaces files by fewer, larger ones with the same rows. `metadata` is what the new ones were written for."""
 
     groups: tuple[MergeGroup, ...]
     metadata: Metadata
@@ -174,15 +178,15 @@ class MergeSplits:
     def actions(self, current: Snapshot | None) -> list[Action]:
         if current is None:
             raise TableNotFoundError("there is no table to merge splits of")
-        alive = [group for group in self.groups if all(key in current.files for key in group.sources)]
-        if self.groups and not alive:
+        live_groups = [group for group in self.groups if all(key in current.files for key in group.sources)]
+        if self.groups and not live_groups:
             raise CommitConflictError(
-                f"every split that this merge read has been removed from {current.uri} meanwhile "
+                f"concurrent commits have removed every split that this merge read from {current.uri} "
                 f"(now at version {current.version}); there is nothing left to merge"
             )
         check_compatible(self.metadata, current)
-        adds = [dataclasses.replace(add, data_change=False) for group in alive for add in group.adds]
-        sources = [current.files[key] for group in alive for key in group.sources]
+        adds = [dataclasses.replace(add, data_change=False) for group in live_groups for add in group.adds]
+        sources = [current.files[key] for group in live_groups for key in group.sources]
         return [
             *register_mappings(current.metadata, self.metadata, adds),
             *_removes(sources, data_change=False),
@@ -198,9 +202,9 @@ def _removes(files: Iterable[AddFile], *, data_change: bool = True) -> list[Remo
 
 
 def is_batch_committed(txn: Txn | None, current: Snapshot) -> bool:
-    """Whether the table has this batch of its application, or a later one."""
+    """Return True if the table has this batch of its application, or a later one."""
     return txn is not None and current.txns.get(txn.app_id, -1) >= txn.version
 
 
-def _given(txn: Txn | None) -> list[Txn]:
+def _txn_actions(txn: Txn | None) -> list[Txn]:
     return [] if txn is None else [txn]

@@ -1,11 +1,18 @@
-"""The purge fence: files older than a moment may be deleted, and a writer that stored such a file must not commit it.
+"""The purge fence: a time up to which a purge deletes orphaned splits, committed before it deletes any.
 
-A file that no version names may belong to a writer that has yet to commit. A purge spares those that are younger
-than its window; one that was held up for longer must find out. So a purge commits a version that says up to which
-moment it deletes, and only then does. Every later commit is built upon that version and looks at its files; every
-earlier one was seen by the purge. There is no moment between.
+A split that no version names may belong to a writer that has not committed yet. A purge keeps splits that are younger
+than its retention. A writer that was paused for longer must find out that its splits may be gone. So a purge commits a
+version that records the time of the youngest split that it deletes (the fence), and deletes afterwards.
 
-The version holds a `txn` action of an application of our own, so that states and checkpoints carry it on.
+Versions are totally ordered, so every commit is either before the fence or after it:
+
+- a commit before the fence: the purge reads the versions up to the fence and keeps every split that they name;
+- a commit after the fence: it is computed on a snapshot that has the fence, and `check_purge_fence` refuses it if one
+  of its splits is missing, or old enough to be deleted.
+
+So no version can name a split that the purge deletes.
+
+The fence is stored as a `txn` action of an application id of this package, so that states and checkpoints carry it.
 """
 
 from __future__ import annotations
@@ -23,14 +30,17 @@ APPLICATION: Final = "io.indextables.purge"
 NO_FENCE: Final = -1
 
 _SLACK_MS: Final = 24 * 3_600_000
-"""How far the clock of a writer may be ahead of the store's: files that are younger by more are not looked at."""
+"""How far a writer's clock may be ahead of the store's; files that are younger than fence and slack are not checked."""
 
 _NAMED: Final = 3
 
 
 @dataclass(frozen=True)
 class SetPurgeFence:
-    """Files that the store has had since `before_ms` or longer may be gone, unless a version up to here names them."""
+    """Records that splits which the store has had since `before_ms` or longer may be deleted.
+
+    Splits that a version up to this one names are not deleted.
+    """
 
     before_ms: int
     operation: ClassVar[str] = "PURGE"
@@ -42,17 +52,17 @@ class SetPurgeFence:
     def actions(self, current: Snapshot | None) -> list[Action]:
         if current is None:
             raise TableNotFoundError("there is no table to purge")
-        # Even if an earlier purge went as far: what counts is that the version is there.
+        # Also if an earlier fence is as high: this purge needs a version that orders it with concurrent commits.
         return [Txn(APPLICATION, max(self.before_ms, fence_time_ms(current)))]
 
 
 def fence_time_ms(snapshot: Snapshot) -> int:
-    """The moment in milliseconds up to which files that no version named may be gone, or NEVER."""
+    """Return the time up to which splits that no version named may have been deleted, or NO_FENCE."""
     return snapshot.txns.get(APPLICATION, NO_FENCE)
 
 
 def check_purge_fence(store: Store, current: Snapshot | None, actions: Sequence[Action]) -> None:
-    """CommitConflictError if a purge may have taken a file that these actions would bring into the table."""
+    """Raise CommitConflictError if a purge may have deleted a split that these actions would add to the table."""
     fence = NO_FENCE if current is None else fence_time_ms(current)
     if current is None or fence == NO_FENCE:
         return
@@ -66,7 +76,7 @@ def check_purge_fence(store: Store, current: Snapshot | None, actions: Sequence[
         more = f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else ""
         raise CommitConflictError(
             f"a purge of {store.uri} deletes files that are as old as {', '.join(gone[:_NAMED])}{more}, which this "
-            f"write stored and had not committed; write the rows again, and purge with a longer OLDER THAN"
+            f"write had stored and not committed yet; write the rows again, and purge with a longer OLDER THAN"
         )
 
 

@@ -1,6 +1,6 @@
-"""Changes of the table as a whole: back to an older version, up to a newer protocol, to a tidy registry.
+"""Changes of the table as a whole: restoring an older version, raising the protocol, tidying the schema registry.
 
-As in `changes`, each computes its actions from the newest snapshot, every time anew.
+As in `file_changes`, each computes its actions from the newest snapshot, again in every attempt.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from indextables.log.actions import CURRENT, Action, Protocol, RemoveFile, check
 from indextables.log.snapshots import Snapshot, renormalize_registry
 
 _FILES_AT_ONCE: Final = 100_000
-"""So many files are added again by one commit, which readers can take."""
+"""How many files one commit re-adds at most, so that its version file stays within what readers accept."""
 
 
 @dataclass(frozen=True)
 class Restore:
-    """The files and the metadata of an older snapshot again, whatever lives now.
+    """Restores the files and the metadata of an older snapshot, whatever is live now.
 
-    `check` is given the keys of the files that come back and raises if one of them is gone. The protocol stays,
-    for a table never asks less of its readers than it did, and so do the batches of streaming writers.
+    `check` is called with the keys of the files to re-add, and raises if one of them has been deleted. The protocol
+    stays, because it is never lowered, and so do the batches of streaming writers.
     """
 
     target: Snapshot
@@ -37,33 +37,36 @@ class Restore:
     def actions(self, current: Snapshot | None) -> list[Action]:
         if current is None:
             raise TableNotFoundError("there is no table to restore")
-        wanted, live = dict(self.target.files.items()), dict(current.files.items())
-        missing = [key for key in wanted if key not in live]
+        target, live = dict(self.target.files.items()), dict(current.files.items())
+        missing = [key for key in target if key not in live]
         self.check(missing)
         metadata = dataclasses.replace(
             self.target.metadata, id=current.metadata.id, created_time=current.metadata.created_time
         )
-        gone = [file for key, file in live.items() if key not in wanted]
+        removed = [file for key, file in live.items() if key not in target]
         return [
             *([metadata] if metadata != current.metadata else []),
-            *(RemoveFile(file.path, partition_values=file.partition_values, size=file.size) for file in gone),
-            *(dataclasses.replace(wanted[key], data_change=True) for key in missing),
+            *(
+                RemoveFile(file.path, partition_values=file.partition_values, size=file.size)
+                for file in removed
+            ),
+            *(dataclasses.replace(target[key], data_change=True) for key in missing),
         ]
 
 
 @dataclass(frozen=True)
 class UpgradeProtocol:
-    """The protocol of today, with the features that the table asks for already. No file changes."""
+    """Raises the protocol to at least this one, and keeps the features that the table requires already."""
 
     protocol: Protocol = CURRENT
     operation: ClassVar[str] = "UPGRADE PROTOCOL"
 
     @property
     def parameters(self) -> Mapping[str, str]:
-        wanted = self.protocol
+        protocol = self.protocol
         return {
-            "minReaderVersion": str(wanted.min_reader_version),
-            "minWriterVersion": str(wanted.min_writer_version),
+            "minReaderVersion": str(protocol.min_reader_version),
+            "minWriterVersion": str(protocol.min_writer_version),
         }
 
     def actions(self, current: Snapshot | None) -> list[Action]:
@@ -76,7 +79,7 @@ class UpgradeProtocol:
 
 @dataclass(frozen=True)
 class NextVersion:
-    """A version that changes nothing, for a state that cannot be that of the version before."""
+    """Adds a version that changes nothing, to have one whose state is not in place yet."""
 
     operation: ClassVar[str] = "CHECKPOINT"
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -87,8 +90,8 @@ class NextVersion:
         return [current.protocol]
 
 
-def combine_protocols(old: Protocol, wanted: Protocol) -> Protocol:
-    """The least that asks for both.
+def combine_protocols(old: Protocol, required: Protocol) -> Protocol:
+    """Return the lowest protocol that satisfies both.
 
     >>> combine_protocols(Protocol(2, 5, frozenset({"a"})), Protocol(4, 4))
     Protocol(min_reader_version=4, min_writer_version=5, reader_features=frozenset({'a'}), writer_features=None, \
@@ -96,19 +99,19 @@ extra={})
     """
     return dataclasses.replace(
         old,
-        min_reader_version=max(old.min_reader_version, wanted.min_reader_version),
-        min_writer_version=max(old.min_writer_version, wanted.min_writer_version),
-        reader_features=_both(old.reader_features, wanted.reader_features),
-        writer_features=_both(old.writer_features, wanted.writer_features),
+        min_reader_version=max(old.min_reader_version, required.min_reader_version),
+        min_writer_version=max(old.min_writer_version, required.min_writer_version),
+        reader_features=_union(old.reader_features, required.reader_features),
+        writer_features=_union(old.writer_features, required.writer_features),
     )
 
 
 @dataclass(frozen=True)
 class RenormalizeSchemas:
-    """One name for each field mapping, once the live files use more names than `threshold`.
+    """Gives each field mapping one name, if the live files use more names than `threshold`.
 
-    A file is added again under the path that it has, with another reference: the later entry of a path counts. A
-    large table takes several commits, until there is nothing to do.
+    A file is re-added under its own path with another reference; the later entry of a path counts. A large table takes
+    several commits, until nothing remains to be done.
     """
 
     threshold: int
@@ -125,5 +128,5 @@ class RenormalizeSchemas:
         return [] if due is None else [due[0], *due[1][:_FILES_AT_ONCE]]
 
 
-def _both(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+def _union(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
     return one if other is None else other if one is None else one | other

@@ -1,4 +1,4 @@
-"""When a state or checkpoint is written: on demand, and by itself every so many commits."""
+"""Writing states and checkpoints: on demand, and automatically after every so many commits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from indextables.storage import Store
 
 _log: Final = logging.getLogger(__name__)
 
-ASKED: Final = "a checkpoint was asked for"
+REQUESTED: Final = "a checkpoint was requested"
 MERGED: Final = "splits were merged"
 LOST: Final = "manifests that it shared with another state have been collected"
 
@@ -47,9 +47,9 @@ _STATES: Final = CacheSpec[tuple[str, str], int]("newest states", entries=1000)
 
 @dataclass(frozen=True)
 class Checkpointed:
-    """The state or JSON checkpoint of a version; `parts` is how many files the latter is in, if in several.
+    """The state or JSON checkpoint of a version; `parts` is the number of files of a JSON checkpoint in parts.
 
-    `is_clean` is False if another writer's state of this version was in place, and a compaction would make it smaller.
+    `is_clean` is False if another writer's state of this version was in place and a compaction would make it smaller.
     """
 
     state_version: int
@@ -69,8 +69,8 @@ def checkpoint(
 ) -> Checkpointed:
     """Write the compacted state of the newest version, or its JSON checkpoint, and clean up version files.
 
-    `snapshot` is the newest one, where the caller has just read it. A state that is in place already is left as it
-    is: files of the log are written once. CorruptTableError if it cannot be read.
+    `snapshot` is the newest one, if the caller has just read it. A state that is already in place is not replaced,
+    because files of the log are written once. Raises CorruptTableError if it cannot be read.
     """
     if snapshot is None:
         snapshot = read_snapshot(store, VersionSelector(), settings)
@@ -78,44 +78,49 @@ def checkpoint(
     if writes_json(settings):
         written = write_snapshot_checkpoint(store, snapshot, settings, clock())
         files, actions = written.num_files or 0, written.size or 0
-        done = Checkpointed(
-            written.version, files, actions, snapshot.protocol.min_reader_version, written.parts
+        result = Checkpointed(
+            state_version=written.version,
+            num_files=files,
+            num_actions=actions,
+            protocol_version=snapshot.protocol.min_reader_version,
+            parts=written.parts,
         )
     else:
         base = snapshot.files.base
         if base is not None and base.version == snapshot.version:
             state = base.manifest
         else:
-            state = _write(store, snapshot, settings, clock, compact=ASKED)
+            state = _write(store, snapshot, settings, clock, compact=REQUESTED)
         protocol_and_metadata = 2
-        done = Checkpointed(
-            state.state_version,
-            state.num_files,
-            state.num_files + protocol_and_metadata,
-            state.protocol_version,
+        result = Checkpointed(
+            state_version=state.state_version,
+            num_files=state.num_files,
+            num_actions=state.num_files + protocol_and_metadata,
+            protocol_version=state.protocol_version,
             is_clean=is_clean(state, StateOptions.of(settings)),
         )
-    _clean_up(store, settings, done.num_files)
-    return done
+    _clean_up(store, settings, result.num_files)
+    return result
 
 
 def writes_json(settings: Settings) -> bool:
-    """Whether JSON checkpoints are written instead of states."""
+    """Return True if JSON checkpoints are written instead of states."""
     return settings.get(keys.STATE_FORMAT) == "json"
 
 
 def is_due(change: Change, before: Snapshot, settings: Settings) -> bool:
-    """Return whether a commit of this change after `before` is to be followed by a state, not by a JSON checkpoint."""
-    return _is_turn(change, before, before.version + 1, settings) and not writes_json(settings)
+    """Return True if a state, and not a JSON checkpoint, is due after a commit of this change on top of `before`."""
+    return _is_checkpoint_due(change, before, before.version + 1, settings) and not writes_json(settings)
 
 
-def _is_turn(change: Change, known: Snapshot, version: int, settings: Settings) -> bool:
+def _is_checkpoint_due(change: Change, snapshot: Snapshot, version: int, settings: Settings) -> bool:
+    """Return True if a state or checkpoint is due at `version`, by what this process knows from `snapshot`."""
     if version == 0 or not settings.get(keys.CHECKPOINT_ENABLED):
         return False
     return (
         _is_regular(version, settings)
         or _is_merge(change, settings)
-        or version - _newest_state(known) >= settings.get(keys.CHECKPOINT_INTERVAL)
+        or version - _newest_state(snapshot) >= settings.get(keys.CHECKPOINT_INTERVAL)
     )
 
 
@@ -126,17 +131,17 @@ def _is_regular(version: int, settings: Settings) -> bool:
 def checkpoint_if_due(
     store: Store, change: Change, committed: Snapshot, settings: Settings, clock: Callable[[], int]
 ) -> None:
-    """After a commit: the state, if its turn has come. The commit stands whatever happens here.
+    """Write a state or checkpoint after a commit, if one is due. The commit is valid whatever happens here.
 
-    A turn that failed, or whose process died, is made up for by the next commit.
+    If this fails, or the process dies, the next commit writes one.
     """
-    if not _is_turn(change, committed, committed.version, settings):
+    if not _is_checkpoint_due(change, committed, committed.version, settings):
         return
     try:
         if not (_is_regular(committed.version, settings) or _is_merge(change, settings)):
-            # Overdue, by what this process has seen: another process may have written a state since.
+            # Overdue as far as this process knows. Another process may have written a state: read the hint.
             _remember_state(committed, read_pointer(store))
-            if not _is_turn(change, committed, committed.version, settings):
+            if not _is_checkpoint_due(change, committed, committed.version, settings):
                 return
         if writes_json(settings):
             written = write_snapshot_checkpoint(store, committed, settings, clock())
@@ -148,7 +153,7 @@ def checkpoint_if_due(
             files = _write(store, snapshot, settings, clock, compact=merged).num_files
             _remember_state(committed, LastCheckpoint(committed.version))
         _clean_up(store, settings, files)
-    except Exception:  # noqa: BLE001 - a state is a convenience, and the next commits try again
+    except Exception:  # noqa: BLE001 - the commit does not depend on it, and the next one tries again
         _log.warning("no state was written for version %d of %s", committed.version, store.uri, exc_info=True)
 
 
@@ -161,7 +166,7 @@ def _newest_state(snapshot: Snapshot) -> int:
 def _remember_state(snapshot: Snapshot, pointer: LastCheckpoint | None) -> None:
     if pointer is None:
         return
-    # Not beyond the snapshot: a hint may be left over from another table.
+    # Not beyond the snapshot: the hint may be a remnant of another table at this path.
     newest = max(snapshot.files.base_version, min(pointer.version, snapshot.version))
     table = snapshot.uri, snapshot.metadata.id
     current().cache(_STATES).update(table, lambda cached: max(cached or 0, newest))
@@ -177,11 +182,11 @@ def _clean_up(store: Store, settings: Settings, live_files: int) -> None:
 def _write(
     store: Store, snapshot: Snapshot, settings: Settings, clock: Callable[[], int], *, compact: str | None
 ) -> StateManifest:
-    """The state is written; and when it was compacted, those that it replaces go when their time has come."""
+    """Write the state. After a compaction, also delete superseded states whose retention has expired."""
     retention, started = StateRetention.of(settings), clock()
     written = write_snapshot_state(store, snapshot, settings, started, compact=compact)
     late = clock() - started > retention.manifest_age_ms // 2
-    if (late or _lost_its_base(store, snapshot)) and not _is_whole(store, written.manifest):
+    if (late or _lost_its_base(store, snapshot)) and not _is_complete(store, written.manifest):
         written = _write_again(store, snapshot, written, settings, clock)
     if written.compacted is not None:
         try:
@@ -194,30 +199,30 @@ def _write(
 def _write_again(
     store: Store, snapshot: Snapshot, written: WrittenState, settings: Settings, clock: Callable[[], int]
 ) -> WrittenState:
-    """Take back a state whose manifests were collected before it was there, and write one without them.
+    """Delete a state whose manifests were collected before it was published, and write one without them.
 
-    Only the process that created a state takes it back. Until then no clean-up relies on it, for it cannot be read;
-    and no other process puts another in its place, for a state is written once.
+    Only the process that created the state may delete it. This is safe: no clean-up relies on the state, because
+    validation cannot read it; and no other process replaces it, because a state is written once.
     """
     if not written.created:
         raise CorruptTableError(
-            f"the state of version {snapshot.version} of {store.uri} names manifests that are gone; the next "
+            f"the state of version {snapshot.version} of {store.uri} names manifests that have been deleted; the next "
             f"checkpoint replaces it"
         )
     store.delete(state_key(snapshot.version))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StateWarning)  # of the states that cannot be read
-        whole = read_snapshot(store, VersionSelector(snapshot.version), settings)
-        return write_snapshot_state(store, whole, settings, clock(), compact=LOST)
+        warnings.simplefilter("ignore", StateWarning)  # about the states that cannot be read
+        complete = read_snapshot(store, VersionSelector(snapshot.version), settings)
+        return write_snapshot_state(store, complete, settings, clock(), compact=LOST)
 
 
 def _lost_its_base(store: Store, snapshot: Snapshot) -> bool:
-    """Whether a collection took the state that one was built upon before it was there."""
+    """Return True if a collection has deleted the state that this one is based on."""
     base = snapshot.files.base
     return base is not None and not store.exists(state_key(base.version))
 
 
-def _is_whole(store: Store, state: StateManifest) -> bool:
+def _is_complete(store: Store, state: StateManifest) -> bool:
     return all(store.exists(manifest_key(info.path, state.state_version)) for info in state.manifests)
 
 
@@ -226,7 +231,7 @@ def _is_merge(change: Change, settings: Settings) -> bool:
 
 
 def _on_newest_state(store: Store, committed: Snapshot, settings: Settings) -> Snapshot:
-    """The same snapshot, based on the newest state there is: others may have written one meanwhile."""
+    """Return the same snapshot based on the newest state, which another process may have written in the meantime."""
     pointer = read_pointer(store)
     if pointer is None or pointer.version <= committed.files.base_version:
         return committed

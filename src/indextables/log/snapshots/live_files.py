@@ -1,6 +1,4 @@
-"""The live files of a snapshot: those of a base state, which nobody decodes before they are needed, and on top
-of them what later versions added and removed.
-"""
+"""The live files of a snapshot: a base state, decoded only when needed, and what later versions added and removed."""
 
 from __future__ import annotations
 
@@ -19,12 +17,12 @@ from indextables.log.actions import Added, AddFile, Adds, PerFile, from_entries,
 from indextables.state import KEY, LIVE_SCHEMA, Delta, Gatherer, Selection, TableState, last_of_each, without
 
 _AT_ONCE: Final = 1 << 17
-"""So many files are gathered into one array: all their texts together have to stay below 2 GB."""
+"""How many files are gathered into one array: their strings together must stay below 2 GB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A file that lives no more; `over_base`: the base state may have it."""
+    """A file that is no longer live; `over_base`: the base state may have it."""
 
     size: int | None
     over_base: bool
@@ -35,7 +33,7 @@ Overlay: TypeAlias = dict[str, Added | Removed | int]
 
 
 class AddedRows:
-    """Files that were added in large numbers, as entries of a state, numbered in the order in which they came."""
+    """Files that were added in large numbers, as entries of a state, in the order in which they were added."""
 
     def __init__(self, entries: pa.Table | None = None) -> None:
         self.entries = pa.Table.from_batches([], LIVE_SCHEMA) if entries is None else entries
@@ -52,7 +50,7 @@ class AddedRows:
 
 
 class LiveFiles(Mapping[str, AddFile]):
-    """Files by key, in the order of the base and then of the log. It never changes; `edit` makes the next one.
+    """Files by key, in the order of the base and then of the log. Immutable; `edit` builds the next one.
 
     Looking up, counting and iterating decode the base, once. `select`, `expected` and `edit` do not.
 
@@ -72,10 +70,10 @@ class LiveFiles(Mapping[str, AddFile]):
         exact_from: int = -1,
         rows: AddedRows | None = None,
     ) -> None:
-        """`start`: the version of the JSON checkpoint that stands for a base, if one does."""
+        """Use `start` for the version of a JSON checkpoint from which the files were read, if there is no base."""
         self.base = base
         self.exact_from = exact_from
-        """When a file came is known if it was after this version; the others came at some time up to it."""
+        """The version after which it is known when a file was added; other files were added at some time up to it."""
         self._start = start
         self._overlay = overlay or {}
         self._rows = rows or AddedRows()
@@ -84,7 +82,7 @@ class LiveFiles(Mapping[str, AddFile]):
         return LiveFilesEdit(self, dict(self._overlay), self._rows)
 
     def starting(self, start: int, *, exact_from: int) -> LiveFiles:
-        """The same, known to come from a checkpoint."""
+        """Return the same files, marked as read from the checkpoint of version `start`."""
         return LiveFiles(self.base, self._overlay, start=start, exact_from=exact_from, rows=self._rows)
 
     @property
@@ -94,30 +92,30 @@ class LiveFiles(Mapping[str, AddFile]):
 
     @property
     def expected(self) -> int:
-        """How many files there are, by the figures of the base and the word of later versions."""
+        """Estimated file count: the base state's counters plus later adds and removes."""
         if self.base is None:
             return len(self._overlay)
         changes = self._overlay.values()
         added = sum(not isinstance(change, Removed) for change in changes)
-        covering = sum(not isinstance(change, int) and change.over_base for change in changes)
-        return max(0, self.base.manifest.num_files + added - covering)
+        replaced = sum(not isinstance(change, int) and change.over_base for change in changes)
+        return max(0, self.base.manifest.num_files + added - replaced)
 
     def select(self, selection: Selection) -> pa.Table:
         """Return the files as entries, without some of the base that the selection leaves out."""
         return self._with_added(None if self.base is None else self.base.select(selection))
 
     def delta(self) -> Delta:
-        """What happened since the base."""
-        gone = {key: change for key, change in self._overlay.items() if isinstance(change, Removed)}
+        """Return what later versions changed since the base, for writing the next state."""
+        removed = {key: change for key, change in self._overlay.items() if isinstance(change, Removed)}
         return Delta(
             self._fresh,
-            removed={key: change.size for key, change in gone.items() if change.over_base},
-            passed=frozenset(key for key, change in gone.items() if not change.over_base),
+            removed={key: change.size for key, change in removed.items() if change.over_base},
+            passed=frozenset(key for key, change in removed.items() if not change.over_base),
             replaces=any(isinstance(change, Added) and change.over_base for change in self._overlay.values()),
         )
 
     def entries(self) -> pa.Table:
-        """All of them as entries of a state."""
+        """Return all files as entries of a state."""
         return self._with_added(None if self.base is None else self.base.entries())
 
     def __getitem__(self, key: str) -> AddFile:
@@ -152,7 +150,7 @@ class LiveFiles(Mapping[str, AddFile]):
         return _Values(self)
 
     def __reduce__(self) -> tuple[Callable[..., LiveFiles], tuple[Overlay, int, int, AddedRows]]:
-        """To another process go the files themselves: a base would need its store there."""
+        """Pickle the files themselves: in another process, a base would need its store."""
         if self.base is None:
             return _unpickled, (self._overlay, self._start, self.exact_from, self._rows)
         return _unpickled, (dict(from_entries(self.entries())), self._start, self.exact_from, AddedRows())
@@ -161,19 +159,19 @@ class LiveFiles(Mapping[str, AddFile]):
         return f"<LiveFiles: state {self.base_version}, {len(self._overlay)} changes>"
 
     def pairs(self) -> Iterator[tuple[str, AddFile]]:
-        """Keys and files; the objects are made as they are asked for."""
+        """Yield keys and files; each object is built when it is reached."""
         return ((key, added.file) for key, added in self.added())
 
     def added(self) -> Iterator[tuple[str, Added]]:
-        """The same with the version and time at which each file came."""
+        """Yield keys and files with the version and time at which each file was added."""
         return self._added() if self.base is None else from_entries(self.entries())
 
     def added_after(self, version: int, timestamp_ms: int | None = None) -> Iterator[tuple[str, Added]]:
-        """Those that came after a version and, if a time is given, after it; manifests without any are not read."""
+        """Yield the files added after a version and, if given, after a time; manifests without any are not read."""
         if self.base is not None:
-            found = dict(from_entries(self._uncovered(self.base.added_after(version))))
+            candidates = dict(from_entries(self._uncovered(self.base.added_after(version))))
             yield from (
-                (key, added) for key, added in found.items() if _is_later(added, version, timestamp_ms)
+                (key, added) for key, added in candidates.items() if _is_later(added, version, timestamp_ms)
             )
         yield from ((key, added) for key, added in self._added() if _is_later(added, version, timestamp_ms))
 
@@ -185,7 +183,7 @@ class LiveFiles(Mapping[str, AddFile]):
 
     @property
     def _fresh(self) -> pa.Table:
-        """What was added since the base, as entries in the order of the log."""
+        """Files added since the base, as entries in the order of the log."""
         return self._gathered if len(self._rows) else to_entries(self._objects())
 
     @cached_property
@@ -202,12 +200,12 @@ class LiveFiles(Mapping[str, AddFile]):
         return _rows_of(pool, np.array(places, np.int64))
 
     def _with_added(self, old: pa.Table | None) -> pa.Table:
-        """Entries of the base, as far as they still count, and what was added since."""
+        """Return the entries of the base that are still live, and those added since."""
         fresh = self._fresh
         return fresh if old is None else pa.concat_tables([self._uncovered(last_of_each(old, KEY)), fresh])
 
     def _uncovered(self, entries: pa.Table) -> pa.Table:
-        """The entries of the base of which later versions said nothing."""
+        """Return the entries of the base that later versions neither replaced nor removed."""
         if not self._overlay or entries.num_rows == 0:
             return entries
         covered = pc.is_in(entries.column(KEY), value_set=pa.array(self._overlay, pa.string()))
@@ -215,7 +213,7 @@ class LiveFiles(Mapping[str, AddFile]):
 
 
 class LiveFilesEdit:
-    """The next version's live files in the making."""
+    """Builds the live files of the next version."""
 
     def __init__(self, before: LiveFiles, overlay: Overlay, rows: AddedRows) -> None:
         self._base = before.base
@@ -243,23 +241,23 @@ class LiveFilesEdit:
             self.add(key, file, version=at, timestamp_ms=ms)
 
     def add(self, key: str, file: AddFile, *, version: int, timestamp_ms: int) -> None:
-        known = self._overlay.get(key)
-        if isinstance(known, Removed):
-            del self._overlay[key]  # it comes anew, after all others
-        over_base = known is not None and not isinstance(known, int) and known.over_base
+        previous = self._overlay.get(key)
+        if isinstance(previous, Removed):
+            del self._overlay[key]  # it moves to the end of the order
+        over_base = previous is not None and not isinstance(previous, int) and previous.over_base
         self._overlay[key] = Added(file, version, timestamp_ms, over_base)
 
     def remove(self, key: str, size: int | None) -> None:
-        known = self._overlay.get(key)
-        if isinstance(known, Removed):
+        previous = self._overlay.get(key)
+        if isinstance(previous, Removed):
             return
         self._overlay.pop(key, None)
         if self._base is not None:
-            if isinstance(known, int):
-                known = self._all_rows()[known]
-            known_size = known.file.size if known is not None else None
+            if isinstance(previous, int):
+                previous = self._all_rows()[previous]
+            previous_size = previous.file.size if previous is not None else None
             self._overlay[key] = Removed(
-                size if size is not None else known_size, known is None or known.over_base
+                size if size is not None else previous_size, previous is None or previous.over_base
             )
 
     def done(self) -> LiveFiles:
