@@ -59,13 +59,7 @@ def takes(home: Path, *, repeat: int) -> list[Comparison]:
     import lance  # noqa: PLC0415 - only this part needs it
 
     random = np.random.default_rng(7)
-    rows = pa.table(
-        {
-            "id": np.arange(ROWS),
-            "value": random.standard_normal(ROWS),
-            "name": pa.array([f"name {number}" for number in random.integers(0, ROWS, ROWS)]),
-        }
-    )
+    rows = _ten_columns(random)
     picks = [random.choice(ROWS, TAKEN, replace=False) for _ in range(repeat + 1)]
     home.mkdir(parents=True)
     columns.write(home / "parquet", rows)
@@ -84,10 +78,33 @@ def takes(home: Path, *, repeat: int) -> list[Comparison]:
         ours = columns.open(home / name)
         assert ours.take(picks[0]).equals(rows.take(pa.array(picks[0])))
         taken = _takes(columns.open(home / name).take, picks)
-        title, note = f"take {TAKEN:,} rows, {name} files", f"of {ROWS:,}, scattered, 3 columns, warm"
+        title, note = (
+            f"take {TAKEN:,} rows, {name} files",
+            f"of {ROWS:,}, scattered, {rows.num_columns} columns, warm",
+        )
         found.append(Comparison(title, taken, "pyarrow", in_arrow, note))
         found.append(Comparison(title, taken, "pylance", in_lance, note))
     return found
+
+
+def _ten_columns(random: np.random.Generator) -> pa.Table:
+    """Columns as a table of events has them: some sorted, some random, some with few values."""
+    levels = np.array(["debug", "info", "warn", "error"])
+    days = 19_000 + random.integers(0, 400, ROWS)
+    return pa.table(
+        {
+            "id": np.arange(ROWS),
+            "time": pa.array(1_700_000_000_000_000 + 1000 * np.arange(ROWS), pa.timestamp("us", tz="UTC")),
+            "day": pa.array(days.astype(np.int32), pa.date32()),
+            "level": levels[random.integers(0, len(levels), ROWS)],
+            "name": [f"name {number}" for number in random.integers(0, ROWS, ROWS)],
+            "flag": random.random(ROWS) < 0.5,
+            "count": random.integers(0, 1 << 30, ROWS).astype(np.int32),
+            "hash": random.integers(0, 1 << 60, ROWS),
+            "value": random.standard_normal(ROWS),
+            "weight": random.standard_normal(ROWS).astype(np.float32),
+        }
+    )
 
 
 def _takes(take: Callable[[npt.NDArray[np.int64]], object], picks: list[npt.NDArray[np.int64]]) -> Timing:
