@@ -6,10 +6,12 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from indextables import columns
 from indextables.columns import Reader, SchemaBased, Single, SizeBased, Transaction, Writer
 from indextables.columns.policies import plan_groups
 from indextables.errors import InputError, SchemaError, StorageError
@@ -176,3 +178,29 @@ def test_without_its_package_vortex_is_a_clear_error(tmp_path, monkeypatch):
         Writer(tmp_path, ROWS.schema, format="vortex") as writer,
     ):
         writer.write(ROWS)
+
+
+def test_columns_are_encoded_by_what_their_first_rows_gain(tmp_path):
+    random = np.random.default_rng(5)
+    rows = pa.table(
+        {
+            "sorted": np.arange(20_000),
+            "small": random.integers(0, 1 << 20, 20_000),
+            "random": random.integers(-(1 << 63), 1 << 63, 20_000),
+            "float": random.standard_normal(20_000),
+            "text": [f"a text of some length, number {n}" for n in range(20_000)],
+            "word": random.choice(["red", "green"], 20_000),
+            "list": [[2 * n, 2 * n + 1] for n in range(20_000)],
+        }
+    )
+    columns.write(tmp_path, rows)
+    [file] = columns.open(tmp_path).manifest.column_groups[0].files
+    group = pq.read_metadata(file.path).row_group(0)
+    chunks = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
+    deltas = {name for name, chunk in chunks.items() if "DELTA_BINARY_PACKED" in chunk.encodings}
+    compressed = {name for name, chunk in chunks.items() if chunk.compression == "ZSTD"}
+    assert deltas == {"sorted", "small", "list.list.element"}
+    assert compressed == {"text"}
+    assert columns.open(tmp_path).to_arrow().equals(rows)
+    picks = random.choice(20_000, 50, replace=False)
+    assert columns.open(tmp_path).take(picks).equals(rows.take(pa.array(picks)))

@@ -1,10 +1,11 @@
-"""How the columns of a Parquet file are encoded, judged by its first rows: what gets a dictionary, and compression.
+"""How the columns of a Parquet file are encoded, judged by its first rows: dictionaries, deltas, compression.
 
 Parquet gives up on a dictionary that grows beyond a limit, but a row group of 1 MiB never gets there. A vector of
 floats, whose values hardly ever repeat, would then be stored as a dictionary of all of them and a number for each.
 
 Compression costs every page that is read some microseconds, however little it saves. Random floats and hashes shrink
-by a few per cent; they are stored as they are.
+by a few per cent; they are stored as they are. Numbers that grow, or that are small for their type, are stored as
+deltas in few bits, which saves as much as compression and costs less.
 """
 
 from __future__ import annotations
@@ -20,31 +21,57 @@ from indextables.rows import page_options, parquet_schema
 
 _LEVELLED: Final = ("zstd", "gzip", "brotli")
 _SAMPLED_PAGES: Final = 4
-_COMPRESSED_SHARE: Final = 3 / 4
-"""A column is compressed if its pages shrink to this share of their size, or to less."""
+_SMALLER: Final = 3 / 4
+"""What is encoded has to shrink to this share of its size, or to less."""
+
+_DELTA: Final = "DELTA_BINARY_PACKED"
 
 
-def compression_options(
+def encoding_options(
     rows: pa.Table, codec: str, level: int | None, dictionary: bool | Sequence[str], page_rows: int
 ) -> dict[str, Any]:
-    """Return the compression of each Parquet column as arguments of a writer, by pages of these rows."""
+    """Return the encoding of each Parquet column as arguments of a writer, chosen by the first of these rows."""
     levels = {"compression_level": level} if codec in _LEVELLED and level is not None else {}
     sample = rows.slice(0, _SAMPLED_PAGES * page_rows)
-    if codec == "none" or not sample.num_rows:
-        return {"compression": codec, **levels}
+    options = {"use_dictionary": dictionary, **page_options(page_rows)}
+    if dictionary is True or not sample.num_rows:
+        return {"use_dictionary": dictionary, "compression": codec, **levels}
+    plain = _chunks(sample, compression=codec, **levels, **options)
+    numbers = [
+        path
+        for path, chunk in plain.items()
+        if chunk.physical_type in ("INT32", "INT64") and not chunk.has_dictionary_page
+    ]
+    deltas = _chunks(sample, compression="none", column_encoding=dict.fromkeys(numbers, _DELTA), **options)
+    packed = [path for path in numbers if _packs(deltas[path], plain[path])]
+    compressed = [path for path, chunk in plain.items() if path not in packed and _shrinks(chunk)]
+    return {
+        "use_dictionary": dictionary,
+        "column_encoding": dict.fromkeys(packed, _DELTA),
+        "compression": dict.fromkeys(plain, "none") | dict.fromkeys(compressed, codec),
+        **({"compression_level": dict.fromkeys(compressed, level)} if levels else {}),
+    }
+
+
+def _chunks(sample: pa.Table, **options: Any) -> dict[str, pq.ColumnChunkMetaData]:
+    """Write the sample to memory; return its column chunks by the paths of the Parquet columns."""
     sink = pa.BufferOutputStream()
-    pq.write_table(
-        sample, sink, compression=codec, use_dictionary=dictionary, **levels, **page_options(page_rows)
-    )
+    pq.write_table(sample, sink, **options)
     group = pq.read_metadata(pa.BufferReader(sink.getvalue())).row_group(0)
     chunks = [group.column(leaf) for leaf in range(group.num_columns)]
-    paths = [chunk.path_in_schema for chunk in chunks if _shrinks(chunk)]
-    codecs = {chunk.path_in_schema: "none" for chunk in chunks} | dict.fromkeys(paths, codec)
-    return {"compression": codecs, **({"compression_level": dict.fromkeys(paths, level)} if levels else {})}
+    return {chunk.path_in_schema: chunk for chunk in chunks}
+
+
+def _packs(delta: pq.ColumnChunkMetaData, plain: pq.ColumnChunkMetaData) -> bool:
+    """Return True if deltas are small, and not much larger than the compressed values."""
+    size = delta.total_uncompressed_size
+    return bool(
+        size <= _SMALLER * plain.total_uncompressed_size and _SMALLER * size <= plain.total_compressed_size
+    )
 
 
 def _shrinks(chunk: pq.ColumnChunkMetaData) -> bool:
-    return bool(chunk.total_compressed_size <= _COMPRESSED_SHARE * chunk.total_uncompressed_size)
+    return bool(chunk.total_compressed_size <= _SMALLER * chunk.total_uncompressed_size)
 
 
 def worth_dictionary(rows: pa.Table) -> list[str]:

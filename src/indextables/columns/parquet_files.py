@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from indextables.columns.column_encoding import compression_options, worth_dictionary
+from indextables.columns.column_encoding import encoding_options, worth_dictionary
 from indextables.columns.file_checksums import TAIL, Section, add_sections
 from indextables.columns.stored_files import FILE_SIZE, FOOTER_SIZE, StoredFile
 from indextables.predicates import Bounds
@@ -82,8 +82,7 @@ class ParquetSink:
         return {
             # A page of version 2 states its rows, one of version 1 its values: where there are lists, these are more.
             "data_page_version": "2.0" if has_lists else "1.0",
-            "use_dictionary": dictionary,
-            **compression_options(
+            **encoding_options(
                 first_rows, options.compression, options.compression_level, dictionary, page_rows
             ),
         }

@@ -43,7 +43,8 @@ class Writer:
     `dictionary` says whether values are stored once in each row group and numbered: True for all columns, False for
     none, None for those whose values repeat often enough in the first row group of a file.
 
-    A column is compressed where that saves a quarter of its bytes in the first row group of a file.
+    A column is compressed where that saves a quarter of its bytes, and numbers are stored as deltas where those are as
+    small. The first rows of a file decide; with `dictionary=True` every column has a dictionary and is compressed.
 
     Memory holds about a row group for each column group, however many rows are written. If a call fails, or an error
     leaves the `with` block, the writer deletes what it stored and cannot be used again.
