@@ -219,3 +219,14 @@ def test_a_file_system_without_conditional_creates_is_refused():
         Transaction.open(root, "shop")
     with pytest.raises(InputError, match="two versions"):
         Transaction.open("memory:two-versions", 1, version=2)
+
+
+@pytest.mark.parametrize(
+    "call", [columns.versions, columns.latest_version, columns.read_manifest, Transaction.open]
+)
+def test_options_is_another_name_of_settings_and_both_are_an_error(call):
+    place, settings = "memory:two-names", {"spark.indextables.transaction.retry.maxAttempts": "3"}
+    call(place, settings=settings)
+    call(place, options=settings)
+    with pytest.raises(InputError, match="settings and options are two names of one argument; give settings"):
+        call(place, settings=settings, options=settings)

@@ -142,7 +142,7 @@ def open_dataset(
     number = find(store_at(uri, chosen), LATEST if version is None else version)
     if number == 0:
         raise TableNotFoundError(f"there is no dataset of column groups at {uri}")
-    return Dataset(uri, number, read_manifest(uri, number, dict(chosen)), schema, chosen)
+    return Dataset(uri, number, read_manifest(uri, number, chosen), schema, chosen)
 
 
 def write(
@@ -166,7 +166,7 @@ def write(
         raise InputError(f"mode is {mode!r}; it takes {', '.join(get_args(Mode))}")
     chosen = as_settings(settings)
     uri = table_uri(check_place(path))
-    stored = read_manifest(uri, options=dict(chosen))
+    stored = read_manifest(uri, settings=chosen)
     version = find(store_at(uri, chosen), LATEST)
     if version and mode == "ignore":
         return version

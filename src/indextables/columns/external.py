@@ -52,7 +52,7 @@ def adopt(
     """
     chosen = as_settings(settings)
     group = external_group(sources, columns=columns, format=format, settings=chosen)
-    with Transaction.open(path, resolver="merge", options=dict(chosen)) as transaction:
+    with Transaction.open(path, resolver="merge", settings=chosen) as transaction:
         stored = transaction.get_manifest().column_groups
         existing = {name for other in stored for name in other.columns}
         if not stored or existing.isdisjoint(group.columns):

@@ -53,7 +53,7 @@ def delete_files(uri: str, groups: Sequence[ColumnGroup], settings: Settings) ->
 def _commit(
     uri: str, groups: Sequence[ColumnGroup], schema: pa.Schema, mode: Mode, settings: Settings
 ) -> int:
-    with Transaction.open(uri, resolver=_RESOLVERS[mode], options=dict(settings)) as transaction:
+    with Transaction.open(uri, resolver=_RESOLVERS[mode], settings=settings) as transaction:
         read = transaction.read_version
         if read and mode == "ignore":
             delete_files(uri, groups, settings)

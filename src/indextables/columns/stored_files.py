@@ -121,7 +121,13 @@ def _missing(path: str) -> CorruptTableError:
     return CorruptTableError(f"{path} does not exist, though the manifest names it")
 
 
-def as_settings(settings: Settings | Mapping[str, str] | None) -> Settings:
+def as_settings(
+    settings: Settings | Mapping[str, str] | None, options: Settings | Mapping[str, str] | None = None
+) -> Settings:
+    """Return checked settings. `options` is the older name of the same argument; giving both is an InputError."""
+    if settings is not None and options is not None:
+        raise InputError("settings and options are two names of one argument; give settings")
+    settings = options if settings is None else settings
     if settings is not None and not isinstance(settings, Settings | Mapping):
         raise InputError(f"settings are {settings!r:.100}; they take a mapping of keys to values")
     return settings if isinstance(settings, Settings) else Settings(settings)

@@ -40,7 +40,7 @@ from indextables.columns.version_files import (
     place_of,
     store_at,
 )
-from indextables.config import keys
+from indextables.config import Settings, keys
 from indextables.errors import (
     CommitConflictError,
     CommitUnknownError,
@@ -104,8 +104,9 @@ class Transaction:
         version: int = LATEST,
         resolver: Named | Resolver = "fail",
         retry_limit: int | None = None,
-        options: Mapping[str, str] | None = None,
+        settings: Settings | Mapping[str, str] | None = None,
         *,
+        options: Settings | Mapping[str, str] | None = None,
         backoff: Backoff | None = None,
     ) -> Self:
         """Read a version, to which the updates will be made.
@@ -120,6 +121,7 @@ class Transaction:
 
         `retry_limit` is how many lost races are followed by another attempt, with growing pauses between them; by
         default one less than `spark.indextables.transaction.retry.maxAttempts`. "fail" never tries again.
+        `options` is the older name of `settings`.
 
         >>> Transaction.open("memory:doc-transaction-open", version=7)
         Traceback (most recent call last):
@@ -130,7 +132,7 @@ class Transaction:
             if version != LATEST:
                 raise InputError(f"there are two versions to open, {base_path} and {version}; give one")
             version, base_path = base_path, None
-        settings = as_settings(options)
+        settings = as_settings(settings, options)
         function = RESOLVERS.get(resolver) if isinstance(resolver, str) else resolver
         if not callable(function):
             raise InputError(f"no resolver is named {resolver!r}; there are {', '.join(RESOLVERS)}")

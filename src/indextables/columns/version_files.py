@@ -12,6 +12,7 @@ from pyarrow import fs
 from indextables.columns.arguments import expect
 from indextables.columns.layout import METADATA_DIR, manifest_path, manifest_version, resolved
 from indextables.columns.manifest import Manifest
+from indextables.columns.stored_files import as_settings
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, InputError, ObjectNotFoundError, VersionNotFoundError
 from indextables.storage import Store, open_store
@@ -57,36 +58,53 @@ def place_of(root: DatasetPlace | fs.FileSystem, base_path: str | os.PathLike[st
     return f"{os.fspath(root).rstrip('/')}/{os.fspath(base_path).strip('/')}"  # type: ignore[arg-type]
 
 
-def store_at(place: DatasetPlace, options: Mapping[str, str] | Settings | None = None) -> Store:
+def store_at(place: DatasetPlace, settings: Settings) -> Store:
+    """Open the store of a dataset; a store as `place` is returned as it is."""
     if isinstance(place, str | os.PathLike):
-        return open_store(place, options if isinstance(options, Settings) else Settings(options))
+        return open_store(place, settings)
     if not hasattr(place, "get_range"):  # a Store, whose protocol is not checked at run time
         raise InputError(f"the place of a dataset is {place!r:.100}; it takes a path, an address or a store")
     return place
 
 
-def versions(place: DatasetPlace, options: Mapping[str, str] | None = None) -> tuple[int, ...]:
-    """Return the versions that can be read, oldest first.
+def versions(
+    place: DatasetPlace,
+    settings: Settings | Mapping[str, str] | None = None,
+    *,
+    options: Settings | Mapping[str, str] | None = None,
+) -> tuple[int, ...]:
+    """Return the versions that can be read, oldest first. `options` is the older name of `settings`.
 
     >>> versions("memory:no-such-dataset")
     ()
     """
-    return _listed(store_at(place, options))
+    return _listed(store_at(place, as_settings(settings, options)))
 
 
-def latest_version(place: DatasetPlace, options: Mapping[str, str] | None = None) -> int:
-    """Return the newest version, or 0 if there is none.
+def latest_version(
+    place: DatasetPlace,
+    settings: Settings | Mapping[str, str] | None = None,
+    *,
+    options: Settings | Mapping[str, str] | None = None,
+) -> int:
+    """Return the newest version, or 0 if there is none. `options` is the older name of `settings`.
 
     >>> latest_version("memory:no-such-dataset")
     0
     """
-    return max(versions(place, options), default=0)
+    return max(versions(place, settings, options=options), default=0)
 
 
 def read_manifest(
-    place: DatasetPlace, version: int = LATEST, options: Mapping[str, str] | None = None
+    place: DatasetPlace,
+    version: int = LATEST,
+    settings: Settings | Mapping[str, str] | None = None,
+    *,
+    options: Settings | Mapping[str, str] | None = None,
 ) -> Manifest:
     """Return the manifest of a version, with every path as an address; an empty one for version 0 and for no dataset.
+
+    `options` is the older name of `settings`.
 
     >>> from indextables.columns import Transaction
     >>> Transaction.open("memory:doc-read-manifest").add_delta_log("d1", 3).commit()
@@ -94,7 +112,7 @@ def read_manifest(
     >>> read_manifest("memory:doc-read-manifest").delta_logs[0].path
     'memory://doc-read-manifest/_delta/d1'
     """
-    store = store_at(place, options)
+    store = store_at(place, as_settings(settings, options))
     return resolved(load(store, find(store, version)), store.uri)
 
 

@@ -80,7 +80,7 @@ class _RecoveredTable:
 def repair(
     source_log: str | PathLike[str],
     target_log: str | PathLike[str] | None = None,
-    settings: Settings | None = None,
+    settings: Mapping[str, str] | Settings | None = None,
 ) -> Repaired:
     """Write to `target_log` what can be read of the log at `source_log`, without the splits that are missing.
 
@@ -97,7 +97,7 @@ def repair(
     >>> repair("memory://doc-repair/_transaction_log", "memory://doc-repaired/_transaction_log").valid_splits
     1
     """
-    settings = settings or Settings()
+    settings = settings if isinstance(settings, Settings) else Settings(settings)
     if target_log is None:
         table = table_uri(source_log).removesuffix(f"/{LOG_DIRECTORY}")
         source = target = open_store(table, settings)
