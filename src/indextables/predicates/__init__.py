@@ -1,11 +1,11 @@
-"""Conditions on rows: one tree, however they were written, and what is done with it."""
+"""Conditions on rows: one predicate tree, its parsers, evaluation, and the test against bounds."""
 
-from indextables.predicates.evaluate import evaluate, holds
+from indextables.predicates.bounds import Bounds, may_match
+from indextables.predicates.evaluation import evaluate, holds
 from indextables.predicates.fold import bind, normalize
 from indextables.predicates.limits import DEFAULT_LIMITS, QueryLimits
-from indextables.predicates.prune import Bounds, may_match
 from indextables.predicates.spark import from_spark
-from indextables.predicates.text import to_sql
+from indextables.predicates.sql_text import to_sql
 from indextables.predicates.tree import (
     ALL_FIELDS,
     TRUE,

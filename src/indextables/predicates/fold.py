@@ -1,11 +1,11 @@
-"""Rewriting predicates: negations pushed to the leaves, constants folded, known columns put in."""
+"""Rewriting predicates: push negations to the leaves, fold constants, substitute known values of columns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-from indextables.predicates.evaluate import holds
+from indextables.predicates.evaluation import holds
 from indextables.predicates.tree import (
     And,
     Compare,
@@ -31,7 +31,7 @@ _OPPOSITE: Final[dict[CompareOp, CompareOp]] = {
 
 
 def bind(predicate: Predicate, known: Mapping[str, Value | None]) -> Predicate:
-    """The predicate for rows in which the columns of `known` all have that one value.
+    """Substitute values: return the predicate for rows in which each column of `known` has that one value.
 
     >>> bind(And((Compare("=", "day", 1), IsNull("x"))), {"day": 1})
     IsNull(column='x')
@@ -52,7 +52,7 @@ def bind(predicate: Predicate, known: Mapping[str, Value | None]) -> Predicate:
 
 
 def normalize(predicate: Predicate) -> Predicate:
-    """The same answers, with NOT only in front of leaves that have no opposite.
+    """Return an equivalent predicate with NOT only in front of leaves that have no opposite.
 
     >>> normalize(Not(And((Compare("<", "a", 1), IsNull("b")))))
     Or(children=(Compare(op='>=', column='a', value=1), Not(child=IsNull(column='b'))))
@@ -79,13 +79,15 @@ def normalize(predicate: Predicate) -> Predicate:
 def _fold_and(children: list[Predicate]) -> Predicate:
     if any(child == Constant(value=False) for child in children):
         return Constant(value=False)
-    return _joined(And, [child for child in children if child != Constant(value=True)], Constant(value=True))
+    return _combine(And, [child for child in children if child != Constant(value=True)], Constant(value=True))
 
 
 def _fold_or(children: list[Predicate]) -> Predicate:
     if any(child == Constant(value=True) for child in children):
         return Constant(value=True)
-    return _joined(Or, [child for child in children if child != Constant(value=False)], Constant(value=False))
+    return _combine(
+        Or, [child for child in children if child != Constant(value=False)], Constant(value=False)
+    )
 
 
 def _fold_not(child: Predicate) -> Predicate:
@@ -98,7 +100,7 @@ def _fold_not(child: Predicate) -> Predicate:
             return Not(child)
 
 
-def _joined(kind: type[And | Or], children: list[Predicate], empty: Constant) -> Predicate:
+def _combine(kind: type[And | Or], children: list[Predicate], empty: Constant) -> Predicate:
     flat: list[Predicate] = []
     for child in children:
         flat.extend(child.children if isinstance(child, kind) else [child])

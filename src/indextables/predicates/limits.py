@@ -1,4 +1,4 @@
-"""How large a search query or a condition may be. What is larger is refused before time is spent on it."""
+"""How large a search query or a condition may be. Larger ones are refused before any work is done."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _EPOCH_DATE = date(1970, 1, 1)
 
 
 def from_sql(text: str | float | bool, column: Field, zone: str = "UTC") -> Value:
-    """A literal as a person wrote it, in the type of the column it is compared with.
+    """Parse a literal of a SQL text as the type of the column that it is compared with.
 
     A time without an offset is in `zone`.
 
@@ -52,7 +52,7 @@ def from_sql(text: str | float | bool, column: Field, zone: str = "UTC") -> Valu
 
 
 def from_catalyst(text: str, kind: str) -> Value | None:
-    """A literal of Spark's plan: its text and the simple name of its type. None: a kind we leave to Spark."""
+    """Parse a literal of Spark's plan from its text and the simple name of its type; None for types left to Spark."""
     match kind:
         case "tinyint" | "smallint" | "int" | "bigint":
             return int(text)

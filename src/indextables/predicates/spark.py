@@ -63,7 +63,7 @@ class _NotOursError(Exception):
 
 
 def from_spark(node: dict[str, Any], schema: TableSchema, zone: str = UTC) -> Predicate | None:
-    """The predicate, or None when any part of it is not ours to decide, or it is nested too deeply for us.
+    """Translate a filter of Spark; None if a part of it is left to Spark, or it is nested too deeply.
 
     Times in search queries that name no zone are in `zone`; Spark itself has placed those of its literals.
 
@@ -168,7 +168,7 @@ _CATALYST_NAMES: Final = {"byte": "tinyint", "short": "smallint", "integer": "in
 
 
 def _literal(node: dict[str, Any], column: Field) -> Value | None:
-    """A literal of exactly the column's type: Spark has cast both sides to one type, or it is not ours."""
+    """Return a literal of exactly the column's type; a literal of another type is left to Spark."""
     if "lit" not in node or node["type"] != _CATALYST_NAMES.get(column.type, column.type):
         raise _NotOursError
     if node["lit"] is None:

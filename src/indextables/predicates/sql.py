@@ -63,7 +63,7 @@ _DROPPED_BACKSLASH: Final = re.compile(r"\\(?:([^\W_bnrt])|.)", re.DOTALL)
 def parse_where(
     text: str, schema: TableSchema, *, limits: QueryLimits = DEFAULT_LIMITS, zone: str = UTC
 ) -> Predicate:
-    """A condition as Spark SQL writes it.
+    """Parse a condition in Spark SQL.
 
     >>> schema = TableSchema((Field("level", "string"), Field("code", "integer"), Field("message", "string")))
     >>> parse_where("level = 'ERROR' AND NOT code IN (1, 2)", schema)
@@ -148,7 +148,7 @@ def _with_functions(text: str) -> str:
 
 
 def _kept(found: re.Match[str]) -> str:
-    r"""A backslash that a string literal would lose, doubled: in a query, as in `"C:\Windows"`, it separates words."""
+    r"""Double a backslash that a string literal would lose: in a query, as in `"C:\Windows"`, it separates words."""
     return found[0] if found[1] is None else f"\\{found[0]}"
 
 
@@ -247,7 +247,7 @@ class _Reader:
                 return Compare("=", column.name, body)
 
     def _string(self, node: exp.Expression) -> tuple[Field, str | None]:
-        """The string column of a string match, and what it is matched with."""
+        """Return the string column of a string match, and the text that it is matched with."""
         column = self._column(node.this)
         value = self._value(node.expression, column)
         if column.type != "string" or not (value is None or isinstance(value, str)):

@@ -1,4 +1,4 @@
-"""The one predicate tree. SQL `where` strings, Spark's pushed filters and Python callers all become this.
+"""The one predicate tree, to which SQL `where` strings, Spark's pushed filters and Python callers are translated.
 
 A predicate is TRUE, FALSE or NULL for a row, as in SQL; a scan keeps the rows for which it is TRUE.
 Literals are Python values that fit the column: str, int, float, bool, bytes, datetime.date, and for
@@ -94,7 +94,7 @@ TRUE = Constant(value=True)
 
 
 def conjunction(predicates: Iterator[Predicate] | list[Predicate] | tuple[Predicate, ...]) -> Predicate:
-    """All of them, flattened: no And directly inside the And that comes back.
+    """Combine predicates by AND, flattened: no And is directly inside the And that is returned.
 
     >>> conjunction([])
     Constant(value=True)
@@ -110,7 +110,7 @@ def conjunction(predicates: Iterator[Predicate] | list[Predicate] | tuple[Predic
 
 
 def conjuncts(predicate: Predicate) -> list[Predicate]:
-    """The predicates that must all be TRUE.
+    """Return the predicates that must all be TRUE.
 
     >>> conjuncts(And((IsNull("a"), And((IsNull("b"), TRUE)))))
     [IsNull(column='a'), IsNull(column='b')]
@@ -125,7 +125,7 @@ def conjuncts(predicate: Predicate) -> list[Predicate]:
 
 
 def columns_of(predicate: Predicate) -> set[str]:
-    """The columns whose *values* decide it. A TextQuery is decided by the index and names none.
+    """Return the columns whose *values* decide it. A TextQuery is decided by the index and names none.
 
     >>> sorted(columns_of(And((IsNull("a"), Not(Compare("=", "b", 1)), TextQuery("TEXTSEARCH", "c", "x")))))
     ['a', 'b']
@@ -142,7 +142,7 @@ def columns_of(predicate: Predicate) -> set[str]:
 
 
 def text_queries(predicate: Predicate) -> list[TextQuery]:
-    """Every text query in it, from left to right."""
+    """Return every text query in it, from left to right."""
     match predicate:
         case TextQuery():
             return [predicate]

@@ -1,4 +1,4 @@
-"""`where=` strings, read on first use: the SQL parser takes longer to import than most tasks run."""
+"""`where=` strings. The SQL parser is imported on first use: that takes longer than most tasks run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from indextables.schema import TableSchema
 def parse_where(
     text: str, schema: TableSchema, *, limits: QueryLimits = DEFAULT_LIMITS, zone: str = UTC
 ) -> Predicate:
-    """A condition as Spark SQL writes it; the search operators are allowed.
+    """Parse a condition in Spark SQL; the search operators are allowed.
 
     Times without an offset are in `zone`. PredicateError for what is not supported or beyond the limits.
 

@@ -1,11 +1,12 @@
 """The state of a table: its live files at one version as Avro manifests, written, read and pruned."""
 
-from indextables.state.columns import map_column
 from indextables.state.compaction import CompactionRules, compaction_reason
 from indextables.state.conditions import Condition
+from indextables.state.dedupe import keep_last
 from indextables.state.entries import decode_entries, encode_entries
 from indextables.state.entry_fields import AVRO_SCHEMA, ENTRY_SCHEMA
-from indextables.state.gathering import Gatherer, without
+from indextables.state.file_keys import KEY, LIVE_SCHEMA
+from indextables.state.gather import Gatherer, drop_rows
 from indextables.state.layout import (
     LAST_CHECKPOINT,
     manifest_key,
@@ -22,8 +23,8 @@ from indextables.state.manifest import (
     encode_state,
 )
 from indextables.state.manifest_files import StateOptions
+from indextables.state.map_columns import map_column
 from indextables.state.metrics import state_was_seen
-from indextables.state.paths import KEY, LIVE_SCHEMA
 from indextables.state.pointer import (
     LastCheckpoint,
     decode_pointer,
@@ -34,7 +35,6 @@ from indextables.state.pointer import (
 from indextables.state.pruning import STAGES, PrunedFiles, prune
 from indextables.state.reading import TableState, read_state
 from indextables.state.statistics import Measured
-from indextables.state.unique import last_of_each
 from indextables.state.writing import (
     Delta,
     StateContext,
@@ -71,11 +71,12 @@ __all__ = [
     "decode_entries",
     "decode_pointer",
     "decode_state",
+    "drop_rows",
     "encode_entries",
     "encode_pointer",
     "encode_state",
     "is_clean",
-    "last_of_each",
+    "keep_last",
     "manifest_key",
     "map_column",
     "prune",
@@ -85,7 +86,6 @@ __all__ = [
     "state_key",
     "state_of",
     "state_was_seen",
-    "without",
     "write_pointer",
     "write_state",
 ]

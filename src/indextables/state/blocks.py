@@ -1,7 +1,7 @@
-"""The block index of a manifest: where its blocks are, and which partition values and statistics each can hold.
+"""The block index of a manifest: the place and checksum of each block, and its bounds of partitions and statistics.
 
-It lies in the manifest's own Avro header as text, so that every other reader still reads the file, and one
-partition of a large manifest is a ranged read. Each block has its checksum there.
+It is an entry of the manifest's own Avro header, which other readers ignore. With it, the entries of one partition of a
+large manifest are a ranged read.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _MAX_INDEX: Final = 64 << 20
 
 @dataclass(frozen=True)
 class IndexedBlock:
+    """A block with the bounds of its partition values and of its statistics."""
+
     place: BlockPlace
     bounds: Mapping[str, PartitionBounds]
     statistics: Mapping[str, StatBounds]
@@ -36,11 +38,11 @@ def encode_index(
     bounds: Sequence[Mapping[str, PartitionBounds]],
     statistics: Mapping[str, Sequence[StatBounds]],
 ) -> dict[str, str]:
-    """The header entry for the blocks of a manifest; `statistics` has a bound for each block."""
-    columns = sorted({column for known in bounds for column in known})
+    """Encode the header entry for the blocks of a manifest; `statistics` has a bound for each block."""
+    columns = sorted({column for of_block in bounds for column in of_block})
     rows = [
-        [place.offset, place.size, place.count, place.crc, *_flat(known, columns)]
-        for place, known in zip(places, bounds, strict=True)
+        [place.offset, place.size, place.count, place.crc, *_flat(of_block, columns)]
+        for place, of_block in zip(places, bounds, strict=True)
     ]
     measured = {
         name: [parts[0].kind, [part.low for part in parts], [part.high for part in parts]]
@@ -51,7 +53,7 @@ def encode_index(
 
 
 def decode_index(header: Header, name: str, only: Collection[str] | None = None) -> list[IndexedBlock] | None:
-    """The blocks in file order, or None for a file without an index; `only`: the columns whose statistics matter."""
+    """Decode the blocks in file order, with the statistics of the columns `only`; None for a file without an index."""
     text = header.metadata.get(INDEX_KEY)
     if text is None:
         return None
@@ -59,7 +61,7 @@ def decode_index(header: Header, name: str, only: Collection[str] | None = None)
         stream = zlib.decompressobj()
         document = orjson.loads(stream.decompress(base64.b64decode(text), _MAX_INDEX))
         columns, rows = document["columns"], document["blocks"]
-        measured = {  # which the first releases did not take
+        measured = {  # missing in manifests of the first releases
             name: [StatBounds(kind, *ends) for ends in zip(lows, highs, strict=True)]
             for name, (kind, lows, highs) in document.get("statistics", {}).items()
             if only is None or name in only
@@ -78,6 +80,6 @@ def decode_index(header: Header, name: str, only: Collection[str] | None = None)
         raise CorruptTableError(f"{name}: the block index cannot be read ({reason!r})") from reason
 
 
-def _flat(known: Mapping[str, PartitionBounds], columns: Sequence[str]) -> list[str | None]:
-    pairs = (known.get(column, PartitionBounds(None, None)) for column in columns)
-    return [text for bounds in pairs for text in (bounds.min, bounds.max)]
+def _flat(bounds: Mapping[str, PartitionBounds], columns: Sequence[str]) -> list[str | None]:
+    pairs = (bounds.get(column, PartitionBounds(None, None)) for column in columns)
+    return [text for pair in pairs for text in (pair.min, pair.max)]

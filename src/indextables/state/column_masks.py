@@ -26,8 +26,8 @@ from indextables.predicates import (
     normalize,
 )
 from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, decode_value, micros
-from indextables.state.columns import map_column
 from indextables.state.conditions import Condition
+from indextables.state.map_columns import map_column
 from indextables.state.statistics import ordered
 from indextables.stats import CUT_LENGTH
 

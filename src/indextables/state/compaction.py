@@ -1,4 +1,4 @@
-"""When a state is written anew instead of added to. Pure: numbers in, a reason out."""
+"""When a state is compacted instead of extended: pure functions of its numbers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final
 from indextables.config import Settings, keys
 
 TOO_MANY: Final = "there are too many small manifests"
-"""The one reason for which it is enough to merge some of those."""
+"""The one reason for which merging some of the manifests is enough."""
 
 
 @dataclass(frozen=True)
 class CompactionRules:
-    """The thresholds; `large_remove` 0 is none."""
+    """The thresholds; a `large_remove` of 0 means none."""
 
     tombstone_ratio: float = keys.STATE_TOMBSTONE_THRESHOLD.default
     max_manifests: int = keys.STATE_MAX_MANIFESTS.default
@@ -32,7 +32,7 @@ class CompactionRules:
 def compaction_reason(
     rules: CompactionRules, *, live_files: int, tombstones: int, manifests: int, new_removes: int = 0
 ) -> str | None:
-    """Why a state with these figures is to be compacted, or None. Full manifests are not meant to be counted.
+    """Return why a state with these numbers is to be compacted, or None. `manifests` does not count full ones.
 
     >>> compaction_reason(CompactionRules(), live_files=1000, tombstones=100, manifests=20)
     >>> compaction_reason(CompactionRules(), live_files=1000, tombstones=101, manifests=20)
@@ -48,11 +48,11 @@ def compaction_reason(
 
 
 def to_merge(rules: CompactionRules, sizes: Sequence[int], added: int) -> set[int]:
-    """Which small manifests, by their place, go into one with `added` new entries when there are too many.
+    """Return the positions of the small manifests to merge with `added` new entries when there are too many.
 
-    The smallest, until half of the allowed number is left, and then each that is no larger than all before it
-    together. So an entry is rewritten only into a manifest of twice the size or more, and what is written for a
-    table's states grows with its commits, not with their square.
+    The smallest are merged until half of the allowed number remains, and then each that is no larger than all before it
+    together. So an entry is rewritten only into a manifest of at least twice the size, and the bytes written for the
+    states of a table grow with its commits, not with their square.
 
     >>> to_merge(CompactionRules(max_manifests=4), [900, 10, 10, 10], added=10)
     {1, 2, 3}
@@ -60,11 +60,11 @@ def to_merge(rules: CompactionRules, sizes: Sequence[int], added: int) -> set[in
     {0, 1, 2, 3}
     """
     enough = len(sizes) + 1 - rules.max_manifests // 2
-    chosen: set[int] = set()
+    merged: set[int] = set()
     total = added
     for place in sorted(range(len(sizes)), key=lambda at: (sizes[at], -at)):
-        if len(chosen) >= enough and sizes[place] > total:
+        if len(merged) >= enough and sizes[place] > total:
             break
-        chosen.add(place)
+        merged.add(place)
         total += sizes[place]
-    return chosen
+    return merged

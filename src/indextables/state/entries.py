@@ -100,9 +100,9 @@ def _plan(schema: str) -> _Plan:
 
 
 def _source(field: EntryField, written: list[dict[str, Any]]) -> str | None:
-    """Return the writer's name for one of our fields.
+    """Return the writer's name for one of the FIELDS.
 
-    The same id is the same field, whatever its name. But if the name is that of another field of ours, the writer
+    The same id is the same field, whatever its name. But if that name is the name of another field here, the writer
     numbers fields in its own way, and then only names count.
     """
     others = _NAMES - {field.name}
@@ -130,7 +130,7 @@ def _resolve(table: pa.Table, sources: tuple[str | None, ...]) -> pa.Table:
 
 
 def _may_cast(written: pa.DataType, ours: pa.DataType) -> bool:
-    """Return True if some values of the writer's type are values of ours; the cast says which."""
+    """Return True if some values of the writer's type are values of our type; the cast says which."""
     if pa.types.is_integer(ours):
         return bool(pa.types.is_integer(written) or pa.types.is_floating(written))
     return bool(pa.types.is_null(written) or written.id == ours.id)

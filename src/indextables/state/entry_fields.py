@@ -1,4 +1,4 @@
-"""The fields of a file entry: their names, the ids that tables in the wild have for them, their types."""
+"""The fields of a file entry: names, types, and the ids that they have in existing tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AVRO: Final = {
 
 
 class EntryField(NamedTuple):
-    """One field of an entry. A required one has no null; `default` is what files without it mean."""
+    """One field of an entry. A required one is never null; `default` is its value in files without it."""
 
     name: str
     id: int
@@ -55,7 +55,7 @@ FIELDS: Final = (
     EntryField("companionSourceFiles", 150, _LIST),
     EntryField("companionDeltaVersion", 151, pa.int64()),
     EntryField("companionFastFieldMode", 152, pa.string()),
-    # What the log's add action had beside all these, as JSON, so that no state ever loses a field.
+    # The other fields of the log's add action, as JSON, so that no state loses a field.
     EntryField("extra", 159, pa.string()),
 )
 ENTRY_SCHEMA: Final = pa.schema([pa.field(f.name, f.type, nullable=not f.required) for f in FIELDS])

@@ -22,7 +22,7 @@ _CONTENT_NAMED: Final = re.compile(rf"{SHARED_MANIFESTS}/manifest-([0-9a-f]{{{_H
 
 
 def state_directory(version: int) -> str:
-    """The directory of a state, below the log directory.
+    """Return the directory of a state, relative to the log directory.
 
     >>> state_directory(7)
     'state-v00000000000000000007'
@@ -35,23 +35,23 @@ def state_key(version: int, extension: str = "avro") -> str:
 
 
 def state_of(key: str) -> int | None:
-    """The version whose state this object describes, or None for everything else in the log directory."""
+    """Return the version whose state this object is, or None for any other object of the log directory."""
     match = _STATE.fullmatch(key)
     return int(match[1]) if match else None
 
 
 def manifest_path(data: bytes) -> str:
-    """Where these bytes are kept: the name says what is inside, so equal manifests are one object."""
+    """Return the path of a manifest with these bytes: its name is their hash, so equal manifests are one object."""
     return f"{SHARED_MANIFESTS}/manifest-{hashlib.sha256(data).hexdigest()[:_HASH_DIGITS]}.avro"
 
 
 def is_content_named(path: str) -> bool:
-    """Whether the name is the hash of the content. Other writers use shorter, random names."""
+    """Return True if the name is the hash of the content. Other writers use shorter, random names."""
     return _CONTENT_NAMED.fullmatch(path) is not None
 
 
 def manifest_key(path: str, version: int) -> str:
-    """The key of a manifest that the state at `version` calls `path`; a bare name lies beside the state.
+    """Return the key of a manifest that the state at `version` names `path`; a bare name is in the state's directory.
 
     >>> manifest_key("manifests/manifest-ab.avro", 7)
     '_transaction_log/manifests/manifest-ab.avro'
@@ -59,5 +59,7 @@ def manifest_key(path: str, version: int) -> str:
     '_transaction_log/state-v00000000000000000007/manifest-ab.avro'
     """
     if any(part in ("", ".", "..") for part in path.split("/")) or "\0" in path:
-        raise CorruptTableError(f"the state at version {version} names a manifest {path!r}, which is no path")
+        raise CorruptTableError(
+            f"the state at version {version} names a manifest {path!r}, which is not a path"
+        )
     return f"{LOG_DIRECTORY}/{path}" if "/" in path else f"{LOG_DIRECTORY}/{state_directory(version)}/{path}"

@@ -14,10 +14,9 @@ from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageEr
 from indextables.runtime import LimitedThreads
 from indextables.state.blocks import IndexedBlock, decode_index
 from indextables.state.entries import decode_entries
+from indextables.state.file_keys import KeyOf, with_keys
 from indextables.state.layout import is_content_named, manifest_key, manifest_path
 from indextables.state.manifest import MAX_MANIFEST, ManifestInfo, ManifestPlace
-from indextables.state.paths import KeyOf, with_keys
-from indextables.state.sharing import shared_out
 from indextables.storage import Store
 
 _GAP: Final = 64 << 10
@@ -94,7 +93,7 @@ class _ManifestFile:
             return self._decode(header, (unpack(data, block, header, name) for block in piece))
 
         pieces = list(_pieces(find_blocks(data, header, name)))
-        tables = list(shared_out(self.decoders, decode, pieces))
+        tables = list(self.decoders.map(decode, pieces))
         table = pa.concat_tables(tables) if tables else self._decode(header, [])
         if table.num_rows != self.info.num_entries:
             raise CorruptTableError(

@@ -1,8 +1,8 @@
 """The state manifest: which manifests and tombstones make up the table at one version.
 
-Written as `_manifest.avro`, one record; older tables have the same fields in `_manifest.json`. What the record
-has no field for travels in the header of the Avro file, where other readers do not look: where the parts of our
-manifests are, and what the log needs in order to go on from here (`carried`).
+Written as `_manifest.avro`, one record; older tables have the same fields in `_manifest.json`. Two entries of the Avro
+header, which other readers ignore, hold what the record has no field for: the place and statistics of each manifest,
+and the values that the log needs to continue from this state (`carried`).
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class PartitionBounds:
 
 
 class StatBounds(NamedTuple):
-    """Smallest minimum and largest maximum of a column in some files, as the log's text, and the column's type then."""
+    """The smallest minimum and largest maximum of a column in some files, as the log's text, and its type then."""
 
     kind: str
     low: str | None
     high: str | None
 
     def of(self, column: Field) -> Bounds | None:
-        """What they say of the column; nothing, if it had another type when they were taken.
+        """Return the bounds of the column, or None if it had another type when they were taken.
 
         >>> StatBounds("long", "3", "7").of(Field("n", "long"))
         Bounds(low=3, high=7, high_is_prefix=False, nan_above=False)
@@ -70,7 +70,7 @@ class StatBounds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ManifestPlace:
-    """What a ranged read of a manifest needs to know before it: the size of its header, and its checksum."""
+    """What a ranged read of a manifest needs first: the size of its header, and the header's checksum."""
 
     header_size: int
     header_crc: int
@@ -78,7 +78,7 @@ class ManifestPlace:
 
 @dataclass(frozen=True)
 class ManifestInfo:
-    """One manifest of a state. Without bounds nothing is known and it must be read."""
+    """One manifest of a state. A manifest without bounds is always read."""
 
     path: str
     num_entries: int
@@ -159,13 +159,13 @@ _PARSED: Final = fastavro.parse_schema(STATE_SCHEMA)
 
 
 def encode_state(state: StateManifest, *, codec: str = "zstandard", level: int = 3) -> bytes:
-    """The bytes of `_manifest.avro`."""
+    """Encode a state as the bytes of `_manifest.avro`."""
     out = io.BytesIO()
     fastavro.schemaless_writer(out, _PARSED, _document(state))
     if out.tell() > MAX_BLOCK:
         raise InputError(
-            f"the state of version {state.state_version} has {out.tell() >> 20} MB in one record, and readers take up "
-            f"to {MAX_BLOCK >> 20} MB; compact it (COMPACT INDEXTABLES)"
+            f"the state of version {state.state_version} has {out.tell() >> 20} MB in one record; readers accept up "
+            f"to {MAX_BLOCK >> 20} MB. Compact it (COMPACT INDEXTABLES)"
         )
     places = {
         info.path: [info.place.header_size, info.place.header_crc, _as_lists(info.statistics)]
@@ -184,13 +184,14 @@ def encode_state(state: StateManifest, *, codec: str = "zstandard", level: int =
     )
     if len(data) > MAX_STATE:
         raise InputError(
-            f"the state of version {state.state_version} has {len(data) >> 20} MB; up to {MAX_STATE >> 20} are read"
+            f"the state of version {state.state_version} has {len(data) >> 20} MB; "
+            f"readers accept up to {MAX_STATE >> 20} MB"
         )
     return data
 
 
 def decode_state(data: bytes, name: str) -> StateManifest:
-    """The state in a `_manifest.avro` or `_manifest.json`. CorruptTableError names the file."""
+    """Decode the bytes of `_manifest.avro` or `_manifest.json`. CorruptTableError names the file."""
     try:
         if data[:1] == b"{":
             return _state(orjson.loads(data), {}, {}, name)
@@ -199,7 +200,7 @@ def decode_state(data: bytes, name: str) -> StateManifest:
         parsed = fastavro.parse_schema(parse_record_schema(header.schema))
         blocks = list(read_blocks(data, header, name))
         if sum(block.count for block in blocks) != 1:
-            raise ValueError("it holds not one record")
+            raise ValueError("it does not hold exactly one record")
         record = fastavro.schemaless_reader(io.BytesIO(blocks[0].data), parsed, None)
         places = orjson.loads(header.metadata.get(_PLACES, "{}"))
         carried = orjson.loads(header.metadata.get(_CARRIED, "{}"))
@@ -246,8 +247,8 @@ def _state(
 ) -> StateManifest:
     if (record.get("formatVersion") or FORMAT_VERSION) > FORMAT_VERSION:
         raise ProtocolError(
-            f"{name} is of state format {record['formatVersion']}, and this release knows {FORMAT_VERSION}; "
-            f"upgrade indextables"
+            f"reading {name} requires state format {record['formatVersion']}; this release supports up to "
+            f"{FORMAT_VERSION}. Upgrade indextables to read it"
         )
     registry = record.get("schemaRegistry") or {}
     return StateManifest(
@@ -281,7 +282,7 @@ def _info(item: Mapping[str, Any], places: Mapping[str, Any]) -> ManifestInfo:
         tombstone_count=_whole(item.get("tombstoneCount") or 0),
         live_entry_count=_whole(item["liveEntryCount"]) if item.get("liveEntryCount") is not None else -1,
         place=None if place is None else ManifestPlace(_whole(place[0]), _whole(place[1])),
-        # The first releases did not take these.
+        # Missing in states of the first releases.
         statistics={} if place is None or len(place) < 3 else _statistics(place[2]),
     )
 

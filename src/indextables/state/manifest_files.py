@@ -1,4 +1,4 @@
-"""Manifests as files: entries put near their like, cut to size, indexed by block and named by their content."""
+"""Writing manifest files: entries clustered by partition, chunked, block-indexed, content-addressed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from indextables.errors import InputError, StorageError
 from indextables.runtime import LimitedThreads, current
 from indextables.schema import Field
 from indextables.state.blocks import encode_index
-from indextables.state.columns import Ranked, locality_order, ranked
 from indextables.state.compaction import CompactionRules
 from indextables.state.entries import BATCH_ROWS, encode_entries
 from indextables.state.entry_fields import AVRO_SCHEMA, ENTRY_SCHEMA
-from indextables.state.gathering import Gatherer
+from indextables.state.gather import Gatherer
 from indextables.state.layout import manifest_path
 from indextables.state.manifest import MAX_MANIFEST, ManifestInfo, ManifestPlace, StatBounds
-from indextables.state.sharing import shared_out
+from indextables.state.map_columns import Ranking, locality_order, rank
 from indextables.state.statistics import Measured, bounds_by_column, over_all
 from indextables.storage import LOG_DIRECTORY, Store
 
@@ -36,7 +35,7 @@ _CODECS: Final = {"zstd": "zstandard", "snappy": "snappy", "none": "null"}
 
 @dataclass(frozen=True)
 class StateOptions:
-    """How states are written."""
+    """How states are written: codec, level, entries per manifest, and when to compact."""
 
     codec: str = "zstandard"
     level: int = keys.STATE_COMPRESSION_LEVEL.default
@@ -60,74 +59,73 @@ def write_manifests(
     options: StateOptions,
     measured: Measured = Measured(),  # noqa: B008 - it never changes
 ) -> Iterator[ManifestInfo]:
-    """The entries in manifests of even size, near ones together, a few manifests in memory at a time."""
+    """Write the entries to manifests of equal size, clustered by partition, a few manifests in memory at a time."""
     entries = entries.select(ENTRY_SCHEMA.names)
-    of_all = [ranked(entries, column) for column in columns]
-    order = locality_order(of_all, entries.num_rows)
+    rankings = [rank(entries, column) for column in columns]
+    order = locality_order(rankings, entries.num_rows)
     gatherer = Gatherer(entries)
     workers = current().threads.limited(pa.cpu_count())
 
-    def encoded(start: int) -> Encoded:
-        places = order[start : start + options.entries_per_manifest]
-        chunk = gatherer.rows(places)
-        # A value that is none of its type takes the bounds from its own manifest only.
+    def encode(start: int) -> Encoded:
+        rows = order[start : start + options.entries_per_manifest]
+        chunk = gatherer.rows(rows)
+        # A value that does not have the type of its column removes the bounds of its own manifest only.
         orders = {
-            column.name: known.at(places) if known.typed else ranked(chunk, column)
-            for column, known in zip(columns, of_all, strict=True)
+            column.name: ranking.at(rows) if ranking.typed else rank(chunk, column)
+            for column, ranking in zip(columns, rankings, strict=True)
         }
-        return _encoded(chunk, orders, options, measured, workers)
+        return _encode_manifest(chunk, orders, options, measured, workers)
 
     # While one manifest is being stored, this thread only waits, and up to `_AHEAD` others are encoded.
     starts = range(0, entries.num_rows, options.entries_per_manifest)
-    for data, info in current().threads.map(encoded, starts, _AHEAD + 1, ahead=_AHEAD):
+    for data, info in current().threads.map(encode, starts, _AHEAD + 1, ahead=_AHEAD):
         if len(data) > MAX_MANIFEST:
             raise InputError(
-                f"a manifest of {info.num_entries} files has {len(data) >> 20} MB, and readers take up to "
-                f"{MAX_MANIFEST >> 20} MB; lower {keys.STATE_ENTRIES_PER_MANIFEST.key}"
+                f"a manifest of {info.num_entries} files has {len(data) >> 20} MB; readers accept up to "
+                f"{MAX_MANIFEST >> 20} MB. Lower {keys.STATE_ENTRIES_PER_MANIFEST.key}"
             )
         key = f"{LOG_DIRECTORY}/{info.path}"
         try:
             store.create(key, data)
         except StorageError:
-            # The same content, by its name, if it is there at all: a store may speak of a conflict where nothing
-            # is, or fail for a moment. So it can be put, which clients repeat.
+            # An object of this name has the same content, because the name is its hash. The store may also report
+            # a conflict where there is no object, or fail for a moment. `put`, which clients retry, is safe then too.
             store.put(key, data)
         yield info
 
 
-def _encoded(
+def _encode_manifest(
     entries: pa.Table,
-    orders: Mapping[str, Ranked],
+    orders: Mapping[str, Ranking],
     options: StateOptions,
     measured: Measured,
     workers: LimitedThreads,
 ) -> Encoded:
-    """The bytes of one manifest, and what its state says of it."""
+    """Return the bytes of one manifest, and its description for the state."""
     statistics: dict[str, list[StatBounds]] = {}
     batches = entries.to_batches(max_chunksize=BATCH_ROWS)
 
-    def packed(batch: pa.RecordBatch) -> list[Block]:
+    def encode_batch(batch: pa.RecordBatch) -> list[Block]:
         blocks = encode_entries(pa.Table.from_batches([batch]))
         return list(compress_blocks(blocks, options.codec, options.level))
 
     def index(places: list[BlockPlace]) -> dict[str, str]:
         counts = [place.count for place in places]
-        # For a few entries no thread is worth its start.
-        helpers = workers if len(batches) > 1 else None
-        statistics.update(bounds_by_column(entries, measured, counts, helpers))
+        # For few entries, threads cost more than they save.
+        statistics.update(bounds_by_column(entries, measured, counts, workers if len(batches) > 1 else None))
         return encode_index(places, list(_block_bounds(places, orders)), statistics)
 
-    blocks = itertools.chain.from_iterable(shared_out(workers, packed, batches))
+    blocks = itertools.chain.from_iterable(workers.map(encode_batch, batches))
     data = join_hashed(AVRO_SCHEMA, options.codec, blocks, index)
     path = manifest_path(data)
     versions = pc.min_max(entries.column("addedAtVersion"))
     header_size = read_header(data, path).size
     info = ManifestInfo(
-        path,
-        entries.num_rows,
-        versions["min"].as_py(),
-        versions["max"].as_py(),
-        {name: order.bounds(0, entries.num_rows) for name, order in orders.items()} or None,
+        path=path,
+        num_entries=entries.num_rows,
+        min_added_at_version=versions["min"].as_py(),
+        max_added_at_version=versions["max"].as_py(),
+        partition_bounds={name: order.bounds(0, entries.num_rows) for name, order in orders.items()} or None,
         live_entry_count=entries.num_rows,
         place=ManifestPlace(header_size, zlib.crc32(memoryview(data)[:header_size])),
         statistics=over_all(statistics),
@@ -135,7 +133,7 @@ def _encoded(
     return data, info
 
 
-def _block_bounds(places: Iterable[BlockPlace], orders: Mapping[str, Ranked]) -> Iterator[dict[str, Any]]:
+def _block_bounds(places: Iterable[BlockPlace], orders: Mapping[str, Ranking]) -> Iterator[dict[str, Any]]:
     ends = itertools.accumulate(place.count for place in places)
     for start, end in itertools.pairwise(itertools.chain([0], ends)):
         yield {name: order.bounds(start, end) for name, order in orders.items()}

@@ -1,4 +1,4 @@
-"""What states cost, told to OpenTelemetry. Nothing is kept or sent unless the application sets up an SDK."""
+"""Metrics of states, for OpenTelemetry. Nothing is kept or sent unless the application sets up an SDK."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _TABLE: Final = "indextables.table"
 
 
 class Gauge(Protocol):
-    """What a meter's gauge can do; the API has no public name for its type."""
+    """The gauge of a meter; the API has no public name for its type."""
 
     def set(self, amount: float, attributes: Mapping[str, str]) -> None: ...
 
 
 class Instruments(NamedTuple):
-    """The metrics of the format's description, by the names that it gives them after `indextables.state.`"""
+    """The metrics of the format's specification, named as in it, after `indextables.state.`."""
 
     read_duration: Histogram
     read_manifests: Histogram
@@ -52,7 +52,7 @@ def instruments() -> Instruments:
 
 
 def entries_were_read(uri: str, *, seconds: float, manifests: int, files: int) -> None:
-    """Tell of one read of some manifests of a table's state."""
+    """Record one read of some manifests of a table's state."""
     table = {_TABLE: uri}
     instruments().read_duration.record(seconds * 1000, table)
     instruments().read_manifests.record(manifests, table)
@@ -60,14 +60,14 @@ def entries_were_read(uri: str, *, seconds: float, manifests: int, files: int) -
 
 
 def state_was_written(uri: str, *, seconds: float, compacted: bool) -> None:
-    """Tell of one state written."""
+    """Record one write of a state."""
     table = {_TABLE: uri}
     instruments().write_duration.record(seconds * 1000, table)
     instruments().write_compacted.add(int(compacted), table)
 
 
 def state_was_seen(uri: str, *, tombstones: int, files: int) -> None:
-    """Tell how much of the newest state is dead. Without a live file the ratio is the number of tombstones."""
+    """Record the tombstones of the newest state. Without a live file the ratio is their number."""
     table = {_TABLE: uri}
     instruments().tombstones.set(tombstones, table)
     instruments().tombstone_ratio.set(tombstones / max(files, 1), table)

@@ -1,4 +1,4 @@
-"""`_last_checkpoint`: where the newest checkpoint or state was, when somebody last said so. Never more than a hint."""
+"""`_last_checkpoint`: where the newest checkpoint or state was when a writer last updated it. It is only a hint."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NAMES: Final = {
 
 @dataclass(frozen=True)
 class LastCheckpoint:
-    """Every field that any writer gives it; only the version is sure to be there.
+    """Every field that any writer stores; only the version is always present.
 
     >>> decode_pointer(b'{"version":42,"size":3,"stateDir":null}')
     LastCheckpoint(version=42, size=3, size_in_bytes=None, num_files=None, created_time=None, parts=None, \
@@ -54,7 +54,7 @@ checkpoint_id=None, format=None, state_dir=None, protocol_version=None, extra={}
 
     @property
     def kind(self) -> str:
-        """`format`, or what a pointer without one means."""
+        """Return `format`, or the format that a pointer without one means."""
         return self.format or (JSON if self.checkpoint_id is None else JSON_MULTIPART)
 
 
@@ -66,7 +66,7 @@ def encode_pointer(pointer: LastCheckpoint) -> bytes:
 
 
 def decode_pointer(data: bytes) -> LastCheckpoint | None:
-    """The pointer, or None for bytes that are none: a hint that cannot be read is no hint."""
+    """Decode a pointer; None for other bytes, because a hint that cannot be read is ignored."""
     try:
         document = orjson.loads(data)
         version = document["version"]
@@ -87,14 +87,15 @@ def read_pointer(store: Store) -> LastCheckpoint | None:
 
 
 def write_pointer(store: Store, pointer: LastCheckpoint) -> None:
-    """Put it in place, unless the one that is there is as new and of the same kind.
+    """Store the pointer, unless the stored one is as new and of the same kind.
 
-    Two writers may cross; a hint may be stale.
+    Another writer may store a newer pointer between the read and the write here, and this call then replaces it by an
+    older one. That is harmless: readers take the version only as the place where they begin to look for newer ones.
     """
-    known = read_pointer(store)
+    stored = read_pointer(store)
     if (
-        known is None
-        or known.version < pointer.version
-        or (known.version == pointer.version and known.kind != pointer.kind)
+        stored is None
+        or stored.version < pointer.version
+        or (stored.version == pointer.version and stored.kind != pointer.kind)
     ):
         store.put(LAST_CHECKPOINT, encode_pointer(pointer))

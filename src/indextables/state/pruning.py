@@ -19,10 +19,10 @@ from indextables.predicates import TRUE, Bounds, Predicate, bind, columns_of, ma
 from indextables.schema import Field, Value, decode_value
 from indextables.state.blocks import IndexedBlock
 from indextables.state.column_masks import ColumnMasks
-from indextables.state.columns import map_column
 from indextables.state.conditions import Condition
 from indextables.state.loading import Selection
 from indextables.state.manifest import ManifestInfo
+from indextables.state.map_columns import map_column
 from indextables.stats import BloomFilter, ColumnFilter, bounds_of, inline_filters
 
 PartitionValues: TypeAlias = dict[str, Value | None]

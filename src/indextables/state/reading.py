@@ -1,4 +1,4 @@
-"""Opening a state: its manifest at once, its entries when somebody asks, and then only those that can matter."""
+"""Opening a state: its manifest is read at once, its entries on first use, and only those that are selected."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import pyarrow.compute as pc
 from indextables.errors import CorruptTableError, ObjectNotFoundError
 from indextables.runtime import ForkSafeLock, LimitedThreads, current
 from indextables.state import metrics
-from indextables.state.gathering import without
+from indextables.state.file_keys import KEY, LIVE_SCHEMA, KeyOf
+from indextables.state.gather import drop_rows
 from indextables.state.layout import state_key
 from indextables.state.loading import Selection, load_manifest
 from indextables.state.manifest import MAX_STATE, ManifestInfo, StateManifest, decode_state
-from indextables.state.paths import KEY, LIVE_SCHEMA, KeyOf
 from indextables.storage import Store
 
 _NOTHING: Final = pa.Table.from_batches([], LIVE_SCHEMA)  # `empty_table` would load pandas
 
 
 def read_state(store: Store, version: int) -> StateManifest:
-    """The state manifest of a version. ObjectNotFoundError where there is none."""
+    """Read the state manifest of a version. ObjectNotFoundError if there is none."""
     key = state_key(version)
     try:
         data = store.get(key, MAX_STATE)
@@ -35,13 +35,13 @@ def read_state(store: Store, version: int) -> StateManifest:
     state = decode_state(data, f"{store.uri}/{key}")
     if state.state_version != version:
         raise CorruptTableError(
-            f"{store.uri}/{key} says that it is the state of version {state.state_version}"
+            f"{store.uri}/{key} declares itself the state of version {state.state_version}, not {version}"
         )
     return state
 
 
 class TableState:
-    """One state and its store. Entries are read once, when first needed; many snapshots share them."""
+    """One state and its store. Entries are read once, on first use; many snapshots share them."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class TableState:
         parallelism: int = 8,
         rescue: Callable[[CorruptTableError], pa.Table] | None = None,
     ) -> None:
-        """`rescue` finds the same entries elsewhere, when a manifest turns out to be damaged or gone."""
+        """Open a state. `rescue` returns the same entries from another source if a manifest is damaged or missing."""
         self.manifest = manifest
         self._rescue = rescue
         self._store = store
@@ -71,11 +71,11 @@ class TableState:
 
     @cached_property
     def dead(self) -> frozenset[str]:
-        """The keys of files that are in a manifest and live no more."""
+        """The keys of files that are in a manifest and have been removed since."""
         return frozenset(self._key_of(path) for path in self.manifest.tombstones)
 
     def entries(self) -> pa.Table:
-        """All that live, in LIVE_SCHEMA, manifest by manifest."""
+        """Return all live entries, in LIVE_SCHEMA, manifest by manifest."""
         with self._lock:
             if self._entries is None:
                 try:
@@ -87,12 +87,12 @@ class TableState:
             return self._entries
 
     def live(self, infos: Iterable[ManifestInfo]) -> pa.Table:
-        """Those in some of the manifests."""
+        """Return the live entries of some of the manifests."""
         return _concat(self._read(infos, None))
 
     @cached_property
     def rows(self) -> dict[str, int]:
-        """Where in `entries` each key is; the last place of one that is there twice."""
+        """The row of each key in `entries`; the last one of a key that occurs twice."""
         return {key: row for row, key in enumerate(self.entries().column(KEY).to_pylist())}
 
     def select(self, selection: Selection) -> pa.Table:
@@ -108,44 +108,44 @@ class TableState:
         return selection.entries(self.entries())
 
     def added_after(self, version: int) -> pa.Table:
-        """Those that live and came after a version. Manifests that hold only older ones are not read."""
+        """Return the live entries added after a version. Manifests that hold only older ones are not read."""
         if self._entries is None:
             infos = [info for info in self.manifest.manifests if info.max_added_at_version > version]
             try:
-                found = self.live(infos)
+                entries = self.live(infos)
             except CorruptTableError:
                 if self._rescue is None:
                     raise
-                found = self.entries()
+                entries = self.entries()
         else:
-            found = self._entries
-        return found.filter(pc.greater(found.column("addedAtVersion"), version))
+            entries = self._entries
+        return entries.filter(pc.greater(entries.column("addedAtVersion"), version))
 
     def _read(self, infos: Iterable[ManifestInfo], selection: Selection | None) -> list[pa.Table]:
         infos = list(infos)
         if not infos:
             return []
         started = time.perf_counter()
-        # Fetching waits for the store, so there may be many at it. Decoding is work: more threads than cores would only
-        # take the caches from each other.
+        # Fetching waits for the store, so many threads may do it. Decoding keeps a core busy: more threads than cores
+        # would only evict each other's data from the CPU caches.
         threads = current().threads
         decoders = threads.limited(min(self._parallelism, pa.cpu_count()))
-        found = list(
+        tables = list(
             threads.map(lambda info: self._live(info, selection, decoders), infos, self._parallelism)
         )
         metrics.entries_were_read(
             self._store.uri,
             seconds=time.perf_counter() - started,
             manifests=len(infos),
-            files=sum(table.num_rows for table in found),
+            files=sum(table.num_rows for table in tables),
         )
-        return found
+        return tables
 
     def _live(self, info: ManifestInfo, selection: Selection | None, decoders: LimitedThreads) -> pa.Table:
         table = load_manifest(self._store, self.version, info, selection, self._key_of, decoders)
         if self.dead:
             dead = pc.is_in(table.column(KEY), value_set=pa.array(self.dead, pa.string()))
-            table = without(table, np.asarray(dead))
+            table = drop_rows(table, np.asarray(dead))
         return table if selection is None else selection.entries(table)
 
 

@@ -1,8 +1,8 @@
-"""Minima and maxima of many files at once: what a block or a manifest says of columns that are no partition columns.
+"""Statistics of many files: the minima and maxima of a block or a manifest, for columns that do not partition.
 
-Only files of ours count, whose statistics mean one thing: where another writer's file is among them, or one that has
-no bound for the column, there is no bound for all. Texts are cut to the length from which on a maximum may be the
-beginning of the true one, so that the largest of the cut ones is a bound for every file.
+Only the files of this implementation count, because their statistics have one meaning. If the file of another writer is
+among them, or one without a bound for the column, there is no bound for all. Strings are truncated to the length from
+which on a maximum may be a prefix of the true one, so that the largest of them bounds every file.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ import pyarrow.compute as pc
 
 from indextables.runtime import LimitedThreads
 from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Field
-from indextables.state.columns import map_column
 from indextables.state.manifest import StatBounds
-from indextables.state.sharing import shared_out
+from indextables.state.map_columns import map_column
 from indextables.stats import CUT_LENGTH
 
 MAX_COLUMNS: Final = 16
-"""So many columns are bounded: more make the index of blocks, which every pruned read takes, too large."""
+"""So many columns get bounds: more would make the block index, which every pruned read fetches, too large."""
 
 _TEXT_TYPES: Final = frozenset({"string", "date"})
 _TYPES: Final = _TEXT_TYPES | INTEGER_TYPES | FLOAT_TYPES | {"timestamp"}
@@ -43,7 +42,7 @@ _PLAIN: Final[dict[str, tuple[re.Pattern[str], Callable[[str], Any]]]] = {
     )
     for kind in kinds
 }
-"""How the text of a bound looks at first sight, and what it means."""
+"""The usual form of a bound as text, and the function that parses it."""
 
 _FEW: Final = 1000
 
@@ -52,7 +51,7 @@ Starts: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Measured:
-    """The columns to bound, and the mappings by which our own files are known."""
+    """The columns that get bounds, and the mappings by which this implementation recognises its own files."""
 
     columns: Sequence[Field] = ()
     own_refs: Collection[str] = ()
@@ -61,7 +60,7 @@ class Measured:
 def bounds_by_column(
     entries: pa.Table, measured: Measured, counts: Sequence[int], workers: LimitedThreads | None = None
 ) -> dict[str, list[StatBounds]]:
-    """For each column that has bounds, those of the first `counts[0]` entries, of the next `counts[1]`, and so on."""
+    """Return the bounds of each column: of the first `counts[0]` entries, of the next `counts[1]`, and so on."""
     if not entries.num_rows:
         return {}
     ours = pc.is_in(entries.column("docMappingRef"), value_set=pa.array(measured.own_refs, pa.string()))
@@ -77,26 +76,27 @@ def bounds_by_column(
     few = _Few.of(entries) if len(counts) == 1 and not foreign.any() else None
 
     def bounds(column: Field) -> list[StatBounds] | None:
-        if few is not None and (known := few.bounds(column)) is not None:
-            return [known]
+        if few is not None and (quick := few.bounds(column)) is not None:
+            return [quick]
         lows, highs = side(column, "minValues", largest=False), side(column, "maxValues", largest=True)
         if all(text is None for text in (*lows, *highs)):
             return None
         return [StatBounds(column.type, *pair) for pair in zip(lows, highs, strict=True)]
 
-    found: dict[str, list[StatBounds]] = {}
+    by_column: dict[str, list[StatBounds]] = {}
     columns = [column for column in measured.columns if column.type in _TYPES]
-    while columns and len(found) < MAX_COLUMNS:
-        wanted = MAX_COLUMNS - len(found)
-        next_ones, columns = columns[:wanted], columns[wanted:]
-        for column, known in zip(next_ones, shared_out(workers, bounds, next_ones), strict=True):
-            if known is not None:
-                found[column.name] = known
-    return found
+    while columns and len(by_column) < MAX_COLUMNS:
+        missing = MAX_COLUMNS - len(by_column)
+        batch, columns = columns[:missing], columns[missing:]
+        results = map(bounds, batch) if workers is None else workers.map(bounds, batch)
+        for column, parts in zip(batch, results, strict=True):
+            if parts is not None:
+                by_column[column.name] = parts
+    return by_column
 
 
 class _Few:
-    """The bounds of a commit's few files, where every file has them and they are plain: Arrow has its price a call."""
+    """The bounds of a commit's few files, if every file has them in the usual form. An Arrow call would cost more."""
 
     def __init__(self, lows: _Maps, highs: _Maps) -> None:
         self._lows = lows
@@ -110,7 +110,7 @@ class _Few:
         return None if lows is None or highs is None else cls(lows, highs)
 
     def bounds(self, column: Field) -> StatBounds | None:
-        """None if it takes a closer look."""
+        """Return the bounds of a column, or None if some are not in the usual form."""
         lows, highs = self._lows.plain(column), self._highs.plain(column)
         if lows is None or highs is None:
             return None
@@ -121,7 +121,7 @@ class _Few:
 
 
 class _Maps:
-    """Maps that have the same keys in the same order, as one writer's have."""
+    """Maps with the same keys in the same order, as one writer leaves them."""
 
     def __init__(self, keys: list[str], items: list[str | None]) -> None:
         self._keys = keys
@@ -140,7 +140,7 @@ class _Maps:
         return cls(keys[:of_one], maps.items.slice(first, last - first).to_pylist())
 
     def plain(self, column: Field) -> list[Any] | None:
-        """The values of a column, if they all read as its type at first sight."""
+        """Return the values of a column if all are in the usual form of its type."""
         if self._keys.count(column.name) != 1:
             return None
         texts: list[Any] = self._items[self._keys.index(column.name) :: len(self._keys)]
@@ -151,22 +151,22 @@ class _Maps:
 
 
 def over_all(parts: Mapping[str, Sequence[StatBounds]]) -> dict[str, StatBounds]:
-    """The bounds of all entries together from those of their parts."""
-    found = {}
+    """Combine the bounds of parts to the bounds of all entries."""
+    combined = {}
     for name, bounds in parts.items():
         if len(bounds) == 1:
-            found[name] = bounds[0]
+            combined[name] = bounds[0]
             continue
         kind = bounds[0].kind
         low = _extreme([part.low for part in bounds], kind, largest=False)
         high = _extreme([part.high for part in bounds], kind, largest=True)
         if low is not None or high is not None:
-            found[name] = StatBounds(kind, low, high)
-    return found
+            combined[name] = StatBounds(kind, low, high)
+    return combined
 
 
 def ordered(texts: pa.Array, kind: str) -> pa.Array:
-    """Bounds as values that compare as their column's type does; null for texts that are no such value."""
+    """Convert bounds to values that compare as the type of their column; null for texts that are not such a value."""
     if kind == "string":
         return texts
     if kind == "date":
@@ -187,26 +187,28 @@ def _extreme(texts: list[str | None], kind: str, *, largest: bool) -> str | None
 def _extremes(
     texts: pa.StringArray, kind: str, foreign: npt.NDArray[np.bool_], starts: Starts, *, largest: bool
 ) -> list[str | None]:
-    """The smallest or largest text of each run of files, in the order of the type; None where one is missing."""
+    """Return the smallest or largest bound of each run of files, by the order of the type; None if a file has none."""
     if kind == "string" and (pc.max(pc.binary_length(texts)).as_py() or 0) > CUT_LENGTH:
         texts = pc.utf8_slice_codeunits(texts, 0, CUT_LENGTH)
     values = ordered(texts, kind)
     missing = np.asarray(values.is_null()) | foreign
     if missing.all():
         return [None] * len(starts)
-    found: list[Any]
-    if kind in _TEXT_TYPES and len(starts) == 1:  # as a commit's few files are, and grouping has its price
-        found = [(pc.max if largest else pc.min)(values).as_py()]
+    extremes: list[Any]
+    if (
+        kind in _TEXT_TYPES and len(starts) == 1
+    ):  # usual for the few files of a commit, and cheaper than grouping
+        extremes = [(pc.max if largest else pc.min)(values).as_py()]
     elif kind in _TEXT_TYPES:
         runs: npt.NDArray[np.int64] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(values)))
         grouped = pa.table({"run": runs, "text": values}).group_by("run", use_threads=False)  # in their order
-        found = grouped.aggregate([("text", "max" if largest else "min")]).column(1).to_pylist()
+        extremes = grouped.aggregate([("text", "max" if largest else "min")]).column(1).to_pylist()
     else:
         numbers = np.asarray(pc.fill_null(values, 0))
-        extremes = (np.maximum if largest else np.minimum).reduceat(numbers, starts)
-        found = [_text(number) for number in extremes.tolist()]
+        reduced = (np.maximum if largest else np.minimum).reduceat(numbers, starts)
+        extremes = [_text(number) for number in reduced.tolist()]
     gaps = np.logical_or.reduceat(missing, starts).tolist()
-    return [None if gap else text for text, gap in zip(found, gaps, strict=True)]
+    return [None if gap else text for text, gap in zip(extremes, gaps, strict=True)]
 
 
 def _text(number: float) -> str | None:

@@ -1,7 +1,8 @@
-"""Writing a state: the manifests first, then the state that names them, then the hint that it is there.
+"""Writing a state: first the manifests, then the state that names them, then the hint that points to it.
 
-Everything up to the state manifest is invisible, and everything is named by version or content, so that writers
-who meet write the same things: the second finds them in place, and nothing is written twice.
+No reader sees the manifests before the state manifest exists. All names derive from the version or the content, so
+concurrent writers of one version are idempotent: a manifest of the same name has the same bytes, and of two state
+manifests the store creates one, which the other writer then reads and uses.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ from indextables.errors import CorruptTableError
 from indextables.schema import Field
 from indextables.state import metrics
 from indextables.state.compaction import TOO_MANY, compaction_reason, to_merge
-from indextables.state.gathering import without
+from indextables.state.dedupe import keep_last
+from indextables.state.file_keys import KEY
+from indextables.state.gather import drop_rows
 from indextables.state.layout import state_directory, state_key
 from indextables.state.manifest import ManifestInfo, StateManifest, encode_state
 from indextables.state.manifest_files import StateOptions, write_manifests
-from indextables.state.paths import KEY
 from indextables.state.pointer import AVRO_STATE, LastCheckpoint, write_pointer
 from indextables.state.reading import TableState, read_state
 from indextables.state.statistics import Measured
-from indextables.state.unique import last_of_each
 from indextables.stats import MAX_LONG, total_bytes
 from indextables.storage import Store, create_once
 
 
 @dataclass(frozen=True)
 class StateContext:
-    """What a state says of the table beside its files. `metadata` is the wrapped JSON of the metaData action."""
+    """What a state says of the table apart from its files. `metadata` is the wrapped JSON of the metaData action."""
 
     version: int
     created_at: int
@@ -50,10 +51,10 @@ class StateContext:
 
 @dataclass(frozen=True)
 class Delta:
-    """What happened since the base: entries to add (LIVE_SCHEMA), and the keys of removed files with their sizes.
+    """The changes since the base: entries to add (LIVE_SCHEMA), and the keys of removed files with their sizes.
 
-    `passed` are files that came and went since: they get a tombstone too, in case the base has them after all.
-    `replaces`: some of the added files may be in the base too, which only a compaction can sort out.
+    `passed` are files that were added and removed since: they get a tombstone too, in case the base has them.
+    `replaces`: some of the added files may also be in the base, which only a compaction can resolve.
     """
 
     added: pa.Table
@@ -68,9 +69,9 @@ class Delta:
 
 @dataclass(frozen=True)
 class WrittenState:
-    """The state that is in the store now; `compacted` is why it was rewritten, if it was.
+    """The state that the store has now; `compacted` is the reason if it was compacted.
 
-    `created` is False if another writer had written the state of this version before.
+    `created` is False if another writer had already written the state of this version.
     """
 
     manifest: StateManifest
@@ -87,7 +88,7 @@ def write_state(
     *,
     compact: str | None = None,
 ) -> WrittenState:
-    """The state after `delta`: added to the base, or written anew if that is due or `compact` says why.
+    """Write the state after `delta`: the base extended, or compacted if that is due or `compact` gives a reason.
 
     >>> from indextables.state import LIVE_SCHEMA, read_state
     >>> from indextables.storage import open_store
@@ -121,7 +122,7 @@ def write_state(
 
 
 def is_clean(state: StateManifest, options: StateOptions) -> bool:
-    """Whether a compaction would change nothing worth a write."""
+    """Return True if a compaction would not improve the state."""
     fewest = -(-state.num_files // options.entries_per_manifest)
     return not state.tombstones and len(state.manifests) <= fewest
 
@@ -145,15 +146,15 @@ def _reason(base: TableState | None, delta: Delta, options: StateOptions) -> str
 def _incremental(
     store: Store, base: TableState, delta: Delta, context: StateContext, options: StateOptions, *, merge: bool
 ) -> StateManifest:
-    """The manifests of the base and one for what is new; `merge` puts small ones of the base into that too.
+    """Extend the base by a manifest of the new entries; `merge` adds the entries of some small manifests to it.
 
-    So an entry is rewritten until its manifest is full, and a large table does not make its commits dear.
+    So an entry is rewritten until its manifest is full, and the cost of a commit does not grow with the table.
     """
     old = base.manifest
     small = [info for info in old.manifests if _is_small(info, options)]
     sizes = [info.num_entries for info in small]
-    chosen = to_merge(options.rules, sizes, delta.added.num_rows) if merge else set()
-    merged = [small[place] for place in sorted(chosen)]
+    positions = to_merge(options.rules, sizes, delta.added.num_rows) if merge else set()
+    merged = [small[position] for position in sorted(positions)]
     fresh = pa.concat_tables([_surviving(base.live(merged), delta), delta.added])
     kept = [_from_log_root(info, old.state_version) for info in old.manifests if info not in merged]
     removed_bytes = sum(size or 0 for size in delta.removed.values())
@@ -184,19 +185,19 @@ def _compacted(
 
 
 def _surviving(entries: pa.Table, delta: Delta) -> pa.Table:
-    """The entries of the base that still live; of a key that is there twice, the later one."""
+    """Return the entries of the base that are still live; of a key that occurs twice, the later one."""
     if not entries.num_rows:
         return entries
     gone = pa.array({*delta.gone, *delta.added.column(KEY).to_pylist()}, pa.string())
-    entries = without(entries, np.asarray(pc.is_in(entries.column(KEY), value_set=gone)))
-    return last_of_each(entries, KEY)
+    entries = drop_rows(entries, np.asarray(pc.is_in(entries.column(KEY), value_set=gone)))
+    return keep_last(entries, KEY)
 
 
 def _publish(store: Store, state: StateManifest, options: StateOptions) -> tuple[StateManifest, bool]:
-    """Create the state; return the one that is there then, and whether this call created it.
+    """Create the state; return the one that the store has then, and whether this call created it.
 
-    A state is written once. One that is there already says the same, perhaps in more pieces; CorruptTableError if it
-    cannot be read.
+    The store creates an object once. If another writer created the state of this version first, its state has the same
+    files, perhaps in more manifests, and is the one to use. CorruptTableError if it cannot be read.
     """
     data = encode_state(state, codec=options.codec, level=options.level)
     created = create_once(store, state_key(state.state_version), data)
@@ -229,7 +230,7 @@ def _manifest(context: StateContext, **figures: Any) -> StateManifest:
 
 
 def _from_log_root(info: ManifestInfo, version: int) -> ManifestInfo:
-    """A bare name lies beside the state that uses it; from another state it takes its directory."""
+    """Return the manifest with a path that works in any state: a bare name is relative to the state's directory."""
     return (
         info
         if "/" in info.path
@@ -239,6 +240,6 @@ def _from_log_root(info: ManifestInfo, version: int) -> ManifestInfo:
 
 def _total(entries: pa.Table) -> int:
     sizes = entries.column("size")
-    # 64 bits would wrap around without a word.
+    # Arrow's sum would overflow 64 bits silently.
     is_small = pc.sum(sizes.cast("double", safe=False)).as_py() or 0.0
     return pc.sum(sizes).as_py() or 0 if 0 <= is_small < MAX_LONG // 2 else total_bytes(sizes.to_pylist())

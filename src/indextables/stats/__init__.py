@@ -1,4 +1,4 @@
-"""What is known of a split without searching it: minima and maxima of its columns, and which values they lack."""
+"""Statistics of a split: minima and maxima of its columns, Bloom filters, and plausible counts and times."""
 
 from indextables.stats.bloom import BloomCollector, BloomFilter, ColumnFilter
 from indextables.stats.bounds import CUT_LENGTH, bounds_of

@@ -1,4 +1,4 @@
-"""Bloom filters: whether a column of a split may hold a value. "No" is certain, "yes" is wrong now and then.
+"""Bloom filters: whether a column of a split may hold a value. "No" is certain, "yes" may be wrong.
 
 A filter as bytes: `ITBF`, version 1, the number k of probes, then the bits, the first of a byte being its lowest.
 Value h (see `hashing`) sets the bits (h mod 2^32 + i * (h div 2^32 | 1)) mod m for i below k, of m bits in all.
@@ -23,7 +23,7 @@ _VERSION: Final = 1
 _HEADER: Final = len(_MAGIC) + 2
 _MAX_PROBES: Final = 32
 _MIN_BYTES: Final = 32
-"""In fewer bits too many values set the same ones: places follow from the hash modulo their number."""
+"""With fewer bytes, too many values would set the same bits: positions are hashes modulo the number of bits."""
 
 _LOW: Final = np.uint64(0xFFFFFFFF)
 _PENDING: Final = 1 << 20
@@ -33,8 +33,8 @@ _PENDING: Final = 1 << 20
 class BloomFilter:
     """The bits of a filter.
 
-    >>> made = BloomFilter.of(hashes_of(pa.array(["a", "b"]), "string"), fpp=0.01)
-    >>> made.has(hash_of("a", "string")), made.has(hash_of("z", "string"))
+    >>> bloom = BloomFilter.of(hashes_of(pa.array(["a", "b"]), "string"), fpp=0.01)
+    >>> bloom.has(hash_of("a", "string")), bloom.has(hash_of("z", "string"))
     (True, False)
     """
 
@@ -43,7 +43,7 @@ class BloomFilter:
 
     @classmethod
     def of(cls, hashes: Hashes, fpp: float) -> BloomFilter:
-        """The smallest filter of these hashes that is wrong with at most that probability."""
+        """Build the smallest filter of these hashes with at most that false positive probability."""
         count = len(hashes)
         if not count:
             return cls(1, b"\0")
@@ -65,7 +65,7 @@ class BloomFilter:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> BloomFilter | None:
-        """The filter; None for one of a later version. ValueError for what is no filter."""
+        """Decode a filter; None for one of a later version. ValueError for bytes that are not a filter."""
         if data[: len(_MAGIC)] != _MAGIC or len(data) <= _HEADER:
             raise ValueError("not a Bloom filter")
         version, probes = data[len(_MAGIC) : _HEADER]
@@ -78,7 +78,7 @@ class BloomFilter:
 
 @dataclass(frozen=True)
 class ColumnFilter:
-    """What a filter says of the values of a column."""
+    """A filter of the values of a column."""
 
     column: Field
     bloom: BloomFilter
@@ -89,7 +89,7 @@ class ColumnFilter:
 
 
 class BloomCollector:
-    """Sees a split batch by batch, and makes the filters of some columns at the end."""
+    """Collects the values of some columns batch by batch, and builds their filters at the end."""
 
     def __init__(self, schema: TableSchema, columns: Iterable[str], fpp: float) -> None:
         self._columns = [schema.field(name) for name in columns]
@@ -110,6 +110,6 @@ class BloomCollector:
 
 
 def _distinct(parts: list[Hashes]) -> Hashes:
-    """All of them once. Sorting is several times as fast as numpy's own `unique`, which hashes them again."""
-    found: Hashes = np.sort(np.concatenate([np.empty(0, np.uint64), *parts]))
-    return found[np.concatenate([[True], found[1:] != found[:-1]])] if len(found) else found
+    """Return each hash once. Sorting is several times as fast as numpy's `unique`, which hashes them again."""
+    in_order: Hashes = np.sort(np.concatenate([np.empty(0, np.uint64), *parts]))
+    return in_order[np.concatenate([[True], in_order[1:] != in_order[:-1]])] if len(in_order) else in_order

@@ -1,7 +1,7 @@
-"""Min/max texts of the log as typed bounds. A text that does not read as its column's type bounds nothing.
+"""Min/max texts of the log as typed bounds. A text that does not parse as its column's type is no bound.
 
-Our own writers round a cut maximum up and leave out columns with a NaN. What others leave is weaker, and a file is
-pruned only by what all of their releases agree on:
+This implementation rounds a truncated maximum up and leaves out columns with a NaN. The statistics of other writers are
+weaker, and a file is pruned only by what all of their releases agree on:
 
 - strings are cut to a length that is configured, minimum and maximum alike: any maximum may be the beginning of the
   true one. Some releases compare by UTF-16 units, in which characters beyond U+FFFF come before U+E000;
@@ -24,13 +24,13 @@ from indextables.predicates import Bounds
 from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Field, Value
 
 CUT_LENGTH: Final = 32
-"""The length to which other writers cut unless they are told otherwise."""
+"""The length to which other writers truncate by default."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_MICROS: Final = 86_400_000_000
 _INTEGER: Final = re.compile(r"-?[0-9]+")
 _HALF_CHARACTER: Final = "?\N{REPLACEMENT CHARACTER}"
-"""What a character beyond U+FFFF may leave behind when it is cut in two."""
+"""What remains of a character beyond U+FFFF that was cut in two."""
 
 _BEYOND_16_BITS: Final = re.compile("[\U00010000-\U0010ffff]")
 _ABOVE_SURROGATES: Final = re.compile("[\ue000-\uffff]")
@@ -43,7 +43,7 @@ def bounds_of(
     *,
     ours: bool = False,
 ) -> Bounds | None:
-    """What a file's statistics say of one column, or None when they say nothing. `ours`: it is known that we wrote it.
+    """Return the bounds of one column by a file's statistics, or None. `ours`: this implementation wrote the file.
 
     >>> bounds_of(Field("n", "long"), {"n": "3"}, {"n": "7"}, ours=True)
     Bounds(low=3, high=7, high_is_prefix=False, nan_above=False)

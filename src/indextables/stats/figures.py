@@ -1,7 +1,7 @@
-"""Figures that a log or state gives of a file: which of them can be true, and their sums.
+"""Counts, sizes and times of files in a log or state: which of them are plausible, and their sums.
 
-Nothing checks what a writer puts into the log. A figure that cannot be true is unknown, as one that is missing is:
-it is found out from the file where an answer depends on it, and no sum claims to include it.
+Nothing checks what a writer puts into the log. A number that cannot be true is unknown, like a missing one: where an
+answer depends on it, it is read from the file, and no sum includes it.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def total(values: Iterable[int | None]) -> int | None:
     >>> total([1, 2]), total([1, None]), total([MAX_LONG, 1])
     (3, None, None)
     """
-    found = 0
+    result = 0
     for value in values:
         if value is None:
             return None
-        found += value
-    return found if -MAX_LONG <= found <= MAX_LONG else None
+        result += value
+    return result if -MAX_LONG <= result <= MAX_LONG else None
 
 
 def total_bytes(sizes: Iterable[int]) -> int:

@@ -1,4 +1,4 @@
-"""Values as 64-bit hashes, the same for all values that compare as equal. Written into files: never to be changed.
+"""Values as 64-bit hashes, equal for all values that compare as equal. They are stored in files: never change them.
 
 integers, booleans       the value as 64 bits
 dates, timestamps        days, microseconds since 1970 as 64 bits
@@ -28,7 +28,7 @@ _INT64: Final = range(-(1 << 63), 1 << 63)
 
 
 def hashes_of(values: pa.Array, kind: str) -> Hashes:
-    """The hashes of all values of a column of that type, nulls left out, each once."""
+    """Hash the distinct values of a column of that type; nulls are left out."""
     values = pc.unique(pc.drop_null(values))
     if kind in ("string", "binary"):
         digests = b"".join(_digest(value) for value in values.cast(pa.binary()).to_pylist())
@@ -44,7 +44,7 @@ def hashes_of(values: pa.Array, kind: str) -> Hashes:
 
 
 def hash_of(value: Value, kind: str) -> int | None:
-    """The hash of a literal that a column of that type is compared with; None for one that is not of its kind.
+    """Hash a literal that a column of that type is compared with; None for a literal of another type.
 
     >>> hash_of(7, "long") in hashes_of(pa.array([7], pa.int8()), "byte").tolist()
     True
@@ -63,7 +63,7 @@ def _bytes(value: Value, kind: str) -> bytes | None:
         return value if isinstance(value, bytes) else None
     try:
         return value.encode() if isinstance(value, str) else None
-    except UnicodeEncodeError:  # half a character: no column holds one, but that is for others to say
+    except UnicodeEncodeError:  # a lone surrogate, which no column holds: left to evaluation
         return None
 
 

@@ -18,7 +18,7 @@ _KEY: Final = "bloomFilters"
 
 
 def inline_stats(filters: Mapping[str, BloomFilter], max_bytes: int) -> str | None:
-    """The `stats` of a split with those of its filters that are small enough, or None without any."""
+    """Return the `stats` of a split with those of its filters that are small enough, or None if there are none."""
     small = {
         name: b64encode(bloom.to_bytes()).decode()
         for name, bloom in filters.items()
@@ -28,7 +28,7 @@ def inline_stats(filters: Mapping[str, BloomFilter], max_bytes: int) -> str | No
 
 
 def inline_filters(stats: str | None) -> dict[str, BloomFilter]:
-    """The filters in a file's `stats`. Whatever else may be there, or be wrong with it, filters nothing.
+    """Return the filters in a file's `stats`; other content, or damage, means no filters.
 
     >>> text = inline_stats({"n": BloomFilter(1, b"x")}, max_bytes=8)
     >>> inline_filters(text), inline_filters('{"numRecords":3}'), inline_filters(None)
@@ -36,12 +36,12 @@ def inline_filters(stats: str | None) -> dict[str, BloomFilter]:
     """
     if stats is None or _KEY not in stats:
         return {}
-    found: dict[str, BloomFilter] = {}
+    filters: dict[str, BloomFilter] = {}
     try:
         for name, text in orjson.loads(stats)[_KEY].items():
             bloom = BloomFilter.from_bytes(b64decode(text, validate=True))
             if bloom is not None:
-                found[name] = bloom
+                filters[name] = bloom
     except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):
         return {}
-    return found
+    return filters

@@ -26,7 +26,7 @@ _AFTER_SURROGATES: Final = 0xE000
 
 
 class MinMaxCollector:
-    """Sees a split batch by batch, knows its bounds at the end.
+    """Collects the bounds of a split batch by batch.
 
     >>> schema = TableSchema.from_arrow(pa.schema({"n": pa.int64(), "s": pa.string()}))
     >>> collector = MinMaxCollector(schema, columns=["n", "s"], max_length=2)
@@ -51,8 +51,8 @@ class MinMaxCollector:
                 del self._types[name]
                 self._bounds.pop(name, None)
                 continue
-            found = pc.min_max(_comparable(values))
-            low, high = found["min"].as_py(), found["max"].as_py()
+            extremes = pc.min_max(_comparable(values))
+            low, high = extremes["min"].as_py(), extremes["max"].as_py()
             if low is None:
                 continue
             if name in self._bounds:
@@ -80,7 +80,7 @@ class MinMaxCollector:
 
 
 def cut_above(text: str, length: int | None) -> str | None:
-    """A string of at most `length` characters that is no smaller; None when there is none.
+    """Return a string of at most `length` characters that is not smaller; None if there is none.
 
     The last character that can be is moved up by one. Strings compare by code point, as UTF-8 bytes do.
 
@@ -99,7 +99,7 @@ def cut_above(text: str, length: int | None) -> str | None:
 
 
 def iso_date(days: int) -> str | None:
-    """The date that many days after 1970-01-01, or None outside the years that ISO text can name."""
+    """Return the date that many days after 1970-01-01, or None outside the years 1 to 9999."""
     try:
         return (_EPOCH + timedelta(days=days)).isoformat()
     except OverflowError:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.log.actions import Added, AddFile, Adds, PerFile, from_entries, to_entries
-from indextables.state import KEY, LIVE_SCHEMA, Delta, Gatherer, Selection, TableState, last_of_each, without
+from indextables.state import KEY, LIVE_SCHEMA, Delta, Gatherer, Selection, TableState, drop_rows, keep_last
 
 _AT_ONCE: Final = 1 << 17
 """How many files are gathered into one array: their strings together must stay below 2 GB."""
@@ -202,14 +202,14 @@ class LiveFiles(Mapping[str, AddFile]):
     def _with_added(self, old: pa.Table | None) -> pa.Table:
         """Return the entries of the base that are still live, and those added since."""
         fresh = self._fresh
-        return fresh if old is None else pa.concat_tables([self._uncovered(last_of_each(old, KEY)), fresh])
+        return fresh if old is None else pa.concat_tables([self._uncovered(keep_last(old, KEY)), fresh])
 
     def _uncovered(self, entries: pa.Table) -> pa.Table:
         """Return the entries of the base that later versions neither replaced nor removed."""
         if not self._overlay or entries.num_rows == 0:
             return entries
         covered = pc.is_in(entries.column(KEY), value_set=pa.array(self._overlay, pa.string()))
-        return without(entries, np.asarray(covered))
+        return drop_rows(entries, np.asarray(covered))
 
 
 class LiveFilesEdit:
@@ -280,7 +280,7 @@ def _rows_of(pool: pa.Table, rows: npt.NDArray[np.int64]) -> pa.Table:
     if (np.diff(rows) > 0).all():
         gone = np.ones(pool.num_rows, bool)
         gone[rows] = False
-        return without(pool, gone)
+        return drop_rows(pool, gone)
     gatherer = Gatherer(pool)
     starts = range(0, len(rows), _AT_ONCE)
     return pa.concat_tables([gatherer.rows(rows[start : start + _AT_ONCE]) for start in starts])

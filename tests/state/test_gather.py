@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indextables.state.gathering import Gatherer, without
+from indextables.state.gather import Gatherer, drop_rows
 
 
 def table_of(sizes: list[int]) -> pa.Table:
@@ -48,4 +48,4 @@ def test_a_table_without_some_rows_is_the_filtered_one(sizes: list[int], data: s
     table = table_of(sizes)
     share = data.draw(st.sampled_from([0.0, 0.02, 0.5, 1.0]))
     gone = np.random.default_rng(data.draw(st.integers(0, 99))).random(table.num_rows) < share
-    assert without(table, gone).equals(table.filter(pa.array(~gone)))
+    assert drop_rows(table, gone).equals(table.filter(pa.array(~gone)))

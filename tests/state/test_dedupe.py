@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indextables.state import last_of_each
+from indextables.state import keep_last
 
 long_names = st.integers(0, 5).map(
     lambda n: f"day=2024-01-0{n}/splits/split-{uuid.UUID(int=n << 90 | n)}.split"
@@ -24,9 +24,9 @@ def test_the_last_entry_of_each_name_is_left_in_its_place(chunks: list[list[str]
     column = pa.chunked_array([pa.array(chunk, pa.string()) for chunk in chunks], pa.string())
     table = pa.table({"key": column, "row": pa.array(range(len(every)))}).slice(skipped)
     last = {name: row for row, name in enumerate(every) if row >= skipped}
-    assert last_of_each(table, "key").column("row").to_pylist() == sorted(last.values())
+    assert keep_last(table, "key").column("row").to_pylist() == sorted(last.values())
 
 
 def test_names_that_differ_only_before_their_end_are_different():
     table = pa.table({"key": [f"{n}{'x' * 40}" for n in range(10)]})
-    assert last_of_each(table, "key").num_rows == 10
+    assert keep_last(table, "key").num_rows == 10

@@ -1,4 +1,4 @@
-"""A predicate over Arrow rows, with Spark's answers: three-valued logic, NaN equal to itself and above all."""
+"""A predicate over Arrow rows, with Spark's semantics: three-valued logic, NaN equal to itself and above all."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _MATCH: Final[dict[str, Callable[..., pa.Array]]] = {
 
 
 def _no_text(query: TextQuery) -> pa.BooleanArray:
-    raise ValueError(f"{query.op} on {query.column!r} needs an index; there are only rows here")
+    raise ValueError(f"{query.op} on {query.column!r} needs an index, and these rows have none")
 
 
 def evaluate(predicate: Predicate, batch: pa.RecordBatch, text: TextAnswer = _no_text) -> pa.BooleanArray:
-    """TRUE, FALSE or null for each row of the batch.
+    """Evaluate the predicate for each row of the batch: TRUE, FALSE or null.
 
     >>> rows = pa.record_batch({"n": [1, None, 3]})
     >>> evaluate(Not(Compare("=", "n", 1)), rows).to_pylist()
@@ -120,14 +120,14 @@ def _false_or_null(values: pa.Array) -> pa.BooleanArray:
 
 
 def _widened(values: pa.Array) -> pa.Array:
-    """Integers as 64 bits, so that a literal outside the column's own range compares instead of failing."""
+    """Widen integers to 64 bits, so that a literal outside the column's own range compares instead of failing."""
     if pa.types.is_integer(values.type) and values.type != pa.int64():
         return pc.cast(values, pa.int64())
     return values
 
 
 def holds(leaf: Compare | In | IsNull | StringMatch, value: Value | None) -> bool | None:
-    """The same answer for one known value, such as a partition's.
+    """Evaluate a leaf for one value, such as that of a partition.
 
     >>> holds(Compare("<", "day", 5), 4), holds(In("day", (1, None)), 2), holds(IsNull("day"), None)
     (True, None, True)
@@ -158,7 +158,7 @@ def holds(leaf: Compare | In | IsNull | StringMatch, value: Value | None) -> boo
 
 def _holds_compare(op: CompareOp, value: Value, literal: Value) -> bool:
     if isinstance(value, datetime) != isinstance(literal, datetime):
-        raise TypeError(f"a date and a timestamp do not compare: {value!r} {op} {literal!r}")
+        raise TypeError(f"a date and a timestamp cannot be compared: {value!r} {op} {literal!r}")
     left, right = value, literal
     return {
         "=": left == right,

@@ -1,4 +1,4 @@
-"""Columns inside the map fields of entries, as Arrow arrays, and the order of partition values."""
+"""Columns inside the map fields of entries, as Arrow arrays, and the ranking of partition values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NULL: Final = -1
 
 
 def map_column(maps: pa.ChunkedArray | pa.MapArray, key: str) -> pa.StringArray:
-    """The value that each map has for the key, null where it has none.
+    """Return the value of the key in each map, null where a map does not have it.
 
     >>> maps = pa.array([[("a", "1"), ("b", "2")], None, [("b", "3")]], pa.map_(pa.string(), pa.string()))
     >>> map_column(maps, "b").to_pylist()
@@ -47,7 +47,7 @@ def map_column(maps: pa.ChunkedArray | pa.MapArray, key: str) -> pa.StringArray:
 def _places_if_alike(
     keys: pa.StringArray, key: str, offsets: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.int64] | None:
-    """Where the values are, if all maps are of one size with the key in one place, as one writer's are; else None."""
+    """Return where the values are, if all maps have one size and the key at one position, as usual; else None."""
     first, width = int(offsets[0]), int(offsets[1] - offsets[0])
     if not (np.diff(offsets) == width).all():
         return None
@@ -58,22 +58,22 @@ def _places_if_alike(
     return places if pc.all(pc.equal(keys.take(pa.array(places)), key)).as_py() else None
 
 
-class Ranked(NamedTuple):
-    """A partition column of some entries: each value's place in the order of its type, and the values in it.
+class Ranking(NamedTuple):
+    """A partition column of some entries: the rank of each value in the order of its type, and the sorted values.
 
-    `typed` is False when a value does not read as the type: then the order is that of the text, and no bound.
+    `typed` is False if a value does not parse as the type: then the order is that of the text, and there are no bounds.
     """
 
     ranks: npt.NDArray[np.int64]
     texts: list[str]
     typed: bool
 
-    def at(self, places: npt.NDArray[np.int64]) -> Ranked:
-        """The column of the entries at these places, in that order."""
-        return self._replace(ranks=self.ranks[places])
+    def at(self, rows: npt.NDArray[np.int64]) -> Ranking:
+        """Return the ranking of the entries in these rows, in that order."""
+        return self._replace(ranks=self.ranks[rows])
 
     def bounds(self, start: int, stop: int) -> PartitionBounds:
-        """Smallest and largest value of the entries in a range."""
+        """Return the smallest and largest value of the entries in a range."""
         ranks = self.ranks[start:stop]
         ranks = ranks[ranks != _NULL]
         if not self.typed or not len(ranks):
@@ -81,8 +81,8 @@ class Ranked(NamedTuple):
         return PartitionBounds(self.texts[int(ranks.min())], self.texts[int(ranks.max())])
 
 
-def ranked(entries: pa.Table, column: Field) -> Ranked:
-    """One partition column of the entries, in the order of its type; nulls have no rank."""
+def rank(entries: pa.Table, column: Field) -> Ranking:
+    """Rank one partition column of the entries by the order of its type; nulls have no rank."""
     encoded = map_column(entries.column("partitionValues"), column.name).dictionary_encode()
     texts: list[str] = encoded.dictionary.to_pylist()
     try:
@@ -94,11 +94,11 @@ def ranked(entries: pa.Table, column: Field) -> Ranked:
     rank_of: npt.NDArray[np.int64] = np.full(len(texts) + 1, _NULL, np.int64)
     rank_of[order] = np.arange(len(order))
     codes = np.asarray(pc.fill_null(encoded.indices, len(texts)))
-    return Ranked(rank_of[codes], [texts[i] for i in order], typed)
+    return Ranking(rank_of[codes], [texts[i] for i in order], typed)
 
 
-def locality_order(columns: Sequence[Ranked], count: int) -> npt.NDArray[np.int64]:
-    """The order that puts equal partition values together: by the columns in turn, nulls last, else unchanged."""
+def locality_order(columns: Sequence[Ranking], count: int) -> npt.NDArray[np.int64]:
+    """Return the order that clusters equal partition values: by the columns in turn, nulls last, else stable."""
     if not columns:
         return np.arange(count)
     keys = [np.where(column.ranks == _NULL, len(column.texts), column.ranks) for column in reversed(columns)]

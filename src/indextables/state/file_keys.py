@@ -1,4 +1,4 @@
-"""The keys of files: an entry has a path as its writer spelt it, and the store knows the file by its key."""
+"""The keys of files: an entry has the path that its writer wrote, and the store knows the file by its key."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from indextables.state.entry_fields import ENTRY_SCHEMA
 
 KEY: Final = "key"
 LIVE_SCHEMA: Final = ENTRY_SCHEMA.append(pa.field(KEY, pa.string()))
-"""An entry and, last, the key in the table's store that its path means."""
+"""The fields of an entry and, last, the key in the table's store that its path names."""
 
 KeyOf = Callable[[str], str]
 
 
 def with_keys(entries: pa.Table, key_of: KeyOf) -> pa.Table:
-    """The entries in LIVE_SCHEMA. Nearly all paths are their own keys: only odd spellings are looked at one by one."""
+    """Return the entries in LIVE_SCHEMA. Nearly all paths are their own keys; other forms are converted one by one."""
     paths = entries.column("path")
-    if any(_has_odd_paths(chunk) for chunk in paths.chunks):
+    if any(_needs_conversion(chunk) for chunk in paths.chunks):
         paths = pa.chunked_array([[key_of(path) for path in paths.to_pylist()]], pa.string())
     return entries.append_column(LIVE_SCHEMA.field(KEY), paths)
 
 
-def _has_odd_paths(paths: pa.StringArray) -> bool:
-    """Whether a path may be absolute, empty or not in its shortest form, by one look at all their bytes."""
+def _needs_conversion(paths: pa.StringArray) -> bool:
+    """Return True if a path may be absolute, empty or not normalised, by one pass over the bytes of all paths."""
     if len(paths) == 0:
         return False
     _, offsets, data = paths.buffers()

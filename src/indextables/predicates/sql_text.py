@@ -1,4 +1,4 @@
-"""Predicates as Spark SQL, for people to read and for `parse_where` to read back."""
+"""Predicates as Spark SQL text, which people and `parse_where` can read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FUNCTIONS: Final[dict[MatchKind, str]] = {
 
 
 def to_sql(predicate: Predicate) -> str:
-    """The predicate as a condition that means the same.
+    """Format the predicate as an equivalent SQL condition.
 
     >>> to_sql(And((Compare(">=", "day", date(2024, 1, 1)), Or((IsNull("level"), In("level", ("low", None)))))))
     "day >= DATE '2024-01-01' AND (level IS NULL OR level IN ('low', NULL))"
@@ -64,7 +64,7 @@ def to_sql(predicate: Predicate) -> str:
 
 
 def _inner(predicate: Predicate) -> str:
-    """In parentheses where it would otherwise mix with what stands around it."""
+    """Format an operand, in parentheses where its operator would bind differently."""
     text = to_sql(predicate)
     return f"({text})" if isinstance(predicate, And | Or) else text
 

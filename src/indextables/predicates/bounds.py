@@ -1,7 +1,7 @@
-"""Which files can be left out: a file is pruned only when no row within its bounds can satisfy the predicate.
+"""Bounds of columns, and the test whether any row within them can satisfy a predicate.
 
-Bounds are loose on purpose: a lower bound that is too low or an upper bound that is too high only costs a
-read. Whatever cannot be decided may match.
+Bounds may be loose: a lower bound that is too low or an upper bound that is too high only costs a read. Whatever cannot
+be decided may match.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from indextables.schema import Value
 
 
 class Members(Protocol):
-    """What is known of single values."""
+    """Knowledge of single values, such as a Bloom filter has."""
 
     def may_contain(self, value: Value) -> bool:
-        """False only if no row has this value."""
+        """Return False only if no row has this value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Every non-null value of a column lies between `low` and `high`; None is no bound.
+    """Every non-null value of a column is between `low` and `high`; None is no bound.
 
     `high_is_prefix`: the true maximum may go on after the characters of `high`. `nan_above`: NaN, which sorts above
-    all numbers, may be there as well. `members` knows values that are not there although they lie within.
+    all numbers, may be there as well. `members` knows values within the bounds that do not occur.
     """
 
     low: Value | None = None
@@ -47,11 +47,11 @@ class Bounds:
     members: Members | None = field(default=None, repr=False)
 
     def excludes_below(self, value: Value) -> bool:
-        """No value of the column is as low as `value`: `value` < low."""
+        """Return True if all values of the column are above `value`."""
         return self.low is not None and _comparable(self.low, value) and value < self.low  # type: ignore[operator]
 
     def excludes_above(self, value: Value) -> bool:
-        """No value of the column is as high as `value`: high < `value`."""
+        """Return True if all values of the column are below `value`."""
         if self.high is None or not _comparable(self.high, value):
             return False
         if self.high_is_prefix and isinstance(value, str) and isinstance(self.high, str):
@@ -59,12 +59,12 @@ class Bounds:
         return self.high < value  # type: ignore[operator]
 
     def excludes(self, value: Value) -> bool:
-        """No value of the column is `value`, whatever lies around it."""
+        """Return True if `value` does not occur, although it may be within the bounds."""
         return self.members is not None and not self.members.may_contain(value)
 
 
 def may_match(predicate: Predicate, bounds: Callable[[str], Bounds | None]) -> bool:
-    """False only if no row can satisfy the predicate.
+    """Return False only if no row within the bounds can satisfy the predicate.
 
     >>> level = {"n": Bounds(low=10, high=20)}.get
     >>> may_match(Compare("=", "n", 15), level), may_match(Compare("=", "n", 25), level)
@@ -88,40 +88,42 @@ def _may_match(predicate: Predicate, bounds: Callable[[str], Bounds | None]) -> 
         case StringMatch("starts_with", column, prefix):
             return _prefix_may_match(prefix, bounds(column))
         case IsNull():
-            return True  # min and max say nothing of nulls
+            return True  # bounds do not cover nulls
         case _:
             return True
 
 
-def _compare_may_match(op: str, value: Value | None, known: Bounds | None) -> bool:
+def _compare_may_match(op: str, value: Value | None, bounds: Bounds | None) -> bool:
     if value is None:
         return op == "<=>"
-    if known is None or value != value:  # noqa: PLR0124 - NaN is above every bound there is
+    if bounds is None or value != value:  # noqa: PLR0124 - NaN is above every bound there is
         return True
     match op:
         case "=" | "<=>":
-            return not (known.excludes_below(value) or known.excludes_above(value) or known.excludes(value))
+            return not (
+                bounds.excludes_below(value) or bounds.excludes_above(value) or bounds.excludes(value)
+            )
         case "<":
-            return not (known.excludes_below(value) or _equal(known.low, value))
+            return not (bounds.excludes_below(value) or _equal(bounds.low, value))
         case "<=":
-            return not known.excludes_below(value)
-        case ">" | ">=" if known.nan_above:
+            return not bounds.excludes_below(value)
+        case ">" | ">=" if bounds.nan_above:
             return True
         case ">":
-            above = known.excludes_above(value) or (not known.high_is_prefix and _equal(known.high, value))
+            above = bounds.excludes_above(value) or (not bounds.high_is_prefix and _equal(bounds.high, value))
             return not above
         case ">=":
-            return not known.excludes_above(value)
+            return not bounds.excludes_above(value)
         case _:  # "<>"
             return True
 
 
-def _prefix_may_match(prefix: str, known: Bounds | None) -> bool:
-    if known is None:
+def _prefix_may_match(prefix: str, bounds: Bounds | None) -> bool:
+    if bounds is None:
         return True
     # Below: every value is above all strings that begin with the prefix. Above: every value is below them.
-    too_high = isinstance(known.low, str) and known.low[: len(prefix)] > prefix
-    return not too_high and not known.excludes_above(prefix)
+    too_high = isinstance(bounds.low, str) and bounds.low[: len(prefix)] > prefix
+    return not too_high and not bounds.excludes_above(prefix)
 
 
 def _equal(bound: Value | None, value: Value) -> bool:
