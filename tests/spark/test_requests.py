@@ -18,6 +18,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import indextables as it
 from indextables.config import keys
+from indextables.runtime import current
 from indextables.spark import _configure, gc_freeze, jar, redaction
 from indextables.spark.formats import plan_json
 from indextables.spark.source import ANSWER, IndexTablesDataSource
@@ -118,7 +119,7 @@ def test_a_small_search_is_answered_instead_of_planned(path):
 
 
 def test_a_worker_that_has_answered_collects_nothing_that_stays(path, monkeypatch):
-    monkeypatch.setattr(gc_freeze, "_freezes", 0)
+    monkeypatch.setattr(current(), "gc_freezes", 0)
     gc.unfreeze()
     try:
         ask("describe", path)
@@ -135,7 +136,7 @@ def test_garbage_is_never_kept_for_good(monkeypatch):
     class Knot:
         pass
 
-    monkeypatch.setattr(gc_freeze, "_freezes", 0)
+    monkeypatch.setattr(current(), "gc_freezes", 0)
     gc.unfreeze()
     gc.disable()
     try:

@@ -22,13 +22,23 @@ import indextables as it
 from indextables import columns
 from indextables.config import Settings
 from indextables.log.snapshots.cache import SNAPSHOTS
+from indextables.predicates import parse_where
 from indextables.runtime import current
 from indextables.storage import open_store
+from indextables.table import ScanRequest, plan_scan
+from indextables.table.driver_answers import answer_on_driver
 
 DATA = pa.table(
     {"id": range(40), "p": [i % 2 for i in range(40)], "message": [f"disk {i}" for i in range(40)]}
 )
 SECONDS = 40
+S3 = Settings(
+    {
+        "spark.indextables.aws.accessKey": "key",
+        "spark.indextables.aws.secretKey": "secret",
+        "spark.indextables.aws.region": "us-east-1",
+    }
+)
 
 
 def everything(directory: Path, dataset: str) -> dict[str, Any]:
@@ -54,6 +64,7 @@ def everything(directory: Path, dataset: str) -> dict[str, Any]:
 def in_child(action: Callable[[], Any]) -> Any:
     """What the action returns or raises in a forked child; a child that hangs ends with a traceback on stderr."""
     receiving, sending = os.pipe()
+    faulthandler.cancel_dump_traceback_later()  # a child could not: it would wait for a thread of its parent
     child = os.fork()
     if child == 0:
         faulthandler.dump_traceback_later(SECONDS, exit=True)
@@ -75,6 +86,37 @@ def with_everything_warm(directory: Path) -> dict[str, Any]:
     with multiprocessing.get_context("fork").Pool(1) as pool:
         report["pool"] = pool.apply_async(everything, (directory, "c")).get(SECONDS)
     return report | {"parent again": everything(directory, "d")}
+
+
+def with_warm_caches(directory: Path) -> dict[str, Any]:
+    """Fill every cache and the pool of threads, and read in the parent, in a child, in its child, and in the parent."""
+    path = str(directory / "table")
+    it.write(path, DATA, partition_by=["p"], text=["message"])
+    it.open(path).checkpoint()
+
+    def read() -> dict[str, Any]:
+        table = it.open(path)
+        where = parse_where("message TEXTSEARCH 'disk'", table.snapshot.schema)
+        request = ScanRequest(columns=("id", "message"), predicate=where)
+        plan = plan_scan(table.uri, table.snapshot, request, table.settings, parallelism=2)
+        answer = answer_on_driver(plan)
+        together = threading.Barrier(3)
+        open_store("s3://bucket/table", S3)
+        return {
+            "driver": None if answer is None else answer.num_rows,
+            "rows": table.to_arrow().num_rows,
+            "hits": table.search("message:disk", limit=None).num_rows,
+            "threads": sum(current().threads.map(lambda _: together.wait(20) >= 0, range(3), 3)),
+            "runtime": sorted(name for name, size in current().cache_sizes().items() if size),
+        }
+
+    def read_as_child() -> dict[str, Any]:
+        inherited = sorted(name for name, size in current().cache_sizes().items() if size)
+        return {"inherited": inherited, "read": read(), "read again": read()}
+
+    report = {"parent": read(), "child": in_child(read_as_child)}
+    report["grandchild"] = in_child(lambda: [read(), in_child(read_as_child)])
+    return report | {"parent again": read_as_child()}
 
 
 def with_a_held_lock(directory: Path) -> dict[str, Any]:
@@ -101,12 +143,7 @@ def with_a_store_on_a_network(_: Path) -> dict[str, Any]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Object)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     settings = Settings(
-        {
-            "spark.indextables.aws.endpoint": f"http://127.0.0.1:{server.server_port}",
-            "spark.indextables.aws.accessKey": "key",
-            "spark.indextables.aws.secretKey": "secret",
-            "spark.indextables.aws.region": "us-east-1",
-        }
+        dict(S3) | {"spark.indextables.aws.endpoint": f"http://127.0.0.1:{server.server_port}"}
     )
 
     def read() -> str:
@@ -139,6 +176,7 @@ class _Object(BaseHTTPRequestHandler):
 if __name__ == "__main__":
     case = {
         "warm": with_everything_warm,
+        "caches": with_warm_caches,
         "lock": with_a_held_lock,
         "network": with_a_store_on_a_network,
     }[sys.argv[1]]

@@ -22,7 +22,7 @@ SCRIPT = Path(forking_process.__file__)
 
 def report_of(case: str, directory: Path) -> dict[str, Any]:
     process = subprocess.Popen(
-        # Python warns of any fork beside threads; that is the matter of the test.
+        # Python warns of a fork in a process with threads, which is what is tested.
         [sys.executable, "-W", "ignore::DeprecationWarning", str(SCRIPT), case, str(directory)],
         stdout=subprocess.PIPE,
         text=True,
@@ -56,6 +56,25 @@ def test_a_forked_child_reads_searches_writes_and_checkpoints_with_everything_wa
     pytest.importorskip("vortex")
     names = ["parent", "child", "pool", "parent again"]
     assert report_of("warm", tmp_path) == {name: expected(version) for version, name in enumerate(names)}
+
+
+KEPT = {"snapshots", "Parquet footers of splits"}
+DROPPED = {"open indexes", "open splits", "store clients"}
+
+
+def test_caches_and_threads_that_are_warm_at_the_fork_serve_parent_and_children(tmp_path: Path) -> None:
+    report = report_of("caches", tmp_path)
+    parent, child = report["parent"], report["child"]
+    assert (parent["driver"], parent["rows"], parent["hits"], parent["threads"]) == (40, 40, 40, 3)
+    assert set(parent["runtime"]) >= KEPT | DROPPED, "all of them are warm"
+    assert set(child["inherited"]) >= KEPT
+    assert not DROPPED & set(child["inherited"]), "files, threads and connections are the parent's"
+    assert child["read"] == child["read again"] == parent
+    first, second = report["grandchild"]
+    assert first == second["read"] == second["read again"] == parent
+    assert not DROPPED & set(second["inherited"])
+    assert set(report["parent again"]["inherited"]) >= KEPT | DROPPED, "a fork takes nothing from the parent"
+    assert report["parent again"]["read"] == parent
 
 
 def test_a_lock_that_another_thread_held_is_free_in_the_child(tmp_path: Path) -> None:

@@ -58,6 +58,10 @@ class Runtime:
             cache = self._caches.setdefault(spec, fresh)  # one step: threads that meet here get the same one
         return cache
 
+    def cache_sizes(self) -> dict[str, int]:
+        """Return how many entries each cache that was used has, by the names of the caches."""
+        return {spec.name: len(cache) for spec, cache in list(self._caches.items())}
+
     def clear_caches(self) -> None:
         """Empty all caches."""
         for cache in list(self._caches.values()):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import gc
 from typing import Final
 
+from indextables.runtime import current
+
 MIN_OBJECTS: Final = 2000
 """The collector walks through fewer objects than this in less than a millisecond."""
 
@@ -16,13 +18,11 @@ _MAX_FREEZES: Final = (
     50  # a cycle of frozen objects is never freed, so a process must stop freezing at some point
 )
 
-_freezes = 0
-
 
 def freeze_objects() -> None:
     """Freeze the objects that are alive now, if there are many, so that the collector skips them from now on."""
-    global _freezes  # noqa: PLW0603 - a count for the process, as the collector is the process's
-    if _freezes < _MAX_FREEZES and len(gc.get_objects()) > MIN_OBJECTS:
+    runtime = current()
+    if runtime.gc_freezes < _MAX_FREEZES and len(gc.get_objects()) > MIN_OBJECTS:
         gc.collect()  # first, so that garbage is freed and not frozen
         gc.freeze()
-        _freezes += 1
+        runtime.gc_freezes += 1
