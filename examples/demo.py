@@ -1,4 +1,4 @@
-"""The demo: half a million log rows into a search table with Spark, then questions to it. `make demo` runs it."""
+"""The demo: write half a million log rows to a search table with Spark, then query it. `make demo` runs it."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def summary(report: Report, home: Path, seconds: float) -> None:
     report.console.print(
         Panel(
             f"[bold]{seconds:.0f} s in all.[/] The table is in [bold]{home / 'logs'}[/],\n"
-            f"its Parquet twin and Spark's log beside it. The next run overwrites them.",
+            f"with its Parquet copy and Spark's log in the same directory. The next run overwrites them.",
             title="done",
             expand=False,
         )

@@ -136,7 +136,7 @@ class TestJobFiles:
             failures=("why",),
         )
         purge = WaitingPurge(str(tmp_path), {"spark.indextables.purge.parallelism": "3"}, prepared)
-        file = job_files.keep(purge)
+        file = job_files.save(purge)
         assert file is not None
         assert job_files.read(file) == purge
         yield file
@@ -198,7 +198,7 @@ class TestJobFiles:
 
     @pytest.mark.parametrize("result", ["", "1", "[1]", "[1,2,3]", '["a",1,[]]', "[1,1,[2]]"])
     def test_results_are_those_of_a_purge(self, waiting, result):
-        with pytest.raises(InputError, match="not one of a purge"):
+        with pytest.raises(InputError, match="is not the result of a purge"):
             finish_job(waiting, [result])
 
 

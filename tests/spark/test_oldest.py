@@ -37,7 +37,7 @@ def test_the_declared_range_is_the_same_everywhere():
 
 def test_an_older_spark_is_refused(monkeypatch):
     monkeypatch.setattr(pyspark, "__version__", "4.0.5")
-    with pytest.raises(ConfigError, match=f"needs Spark {OLDEST} or newer, and pyspark is 4.0.5"):
+    with pytest.raises(ConfigError, match=f"needs Spark {OLDEST} or newer, but pyspark is 4.0.5"):
         _configure._check_spark(pyspark)
 
 

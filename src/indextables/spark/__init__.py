@@ -1,4 +1,4 @@
-"""The Spark face: `spark.read.format("indextables")`, search operators in SQL, and how a session gets them."""
+"""Spark support: `spark.read.format("indextables")`, search operators in SQL, and the set-up of a session."""
 
 from indextables.spark._configure import configure, jar_path
 

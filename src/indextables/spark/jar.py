@@ -1,8 +1,8 @@
-"""The jar that Spark loads: the one inside the package, or one compiled from the sources there, once for each user.
+"""The jar that Spark loads: the one in the package, or one compiled from the sources in it, once for each user.
 
-A wheel made by `make wheel` carries the jar. An installation from a source tree or a git address does not: it needs
-nothing but Python, and the jar is compiled when a session first asks for it, which takes a Java development kit and a
-few seconds. It is kept in a directory that only its user can write, since Spark runs what it finds there.
+A wheel made by `make wheel` contains the jar. An installation from a source tree or a git address does not. Then
+the jar is compiled when a session first needs it, which takes a Java development kit and a few seconds. It is kept in a
+directory that only its user can write, since Spark runs the code in it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 def find_jar() -> Path:
-    """Return the jar for the installed sources, compiled now if need be. ConfigError says why there can be none."""
+    """Return the jar for the installed sources, and compile it if there is none. ConfigError if that is impossible."""
     sources = source_hash()
     if hash_in(BUNDLED) == sources:
         return BUNDLED
@@ -58,7 +58,8 @@ def find_jar() -> Path:
 def build_jar(target: Path, jars: Path, *, lint: str = "none") -> None:
     """Compile the sources against Spark's jars and put the result in place at once.
 
-    The same sources and compiler give the same bytes, so it does no harm that several processes build at a time.
+    Several processes may build at the same time: the same sources and compiler give the same bytes, and each process
+    replaces the file atomically.
     """
     javac = _find_javac()
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".building-") as name:
@@ -81,7 +82,7 @@ def build_jar(target: Path, jars: Path, *, lint: str = "none") -> None:
 
 
 def source_hash() -> str:
-    """Return the hash of everything that the jar is made of."""
+    """Return the hash of all sources of the jar."""
     digest = hashlib.sha256(RELEASE.encode())
     for path in [*_java_files(), *_services()]:
         content = path.read_bytes()
@@ -91,7 +92,7 @@ def source_hash() -> str:
 
 
 def hash_in(jar: Path) -> str | None:
-    """Return the hash of the sources that a jar was made of; None where there is no jar, or not one of ours."""
+    """Return the hash of the sources of a jar, or None if there is no jar or this package has not built it."""
     try:
         with zipfile.ZipFile(jar) as archive:
             return archive.read(_HASH_ENTRY).decode()

@@ -1,7 +1,7 @@
-"""What Spark must not show in its UI, its event log and its plans: the regular expressions by which it knows.
+"""The regular expressions by which Spark redacts values in its UI, its event log and its plans.
 
-Spark redacts a value when its key, or the value itself, matches. By its own patterns it does not know all our secrets,
-nor the option in which requests travel to Python.
+Spark redacts a value if its key, or the value itself, matches. Its default patterns do not match all of our secrets,
+nor the option that holds requests to Python.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from indextables.config import keys
 PROPERTIES: Final = "spark.redaction.regex"
 OPTIONS: Final = "spark.sql.redaction.options.regex"
 SPARKS_OWN: Final = {PROPERTIES: "(?i)secret|password|token|access[.]?key|credential", OPTIONS: "(?i)url"}
-"""Spark's defaults, as of 4.3, which ours must not replace."""
+"""Spark's defaults, as of 4.3. Our pattern is added to them."""
 
 _SECRETS: Final = sorted(
     f"{family.prefix.split('.')[-2]}[.]{name}"
@@ -30,31 +30,33 @@ _SECRETS: Final = sorted(
 PATTERN: Final = f"(?i:{'|'.join(_SECRETS)}|__request)"
 
 
-def redactions(chosen: Mapping[str, Any]) -> dict[str, str]:
-    """Return Spark's redaction settings with our secrets added to what the user, or else Spark, redacts.
+def redactions(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return Spark's redaction settings: what the user, or else Spark by default, redacts, and our secrets.
 
-    `chosen` are the options of a session's builder. What a file of defaults or a submitted job says is looked up.
+    `options` are those of a session's builder. The file of defaults and the arguments of a submitted job are read too.
 
     >>> redactions({OPTIONS: "url|pin"})[OPTIONS].startswith("(?:url|pin)|(?i:aws[.]accesskey|")
     True
     """
-    others: Mapping[str, str] = {} if all(key in chosen for key in SPARKS_OWN) else dict(_configured())
-    found = {}
+    configured: Mapping[str, str] = {} if all(key in options for key in SPARKS_OWN) else dict(_configured())
+    patterns = {}
     for key, default in SPARKS_OWN.items():
-        theirs = str(chosen.get(key, others.get(key, default)))
-        found[key] = theirs if PATTERN in theirs else f"(?:{theirs})|{PATTERN}"
-    return found
+        pattern = str(options.get(key, configured.get(key, default)))
+        patterns[key] = pattern if PATTERN in pattern else f"(?:{pattern})|{PATTERN}"
+    return patterns
 
 
 def _configured() -> Iterator[tuple[str, str]]:
-    """Yield the Spark configuration of this process from outside its code, the weaker before the stronger."""
+    """Yield the Spark configuration from outside the code of this process. Later values override earlier ones."""
     yield from _defaults_file()
     words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
     for flag, value in itertools.pairwise(words):
         key, equals, text = value.partition("=")
         if flag in ("--conf", "-c") and equals:
             yield key, text
-    if "PYSPARK_GATEWAY_PORT" in os.environ:  # run by spark-submit: the JVM is there, and knows its arguments
+    if (
+        "PYSPARK_GATEWAY_PORT" in os.environ
+    ):  # run by spark-submit: the JVM runs already, and has its arguments
         from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - only where Spark has been started
 
         SparkContext._ensure_initialized()  # noqa: SLF001

@@ -83,7 +83,7 @@ def is_text(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """True for a whole number, zero or more, of 64 bits."""
+    """Return True for a whole number of 64 bits that is not negative."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
 
 
@@ -104,7 +104,7 @@ def _is_timestamp(value: Any) -> bool:
 
 
 def _are_filters(value: Any) -> bool:
-    """True for a list of filter trees (see `predicates.spark`). Walks without recursion: trees may be deep."""
+    """Return True for a list of filter trees (see `predicates.spark`). Trees may be deep, so this does not recurse."""
     pending = [value]
     while pending:
         nodes = pending.pop()

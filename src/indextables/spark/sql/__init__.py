@@ -1,4 +1,4 @@
-"""The SQL commands: their grammar, what each does, and how their rows reach Spark."""
+"""The SQL commands: their grammar, what each of them does, and the form of their rows."""
 
 from indextables.spark.sql.grammar import parse_command
 from indextables.spark.sql.purging import Job, finish_job, job_tasks, run_job_task

@@ -1,6 +1,6 @@
-"""The grammar of the commands. One function a command; an error says what was expected, and where.
+"""The grammar of the commands, with one method for each. An error says what was expected, and where.
 
-`INDEXTABLES` may be written `TANTIVY4SPARK`; case does not count; one semicolon may end a command.
+`TANTIVY4SPARK` is another word for `INDEXTABLES`; case does not count; one semicolon may end a command.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from indextables.spark.sql.tokens import Token, misplaced, tokenize
 
 _PRODUCT: Final = ("INDEXTABLES", "TANTIVY4SPARK")
 _LONGEST_AGE: Final = 9
-"""How many digits a number of days may have."""
+"""The largest number of digits in a number of days or hours."""
 
 _CATALOG: Final = "indextables"
 
 
 def parse_command(sql: str) -> Statement:
-    """The command that a text is, or a CommandError.
+    """Parse a command. CommandError if the text is not one.
 
     >>> parse_command("describe indextables transaction log '/data/logs' include all;")
     DescribeLog(table='/data/logs', include_all=True)
@@ -53,11 +53,11 @@ class _Parser:
         self._at = 0
 
     def statement(self) -> Statement:
-        found = self._command()
+        statement = self._command()
         self._accept_symbol(";")
         if self._next.kind != "end":
             raise self._expected("the end of the command")
-        return found
+        return statement
 
     def _command(self) -> Statement:
         verbs = {
@@ -143,11 +143,11 @@ class _Parser:
         return RepairLog(source, self._string("the path of a log in quotes"))
 
     def _table(self) -> TableRef:
-        wanted = "a table: its path in quotes, or a name"
+        expected = "a table: its path in quotes, or a name"
         if self._next.kind == "string":
-            return self._string(wanted)
+            return self._string(expected)
         first = self._next
-        parts = [self._part(wanted)]
+        parts = [self._part(expected)]
         while self._accept_symbol("."):
             parts.append(self._part("the next part of the name"))
         if len(parts) == 1 and any(mark in parts[0] for mark in "/:"):
@@ -162,22 +162,22 @@ class _Parser:
             )
         return parts[1]
 
-    def _part(self, wanted: str) -> str:
+    def _part(self, expected: str) -> str:
         token = self._next
         if token.kind not in ("word", "name") or not token.value:
-            raise self._expected(wanted)
+            raise self._expected(expected)
         self._at += 1
         return token.value
 
-    def _string(self, wanted: str) -> str:
+    def _string(self, expected: str) -> str:
         token = self._next
         if token.kind != "string" or not token.value:
-            raise self._expected(wanted)
+            raise self._expected(expected)
         self._at += 1
         return token.value
 
     def _condition(self) -> Condition:
-        """All that is left, up to a semicolon at the end."""
+        """Take the rest of the text, without the semicolon at its end."""
         first = self._next
         while self._next.kind != "end" and not self._is_symbol(";"):
             self._at += 1
@@ -194,9 +194,9 @@ class _Parser:
         return self._next.kind == "symbol" and self._next.value == symbol
 
     def _accept_symbol(self, symbol: str) -> bool:
-        found = self._is_symbol(symbol)
-        self._at += found
-        return found
+        follows = self._is_symbol(symbol)
+        self._at += follows
+        return follows
 
     def _accept(self, *words: str) -> Token | None:
         token = self._next
@@ -212,15 +212,15 @@ class _Parser:
         return token
 
     def _phrase(self, *words: str) -> bool:
-        """All of the words, or none of them."""
+        """Take all of the words, or none if the first one does not follow."""
         if self._accept(words[0]) is None:
             return False
         for word in words[1:]:
             self._expect(word)
         return True
 
-    def _expected(self, *wanted: str) -> Exception:
+    def _expected(self, *words: str) -> Exception:
         token = self._next
-        named = ", ".join(wanted[:-1]) + f" or {wanted[-1]}" if len(wanted) > 1 else wanted[0]
+        expected = ", ".join(words[:-1]) + f" or {words[-1]}" if len(words) > 1 else words[0]
         found = "the end" if token.kind == "end" else repr(self._sql[token.start : token.end][:40])
-        return misplaced(f"expected {named}, found {found}", self._sql, token.start)
+        return misplaced(f"expected {expected}, found {found}", self._sql, token.start)

@@ -1,8 +1,8 @@
-"""A purge that waits for its tasks, as a file on the driver's disk: JSON of plain values, for this user only.
+"""Files on the driver's disk that hold a purge while its tasks run: JSON of plain values, for this user only.
 
-The JVM gives the name of the file back in a request, which anyone who can write SQL can also write (see
-`spark.request`). So only a file of this kind and of this user is read, its contents are checked, and no task of it
-deletes anything but splits.
+The JVM sends the name of the file back in a request, and anyone who can write SQL can write a request (see
+`spark.request`). So only a file of this kind and of this user is read, its contents are checked, and its tasks delete
+nothing but splits.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _NAME: Final = re.compile(r"indextables-[a-z0-9_]+\.job")
 
 @dataclass(frozen=True)
 class WaitingPurge:
-    """What it takes to run the tasks of a purge and to finish it."""
+    """A purge that is prepared: all that is needed to run its tasks and to finish it."""
 
     uri: str
     options: Mapping[str, str] = field(repr=False)  # credentials may be among them
     prepared: PreparedPurge
 
 
-def keep(waiting: WaitingPurge) -> str | None:
-    """Write the file and return its name, or None where it would be too large."""
+def save(waiting: WaitingPurge) -> str | None:
+    """Write the file and return its name, or None if it would be too large."""
     document = orjson.dumps(_document(waiting))
     if len(document) > MAX_BYTES:
         return None
-    with disk_errors("keep a purge in", tempfile.gettempdir()):
+    with disk_errors("save a purge in", tempfile.gettempdir()):
         handle, path = tempfile.mkstemp(prefix="indextables-", suffix=".job")
         try:
             with os.fdopen(handle, "wb") as file:
@@ -57,9 +57,9 @@ def keep(waiting: WaitingPurge) -> str | None:
 
 
 def read(file: str) -> WaitingPurge:
-    """Return the purge that waits in a file. InputError for any file that `keep` did not write."""
+    """Return the purge that waits in a file. InputError for any file that `save` did not write."""
     try:
-        return _waiting(orjson.loads(_bytes(file)))
+        return _waiting_purge(orjson.loads(_bytes(file)))
     except FileNotFoundError:
         raise InputError(f"there is no job in {file[:200]!r}; it may have been finished already") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, StorageError) as reason:
@@ -74,16 +74,16 @@ def remove(file: str) -> None:
 def _bytes(file: str) -> bytes:
     directory, name = os.path.split(file)
     if directory != os.path.abspath(tempfile.gettempdir()) or not _NAME.fullmatch(name):  # noqa: PTH100
-        raise ValueError("jobs wait in the temporary directory, under a name of their own")
-    # Neither a link to another file, nor a pipe that never answers.
+        raise ValueError("a job is a file indextables-*.job in the temporary directory")
+    # Do not follow a link to another file, and do not wait for a pipe.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with os.fdopen(os.open(file, flags), "rb") as source:
-        found = os.fstat(source.fileno())
-        is_ours = stat.S_ISREG(found.st_mode) and not found.st_mode & 0o077 and found.st_nlink == 1
-        if not is_ours or found.st_uid != os.geteuid():
+        info = os.fstat(source.fileno())
+        is_private = stat.S_ISREG(info.st_mode) and not info.st_mode & 0o077 and info.st_nlink == 1
+        if not is_private or info.st_uid != os.geteuid():
             raise ValueError("it is not a file that only this user can read and write")
-        if found.st_size > MAX_BYTES:
-            raise ValueError(f"it has {found.st_size} bytes, and {MAX_BYTES} are the most")
+        if info.st_size > MAX_BYTES:
+            raise ValueError(f"it has {info.st_size} bytes; the maximum is {MAX_BYTES}")
         return source.read(MAX_BYTES)
 
 
@@ -107,7 +107,7 @@ def _document(waiting: WaitingPurge) -> dict[str, Any]:
     }
 
 
-def _waiting(document: Any) -> WaitingPurge:
+def _waiting_purge(document: Any) -> WaitingPurge:
     uri = _text(document["uri"])
     prepared = PreparedPurge(
         started_ms=_whole(document["started_ms"]),
@@ -136,17 +136,17 @@ def _split(uri: str, key: Any, size: Any, modified_ms: Any) -> ObjectInfo:
 
 def _all(kind: Callable[[Any], T], values: Any) -> tuple[T, ...]:
     if not isinstance(values, list):
-        raise TypeError("something else stands where a list should be")
+        raise TypeError("a value in it is not a list")
     return tuple(map(kind, values))
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError("something else stands where a text should be")
+        raise TypeError("a value in it is not a string")
     return value
 
 
 def _whole(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError("something else stands where a whole number should be")
+        raise TypeError("a value in it is not a whole number")
     return value

@@ -1,7 +1,7 @@
-"""PURGE: in one go, or with the deletions left to Spark's executors.
+"""PURGE: on the driver alone, or with the deletions distributed to Spark's executors.
 
-The driver's Python has no session, so it cannot start a job itself. It prepares the purge, leaves what it knows in a
-file on the driver's disk, and asks the JVM to run the tasks; with their results the purge is finished.
+Python on the driver has no session, so it cannot start a job itself. It prepares the purge, saves it to a file on the
+driver's disk, and asks the JVM to run the tasks. With the results of the tasks it finishes the purge.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ METRICS: Final = pa.struct(
 PURGE_COLUMNS: Final = pa.schema({"table_path": pa.string(), "metrics": METRICS})
 
 RESULT: Final = pa.schema({"result": pa.string()})
-"""The rows of a job: one a task, as JSON."""
+"""The rows of a job: one for each task, as JSON."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A purge that waits for its tasks. `file` holds it until it is finished."""
+    """A purge whose tasks the JVM is to run. `file` holds it until it is finished."""
 
     file: str
 
@@ -62,8 +62,8 @@ class Job:
 def run_purge(
     statement: Purge, uri: str, settings: Settings, sql: str, *, with_jobs: bool = False
 ) -> pa.Table | Job:
-    """The row of the purge; or, where there is much to delete and the caller can run jobs, the job that does it."""
-    hours = _checked(statement, settings, sql)
+    """Purge and return its row, or return a job if there is much to delete and the caller can run jobs."""
+    hours = _retention_hours(statement, settings, sql)
     store = open_store(uri, settings)
     prepared = prepare_purge(
         store,
@@ -73,7 +73,7 @@ def run_purge(
         dry_run=statement.dry_run or None,
     )
     if with_jobs and not prepared.dry_run and len(prepared.splits) > DELETE_BATCH:
-        file = job_files.keep(WaitingPurge(uri, options_for_tasks(uri, settings), prepared))
+        file = job_files.save(WaitingPurge(uri, options_for_tasks(uri, settings), prepared))
         if file is not None:
             return Job(file)
     deleted = Deleted() if prepared.dry_run else delete_in_process(store, prepared.splits, settings)
@@ -81,7 +81,7 @@ def run_purge(
 
 
 def job_tasks(file: str) -> tuple[DeleteTask, ...]:
-    """The tasks of a job that waits."""
+    """Return the tasks of a job."""
     waiting = job_files.read(file)
     options = dict(waiting.options)
     at_most = Settings(options).get(keys.PURGE_PARALLELISM)
@@ -96,7 +96,7 @@ def run_job_task(task: DeleteTask) -> Iterator[pa.RecordBatch]:
 
 
 def finish_job(file: str, results: Sequence[str]) -> pa.Table:
-    """The row of a purge whose tasks have run."""
+    """Finish a purge whose tasks have run, and return its row."""
     waiting = job_files.read(file)
     parts = [_deleted(result) for result in results]
     job_files.remove(file)
@@ -104,7 +104,7 @@ def finish_job(file: str, results: Sequence[str]) -> pa.Table:
     return _row(finish_purge(store, waiting.prepared, total_deleted(parts)))
 
 
-def _checked(statement: Purge, settings: Settings, sql: str) -> int:
+def _retention_hours(statement: Purge, settings: Settings, sql: str) -> int:
     age = statement.older_than
     try:
         return retention_hours(settings, None if age is None else age.hours)
@@ -123,8 +123,8 @@ def _deleted(result: str) -> Deleted:
     try:
         files, size, failures = orjson.loads(result)
     except (ValueError, TypeError):
-        raise InputError("the result of a task is not one of a purge") from None
+        raise InputError("the result of a task is not the result of a purge") from None
     numbers = all(isinstance(number, int) for number in (files, size))
     if not numbers or not isinstance(failures, list) or not all(isinstance(text, str) for text in failures):
-        raise InputError("the result of a task is not one of a purge")
+        raise InputError("the result of a task is not the result of a purge")
     return Deleted(files, size, tuple(failures))

@@ -1,4 +1,4 @@
-"""Rows on their way to the JVM: a Spark schema, and JSON that travels in the answer or, where it is long, in a file."""
+"""The rows of a command for the JVM: a Spark schema, and JSON, in the answer or, if it is long, in a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 from indextables.storage import disk_errors
 
 MAX_INLINE_BYTES: Final = 1 << 20
-"""An answer travels as metadata of a schema, which takes a few megabytes and no more."""
+"""An answer is metadata of a schema, which Spark can pass on up to a few megabytes."""
 
 _BATCH_ROWS: Final = 1000
 _TYPES: Final = {
@@ -27,13 +27,13 @@ _TYPES: Final = {
 
 
 def rows_answer(table: pa.Table) -> dict[str, Any]:
-    r"""The schema, and the rows as JSON arrays, one a line; timestamps are microseconds since 1970.
+    r"""Return the schema, and the rows as JSON arrays, one per line. Timestamps are microseconds since 1970.
 
     >>> rows_answer(pa.table({"a": [1], "b": [{"c": "x"}]}))["rows"]
     '[1,["x"]]\n'
     """
     schema = _struct(table.schema)
-    return {"schema": orjson.dumps(schema).decode(), **_carried(_lines(table))}
+    return {"schema": orjson.dumps(schema).decode(), **_inline_or_file(_lines(table))}
 
 
 def _struct(fields: Iterable[pa.Field]) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def _struct(fields: Iterable[pa.Field]) -> dict[str, Any]:
     }
 
 
-def _carried(lines: Iterator[bytes]) -> dict[str, str]:
+def _inline_or_file(lines: Iterator[bytes]) -> dict[str, str]:
     inline: list[bytes] = []
     size = 0
     for line in lines:
@@ -63,8 +63,8 @@ def _carried(lines: Iterator[bytes]) -> dict[str, str]:
 
 
 def _written(first: list[bytes], rest: Iterator[bytes]) -> str:
-    """A file that the JVM on this machine reads and deletes."""
-    with disk_errors("keep the rows of an answer in", tempfile.gettempdir()):
+    """Write a file that the JVM on this machine reads and deletes."""
+    with disk_errors("save the rows of an answer in", tempfile.gettempdir()):
         handle, path = tempfile.mkstemp(prefix="indextables-", suffix=".jsonl")
         try:
             with os.fdopen(handle, "wb") as file:
@@ -84,7 +84,7 @@ def _lines(table: pa.Table) -> Iterator[bytes]:
 
 
 def _micros(table: pa.Table) -> pa.Table:
-    """Timestamps as the numbers that they are in Spark."""
+    """Return the table with timestamps as Spark's numbers, microseconds."""
     columns = [
         column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
         if pa.types.is_timestamp(column.type)

@@ -1,6 +1,7 @@
-"""What each command does: a call of the function that does it, and its answer as rows.
+"""Run the commands: each calls the function that does the work and returns the result as rows.
 
-No rule of the format is here. A command either runs wholly or raises; the columns are those of the documentation.
+No rule of the table format is here. A command either runs completely or raises. The columns are
+those of the documentation.
 """
 
 from __future__ import annotations
@@ -118,10 +119,10 @@ def run_command(
     with_jobs: bool = False,
     zone: str = "UTC",
 ) -> pa.Table | TableName | Job:
-    """Runs a command; its rows. A name that only Spark can look up comes back instead, and nothing has run.
+    """Run a command and return its rows, or a `TableName` if Spark must look it up first (nothing has run then).
 
-    `located` is then where that table is, in a second call. Who can run jobs may get one back (see `purging`).
-    Times in a condition that name no zone are in `zone`.
+    The second call passes the table's location as `located`. With `with_jobs`, a command may return a `Job` to run (see
+    `purging`). Times in a condition that name no time zone are in `zone`.
 
     >>> import indextables as it
     >>> it.write("memory://doc-sql", pa.table({"n": [1]}))

@@ -1,4 +1,4 @@
-"""The commands, as values: what a parsed one says."""
+"""The commands as values: what the grammar makes of a text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True)
 class TableName:
-    """A table of the session's catalog; only Spark knows where it is."""
+    """A table of the session's catalog. Only Spark can look up its location."""
 
     parts: tuple[str, ...]
 
@@ -19,7 +19,7 @@ TableRef: TypeAlias = str | TableName
 
 @dataclass(frozen=True)
 class Condition:
-    """The text after WHERE, and where in the command it begins."""
+    """The text after WHERE, and its position in the command."""
 
     text: str
     position: int
@@ -50,7 +50,7 @@ class DropPartitions:
 
 @dataclass(frozen=True)
 class Age:
-    """A number of hours, and where in the command it stands."""
+    """A number of hours, and its position in the command."""
 
     hours: int
     position: int = field(default=0, compare=False)
@@ -58,7 +58,7 @@ class Age:
 
 @dataclass(frozen=True)
 class Purge:
-    """How old splits must be, and how old the files of the log; without a word the settings decide."""
+    """The minimum age of the splits, and of the files of the log, to delete. None: the settings decide."""
 
     table: TableRef
     older_than: Age | None = None
@@ -68,7 +68,7 @@ class Purge:
 
 @dataclass(frozen=True)
 class InvalidateCache:
-    """Of one table, or of all."""
+    """Invalidate the cache of one table, or of all tables."""
 
     table: TableRef | None = None
 
@@ -80,7 +80,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class RepairLog:
-    """The paths of logs, not of tables. Without a target, a log that is lost is written where it was."""
+    """The paths are those of logs, not of tables. Without a target, a lost log is written where it was."""
 
     source: str
     target: str | None = None
@@ -95,6 +95,6 @@ Other: TypeAlias = (
     | Checkpoint
     | RepairLog
 )
-"""Those that the driver runs by itself."""
+"""The commands that the driver runs by itself."""
 
 Statement: TypeAlias = Other | Purge

@@ -1,6 +1,6 @@
-"""A command's text as tokens, by the rules of Spark's own lexer: comments, strings with escapes, quoted names.
+"""Tokens of a command's text, by the rules of Spark's own lexer: comments, strings with escapes, quoted names.
 
-Each token knows its place, and `misplaced` points at one in an error.
+Each token has its position, and `misplaced` makes an error that points at a position.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _ESCAPE: Final = re.compile(
 )
 _ESCAPED: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _AROUND: Final = 60
-"""How many characters on each side of a fault its message shows."""
+"""The number of characters that an error shows on each side of its position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One word, string, quoted name or other character; `value` is what it stands for, without quotes."""
+    """A word, string, quoted name or other character. `value` is its meaning, without quotes and escapes."""
 
     kind: Kind
     value: str
@@ -46,7 +46,7 @@ class Token:
 
 
 def tokenize(sql: str) -> list[Token]:
-    """The tokens of a text, the last of them of kind `end`.
+    """Return the tokens of a text. The last one is of kind `end`.
 
     >>> [token.value for token in tokenize("DROP /* all */ FROM 'it''s' -- done")]
     ['DROP', 'FROM', "it's", '']
@@ -55,7 +55,7 @@ def tokenize(sql: str) -> list[Token]:
 
 
 def misplaced(message: str, sql: str, position: int) -> CommandError:
-    """The error, with the line it is about and a mark below the place.
+    """Return an error that shows the line of a position, with a mark below it.
 
     >>> print(misplaced("expected LOG, found 'x'", "DESCRIBE x", 9))
     expected LOG, found 'x' (line 1, column 10)
@@ -107,7 +107,7 @@ def _token(sql: str, at: int) -> Token:
 
 
 def _comment_end(sql: str, at: int) -> int:
-    """Comments nest, as in Spark."""
+    """Return the end of a comment. Comments nest, as in Spark."""
     depth = 0
     for edge in _COMMENT_EDGE.finditer(sql, at):
         depth += 1 if edge[0] == "/*" else -1
@@ -117,7 +117,7 @@ def _comment_end(sql: str, at: int) -> int:
 
 
 def _unescaped(body: str, quote: str) -> str:
-    r"""What a string stands for. `\%` and `\_` stay as they are: they belong to LIKE."""
+    r"""Return the value of a string. `\%` and `\_` stay as they are: they belong to LIKE."""
 
     def character(escape: re.Match[str]) -> str:
         if escape[0][0] != "\\":

@@ -19,7 +19,7 @@ import org.apache.spark.sql.vectorized.ArrowColumnVector;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-/** A scan whose rows Python sent instead of a plan: they were few and near. Spark runs no task for it. */
+/** A scan that the driver has answered: Python sent its few rows instead of a plan. Spark runs no task for it. */
 final class AnsweredScan implements LocalScan, SupportsReportStatistics {
   private static final String ANSWER = "answer";
 

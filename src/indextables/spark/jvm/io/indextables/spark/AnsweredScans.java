@@ -16,7 +16,7 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
-/** Plans a scan that is answered as Spark does, and has {@code EXPLAIN} say what was asked. */
+/** Plans an {@link AnsweredScan} as Spark plans local rows, and lets {@code EXPLAIN} show what was asked. */
 final class AnsweredScans extends SparkStrategy {
   private final DataSourceV2Strategy spark;
 
@@ -65,7 +65,7 @@ final class AnsweredScans extends SparkStrategy {
       try {
         return DescribedTableScan.of((LocalTableScanExec) plan, description);
       } catch (LinkageError e) {
-        return plan; // a Spark on which the class cannot be made; only what EXPLAIN shows is lost
+        return plan; // the class cannot be made on this release of Spark; EXPLAIN shows less, and the rows are the same
       }
     }
   }

@@ -3,7 +3,7 @@ package io.indextables.spark;
 import java.util.HashMap;
 import java.util.Map;
 
-/** The format "indextables.columns": datasets of column groups, asked for and planned like tables, by Python. */
+/** The format "indextables.columns": datasets of column groups. Python describes and plans them, as it does tables. */
 public final class ColumnsProvider extends IndexTablesProvider {
   static final String NAME = "indextables.columns";
 

@@ -14,7 +14,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** The rows of a command: a JSON array a line, in the answer itself or, where they are many, in a file beside it. */
+/** The rows of a command: one JSON array per line, in the answer itself or, if there are many, in a file that it names. */
 record CommandRows(StructType readSchema, InternalRow[] rows) implements LocalScan {
   static CommandRows of(JsonNode answer) {
     StructType schema = (StructType) DataType.fromJson(answer.get("schema").asText());
@@ -72,7 +72,7 @@ record CommandRows(StructType readSchema, InternalRow[] rows) implements LocalSc
     try {
       Files.deleteIfExists(file);
     } catch (IOException e) {
-      // It lies in the system's temporary directory, and the rows have been read.
+      // The rows have been read. A file that stays is in the system's temporary directory, which the system cleans.
     }
   }
 }

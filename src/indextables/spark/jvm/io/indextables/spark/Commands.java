@@ -9,34 +9,34 @@ import org.apache.spark.sql.catalyst.parser.SqlBaseLexer;
 import org.apache.spark.sql.catalyst.parser.UpperCaseCharStream;
 
 /**
- * Turns a statement that begins like one of our commands into {@code CALL indextables.run('the statement')}. The grammar
- * of the commands is Python's; here is only how to tell that a statement is one, which nothing that Spark itself
- * understands must be.
+ * Turns a statement that begins like one of our commands into {@code CALL indextables.run('the statement')}. Python has
+ * the grammar of the commands. This class only decides whether a statement is one of them; a statement that Spark itself
+ * understands never is.
  */
 final class Commands {
   private static final Set<String> PRODUCT = Set.of("INDEXTABLES", "INDEXTABLE", "INDEXFILES", "TANTIVY4SPARK");
   private static final Set<String> VERBS =
       Set.of("TRUNCATE", "DROP", "REPAIR", "INVALIDATE", "CHECKPOINT", "COMPACT", "PURGE");
-  /** {@code MERGE SPLITS}, which Python answers with what to do instead. */
+  /** {@code MERGE SPLITS}: Python refuses it and says what to do instead. */
   private static final String MERGE = "MERGE";
   private static final String SPLITS = "SPLITS";
   private static final Set<String> DESCRIBE = Set.of("DESCRIBE", "DESC");
   private static final Set<String> EXPLAIN_MODES = Set.of("LOGICAL", "FORMATTED", "EXTENDED", "CODEGEN", "COST");
-  /** What may follow {@code DESCRIBE table column}, or stand in the column's place, in Spark's own SQL. */
+  /** Words that may follow {@code DESCRIBE table column}, or replace the column, in Spark's own SQL. */
   private static final Set<String> SPARKS_OWN = Set.of("", ".", ";", "PARTITION", "AS");
 
   private final int[] sql;
   private final SqlBaseLexer lexer;
-  /** Where the token that was read last begins. */
+  /** The start of the token that was read last. */
   private int begin;
 
   private Commands(String text) {
     sql = text.codePoints().toArray(); // the lexer counts code points
     lexer = new SqlBaseLexer(new UpperCaseCharStream(CharStreams.fromString(text)));
-    lexer.removeErrorListeners(); // what cannot be read is left for the parser to report
+    lexer.removeErrorListeners(); // the parser reports what the lexer cannot read
   }
 
-  /** The statement as a call of the procedure, or nothing if it is none of our commands. */
+  /** Returns the statement as a call of the procedure, or empty if it is not one of our commands. */
   static Optional<String> asCall(String text) {
     String folded = text.toUpperCase(Locale.ROOT);
     if (PRODUCT.stream().noneMatch(folded::contains) && !folded.contains(SPLITS)) {
@@ -45,7 +45,7 @@ final class Commands {
     return new Commands(text).asCall();
   }
 
-  /** The whole text is handed over, comments before the command too, so that positions in it stay what they are. */
+  /** Passes the whole text, with the comments before the command, so that positions in errors are right. */
   private Optional<String> asCall() {
     int start = 0;
     String word = next();
@@ -76,7 +76,7 @@ final class Commands {
         && !SPARKS_OWN.contains(next());
   }
 
-  /** The next word or sign in upper case, comments left out; empty at the end. */
+  /** Returns the next word or sign in upper case, without comments; empty at the end. */
   private String next() {
     Token token = lexer.nextToken();
     while (token.getType() != Token.EOF && token.getChannel() != Token.DEFAULT_CHANNEL) {

@@ -14,15 +14,15 @@ import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * A {@link LocalTableScanExec} whose line in a plan ends in a description. It has to be one, since Spark, and Connect, know
- * by the class that no job is needed; and its constructor has other parameters in other releases of Spark. So the subclass
- * is made at run time, with the constructor that is there. Public for that class.
+ * A {@link LocalTableScanExec} whose line in a plan ends in a description. It must be a subclass, since Spark and Connect
+ * decide by the class that no job is needed. The parameters of the constructor differ between releases of Spark, so the
+ * subclass is generated at run time. This class is public so that the generated one can call it.
  */
 public final class DescribedTableScan {
   private static final TreeNodeTag<String> DESCRIPTION = new TreeNodeTag<>("indextables.description");
   private static final String SELF = Type.getInternalName(DescribedTableScan.class);
   private static final String SPARK = Type.getInternalName(LocalTableScanExec.class);
-  /** In our package, and named so that plans show the name of Spark's node. */
+  /** The class is in our package, and its name makes plans show the name of Spark's node. */
   private static final String MADE = SELF.substring(0, SELF.lastIndexOf('/') + 1) + "LocalTableScanExec";
   private static final Constructor<?> CONSTRUCTOR = constructor();
 
@@ -36,11 +36,11 @@ public final class DescribedTableScan {
       described.setTagValue(DESCRIPTION, description); // a tag, since Spark copies plans
       return described;
     } catch (ReflectiveOperationException e) {
-      return scan; // only what EXPLAIN shows is lost
+      return scan; // EXPLAIN shows less, and the rows are the same
     }
   }
 
-  /** What {@code stringArgs} of the class that is made returns. */
+  /** Returns the {@code stringArgs} of the generated class. */
   public static Iterator<Object> described(LocalTableScanExec scan, Iterator<Object> arguments) {
     List<Object> all = new java.util.ArrayList<>();
     CollectionConverters.asJava(arguments).forEachRemaining(all::add);

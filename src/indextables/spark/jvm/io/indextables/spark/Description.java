@@ -8,13 +8,13 @@ import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
-/** What a table was at one version. */
+/** The schema and layout of a table at one version. */
 record Description(long version, StructType schema, List<String> partitionColumns, List<String> textColumns) {
   private static final String OPTION = "option."; // the properties of a table that SHOW CREATE TABLE shows as options
   private static final String TEXT = "spark.indextables.indexing.typemap.";
 
   static Description of(TableRef table) {
-    return from(PythonDoor.ask(request(table)).get());
+    return from(PythonBridge.ask(request(table)).get());
   }
 
   static Request request(TableRef table) {
@@ -29,7 +29,7 @@ record Description(long version, StructType schema, List<String> partitionColumn
         Json.strings(json.path("text_columns")));
   }
 
-  /** What DESCRIBE EXTENDED and SHOW CREATE TABLE show of a table, apart from its columns. */
+  /** Returns what DESCRIBE EXTENDED and SHOW CREATE TABLE show of a table in addition to its columns. */
   Map<String, String> properties(TableRef table) {
     return properties(table, textColumns);
   }
@@ -38,7 +38,7 @@ record Description(long version, StructType schema, List<String> partitionColumn
     Map<String, String> properties = new TreeMap<>();
     properties.put(TableCatalog.PROP_PROVIDER, table.format());
     properties.put(TableCatalog.PROP_LOCATION, table.path());
-    properties.put(TableCatalog.PROP_EXTERNAL, "true"); // dropping a name for it leaves its files alone
+    properties.put(TableCatalog.PROP_EXTERNAL, "true"); // DROP TABLE removes the name and keeps the files
     textColumns.forEach(column -> properties.put(OPTION + TEXT + column, "text"));
     return properties;
   }

@@ -5,16 +5,16 @@ import org.apache.spark.sql.AnalysisException;
 import scala.Option;
 import scala.collection.immutable.Map$;
 
-/** The one kind of error a user sees from here: an AnalysisException with a plain sentence in it. */
+/** Makes the errors that users see: each is an AnalysisException with a plain sentence. */
 final class Failures {
   private Failures() {}
 
-  /** Written as {@code throw Failures.analysis(...)}; Spark's AnalysisException is checked, most of its callers are not. */
+  /** Use as {@code throw Failures.analysis(...)}: AnalysisException is checked, but most callers do not declare it. */
   static RuntimeException analysis(String message) {
     return analysis(message, Option.empty());
   }
 
-  /** With the condition by which Spark, and {@code spark.catalog.tableExists}, know a table that is not there. */
+  /** Uses the error condition by which Spark, and {@code spark.catalog.tableExists}, recognize a missing table. */
   static RuntimeException noSuchTable(String message) {
     return analysis(message, Option.apply("TABLE_OR_VIEW_NOT_FOUND"));
   }

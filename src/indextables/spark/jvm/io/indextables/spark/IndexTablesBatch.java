@@ -4,7 +4,7 @@ import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 
-/** The tasks of a scan. Equal scans have equal batches, so that Spark runs a self-join's two sides once. */
+/** The tasks of a scan. Equal scans have equal batches, so that Spark reads the two sides of a self-join once. */
 final class IndexTablesBatch implements Batch {
   private final IndexTablesScan scan;
   private Batch python;

@@ -27,7 +27,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
  * The catalog of tables by path, {@code indextables.`/data/logs`}, of the search functions, and of the procedure that runs
- * commands. It keeps nothing.
+ * commands. It has no state.
  */
 @SuppressWarnings("deprecation") // every supported Spark has the older of its createTable and stage methods
 public final class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog, ProcedureCatalog {
@@ -36,7 +36,7 @@ public final class IndexTablesCatalog implements StagingTableCatalog, FunctionCa
 
   private String name = NAME;
 
-  /** Makes the catalog known to a session that was started without it. */
+  /** Registers the catalog in a session that was started without it. */
   static void register(SparkSession session) {
     if (!session.conf().contains(CONF)) {
       session.conf().set(CONF, IndexTablesCatalog.class.getName());
@@ -63,13 +63,13 @@ public final class IndexTablesCatalog implements StagingTableCatalog, FunctionCa
     return new Identifier[0];
   }
 
-  /** Says itself that there is no table: left to Spark, the message would be about querying files of a format. */
+  /** Throws the error for a missing table itself: Spark's own message would be about querying files of a format. */
   @Override
   public Table loadTable(Identifier ident) throws NoSuchTableException {
     return load(ref(ident));
   }
 
-  /** For writing: whoever asks makes a table where there is none. */
+  /** Loads a table for a write. It need not exist: the write creates it. */
   @Override
   public Table loadTable(Identifier ident, Set<TableWritePrivilege> privileges) throws NoSuchTableException {
     if (!tableExists(ident)) {
@@ -83,7 +83,7 @@ public final class IndexTablesCatalog implements StagingTableCatalog, FunctionCa
     if (ident.namespace().length > 0) {
       return false;
     }
-    PythonDoor.Answer answer = PythonDoor.ask(Description.request(TableRef.of(ident.name())));
+    PythonBridge.Answer answer = PythonBridge.ask(Description.request(TableRef.of(ident.name())));
     return !answer.isNoTable() && answer.get() != null;
   }
 

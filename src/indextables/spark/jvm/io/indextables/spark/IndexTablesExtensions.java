@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
-/** What a session gains by the jar alone, found as a service: the search operators, and a check that each is pushed. */
+/** What a session gets from the jar alone, as a service: the search operators, and a check that each is pushed down. */
 public final class IndexTablesExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit>
     implements SparkSessionExtensionsProvider {
   @Override

@@ -19,18 +19,18 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The format "indextables" of DataFrameReader and DataFrameWriter. Its tables cannot be written through the V2 path, so
- * {@code save} takes the older one, which tells a source all four modes and the columns of {@code partitionBy}.
+ * The format "indextables" of DataFrameReader and DataFrameWriter. Its tables do not support writes by the V2 path, so
+ * {@code save} takes the V1 path, which passes all four modes and the columns of {@code partitionBy} to a source.
  */
 public class IndexTablesProvider implements TableProvider, DataSourceRegister, CreatableRelationProvider {
   private Description description; // Spark makes a provider for each load and asks for the schema before the table
 
   @Override
   public String shortName() {
-    return PythonDoor.NAME;
+    return PythonBridge.NAME;
   }
 
-  /** The options as the rest of the jar reads them. */
+  /** Returns the options with the marks by which the rest of the jar knows the format. */
   protected Map<String, String> marked(Map<String, String> options) {
     return options;
   }
@@ -40,7 +40,7 @@ public class IndexTablesProvider implements TableProvider, DataSourceRegister, C
     return describe(options.asCaseSensitiveMap()).schema();
   }
 
-  /** The first that Spark asks before it writes a stream, and before it reads with a schema of the user's. */
+  /** Spark calls this first when it writes a stream, and when it reads with a schema that the user gave. */
   @Override
   public Transform[] inferPartitioning(CaseInsensitiveStringMap options) {
     if (StackWalker.getInstance().walk(callers -> callers.anyMatch(IndexTablesProvider::writesStream))) {
@@ -53,7 +53,7 @@ public class IndexTablesProvider implements TableProvider, DataSourceRegister, C
     return new Transform[0];
   }
 
-  /** Else {@code save} would ask for the schema of a table that is yet to be written. */
+  /** Without this, {@code save} would ask for the schema of a table that does not exist yet. */
   @Override
   public boolean supportsExternalMetadata() {
     return true;
@@ -80,7 +80,7 @@ public class IndexTablesProvider implements TableProvider, DataSourceRegister, C
     WriteMode writeMode = WriteMode.of(mode);
     refuseNarrowerOverwrites(mode, new CaseInsensitiveStringMap(options));
     Request request = Request.of("prepare_write", TableRef.of(options)).with("mode", writeMode.word());
-    if (!PythonDoor.ask(request).get().get("skip").asBoolean()) {
+    if (!PythonBridge.ask(request).get().get("skip").asBoolean()) {
       rows.write()
           .format(WriteProvider.class.getName())
           .mode(mode == SaveMode.Overwrite ? SaveMode.Overwrite : SaveMode.Append)
@@ -91,7 +91,7 @@ public class IndexTablesProvider implements TableProvider, DataSourceRegister, C
     return new WrittenRelation(context, rows.schema());
   }
 
-  /** Other sources would replace a part of the table; replacing all of it instead would lose the rest. */
+  /** Refuses what other sources take as an overwrite of a part of the table: overwriting all of it would lose rows. */
   private static void refuseNarrowerOverwrites(SaveMode mode, CaseInsensitiveStringMap options) {
     String partitions =
         options.getOrDefault("partitionOverwriteMode", SQLConf.get().partitionOverwriteMode().toString());
@@ -102,7 +102,7 @@ public class IndexTablesProvider implements TableProvider, DataSourceRegister, C
     }
   }
 
-  /** Nothing that Spark passes tells a streaming write from a read. */
+  /** Looks at the caller, since no argument tells a streaming write from a read. */
   private static boolean writesStream(StackWalker.StackFrame caller) {
     return caller.getClassName().endsWith(".DataStreamWriter");
   }

@@ -22,8 +22,8 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Gathers what Spark offers to push down. Python says which filters it decides exactly; the others stay in Spark, which
- * then offers neither limit nor aggregate.
+ * Collects what Spark offers to push down. Python decides which filters the scan evaluates exactly. Spark evaluates the
+ * others, and then offers neither limit nor aggregate.
  */
 final class IndexTablesScanBuilder
     implements SupportsPushDownV2Filters,
@@ -50,7 +50,7 @@ final class IndexTablesScanBuilder
     }
     Request request = Request.of("pushdown", table).with("filters", PredicateJson.of(List.of(predicates)));
     Set<Integer> accepted = new HashSet<>();
-    for (JsonNode index : PythonDoor.ask(request).get().get("accepted")) {
+    for (JsonNode index : PythonBridge.ask(request).get().get("accepted")) {
       accepted.add(index.asInt());
     }
     List<Predicate> taken = new ArrayList<>();
@@ -91,13 +91,13 @@ final class IndexTablesScanBuilder
     return true;
   }
 
-  /** Limit and top apply to each task alone; Spark applies them once more to what the tasks return. */
+  /** Each task applies limit and top to its own rows; Spark applies them again to the rows of all tasks. */
   @Override
   public boolean isPartiallyPushed() {
     return true;
   }
 
-  /** A count that is answered while planning is the whole count; tasks each return theirs, and Spark adds them up. */
+  /** A count that the driver has answered is complete. Otherwise each task returns a count, and Spark adds them up. */
   @Override
   public boolean supportCompletePushDown(Aggregation aggregation) {
     return isPushed(aggregation) && count() instanceof AnsweredScan;
@@ -134,7 +134,7 @@ final class IndexTablesScanBuilder
         && aggregation.aggregateExpressions()[0] instanceof CountStar;
   }
 
-  /** Whether this is the order in which Python returns the best of each split: by score, then by the row's key. */
+  /** Returns whether this is the order in which Python returns the best rows of a split: by score, then by row key. */
   private static boolean isBestScoreFirst(SortOrder[] orders) {
     List<String> keys = MetadataColumns.ROW_KEY;
     if (orders.length != 1 && orders.length != 1 + keys.size()) {

@@ -14,8 +14,8 @@ import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
 import org.apache.spark.sql.connector.write.Write;
 
 /**
- * The Python write, with the rows of a partitioned table brought together first: a task then writes one partition after
- * the other, not a little of each. Which task gets which partition is Spark's choice, so a large one can be spread out.
+ * The Python write, with the rows of a partitioned table clustered first, so that a task writes one partition after the
+ * other. Spark decides which task gets which rows, so it can divide a large partition among several tasks.
  */
 final class IndexTablesWrite implements RequiresDistributionAndOrdering {
   private final Write python;

@@ -7,14 +7,14 @@ import org.apache.spark.sql.connector.write.SupportsTruncate;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 
-/** Plans a write in Python, then lets Spark's Python data source carry it out. */
+/** Plans a write in Python, then lets Spark's Python data source run it. */
 final class IndexTablesWriteBuilder implements WriteBuilder, SupportsTruncate {
   private final TableRef table;
   private final LogicalWriteInfo info;
   private final List<String> partitionColumns;
   private WriteMode mode;
 
-  /** Partition columns are null where the user named none: an existing table then keeps its own. */
+  /** Partition columns are null if the user named none; an existing table then keeps its own. */
   IndexTablesWriteBuilder(TableRef table, LogicalWriteInfo info, WriteMode mode, List<String> partitionColumns) {
     this.table = table;
     this.info = info;
@@ -35,9 +35,9 @@ final class IndexTablesWriteBuilder implements WriteBuilder, SupportsTruncate {
             .with("mode", mode.word())
             .with("schema", info.schema().json())
             .with("partition_by", partitionColumns == null ? Json.none() : Json.strings(partitionColumns));
-    JsonNode plan = PythonDoor.ask(request).get();
+    JsonNode plan = PythonBridge.ask(request).get();
     Request write = request.with("command", "write").with("skip", plan.get("skip")).with("plan", plan.get("plan"));
-    Write python = PythonDoor.write(info, write, mode == WriteMode.OVERWRITE);
+    Write python = PythonBridge.write(info, write, mode == WriteMode.OVERWRITE);
     List<String> clustered = Json.strings(plan.get("partition_columns"));
     return new IndexTablesWrite(python, clustered);
   }

@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 
-/** JSON as the two sides exchange it. */
+/** The JSON that Java and Python exchange. */
 final class Json {
   private static final ObjectMapper MAPPER = new ObjectMapper();
 

@@ -6,23 +6,23 @@ import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
-/** What the index computes for a row. They are seen by name only, never by {@code SELECT *}. */
+/** The columns that the index computes. A query gets them by name only, never by {@code SELECT *}. */
 final class MetadataColumns {
   static final String SCORE = "_score";
   /** Stands for every column in {@code * TEXTSEARCH 'q'}; has no value of its own. */
   static final String ALL = "_indexall";
 
-  /** Where a row is: the path of its split, and its position there. They order rows of equal score. */
+  /** The path of a row's split and the row's position in it. They order rows of equal score. */
   static final List<String> ROW_KEY = List.of("__split_path", "__split_position");
 
   private MetadataColumns() {}
 
-  /** Whether columns of these names are computed by the index, and are not columns of a table of another format. */
+  /** Returns whether the index computes columns of these names, and they are not columns of another format's table. */
   static boolean isComputedBy(Table table) {
     return table instanceof SearchedTable searched && searched.metadataColumns().length > 0;
   }
 
-  /** Column groups have no index, and so none of these. */
+  /** Datasets of column groups have no index, and so none of these columns. */
   static MetadataColumn[] of(TableRef table) {
     return table.columns() == null ? all() : new MetadataColumn[0];
   }

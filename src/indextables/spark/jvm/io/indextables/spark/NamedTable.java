@@ -9,13 +9,13 @@ import org.apache.spark.sql.catalyst.catalog.CatalogUtils;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import scala.Option;
 
-/** A table of the session's catalog that was made {@code USING indextables}: a name for a path. */
+/** A table of the session's catalog that was created {@code USING indextables}: a name for a path. */
 final class NamedTable {
   private static final String SESSION_CATALOG = "spark_catalog";
 
   private NamedTable() {}
 
-  /** Where the table is. AnalysisException if there is none of that name, or it is of another format. */
+  /** Returns the location of the table. AnalysisException if no table has the name, or it is of another format. */
   static String location(List<String> parts) {
     String name = String.join(".", parts);
     SessionCatalog catalog =
@@ -31,8 +31,8 @@ final class NamedTable {
       throw Failures.unchecked(e);
     }
     String provider = table.provider().getOrElse(() -> "unknown");
-    if (!provider.toLowerCase(Locale.ROOT).equals(PythonDoor.NAME)) {
-      throw Failures.analysis(name + " is a table of format " + provider + ", not " + PythonDoor.NAME);
+    if (!provider.toLowerCase(Locale.ROOT).equals(PythonBridge.NAME)) {
+      throw Failures.analysis(name + " is a table of format " + provider + ", not " + PythonBridge.NAME);
     }
     return CatalogUtils.URIToString(table.location());
   }

@@ -7,7 +7,7 @@ import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 
-/** A Python batch write whose refused commit reads as its own sentence, not as a Python traceback. */
+/** A Python batch write whose failed commit gives the message alone, without a Python traceback. */
 final class PlainErrorsBatchWrite implements BatchWrite {
   private static final Pattern OUR_ERROR = Pattern.compile("(?m)^indextables\\.errors\\.\\w+: (.*)");
 

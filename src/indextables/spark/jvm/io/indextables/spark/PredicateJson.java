@@ -14,11 +14,11 @@ import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.UserDefinedScalarFunc;
 
 /**
- * Spark's pushed expressions as JSON; what they mean and which of them to take is for Python to say. They are written one
- * for one, but for a chain of ANDs or ORs, which is one node: a DataFrame's conditions nest as deep as the chain is long.
+ * Spark's pushed expressions as JSON. Python interprets them and decides which to accept. Each expression becomes one node,
+ * except that a chain of ANDs or ORs is one node: a DataFrame's conditions nest as deep as the chain is long.
  */
 final class PredicateJson {
-  /** Python takes no filter that is nested as deeply as this, and parses no JSON that is nested much more deeply. */
+  /** Python accepts no filter that is nested this deeply, and parses no JSON that is nested much more deeply. */
   private static final int MAX_DEPTH = 100;
 
   private PredicateJson() {}
@@ -51,7 +51,7 @@ final class PredicateJson {
     return node;
   }
 
-  /** The children; those of a chain of ANDs or of ORs from left to right, however the chain is nested. */
+  /** Returns the children. Those of a chain of ANDs or ORs come from left to right, however the chain is nested. */
   private static List<Expression> arguments(GeneralScalarExpression scalar) {
     String name = scalar.name();
     if (!name.equals("AND") && !name.equals("OR")) {

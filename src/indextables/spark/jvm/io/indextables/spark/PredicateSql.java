@@ -7,9 +7,9 @@ import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.UserDefinedScalarFunc;
 import org.apache.spark.sql.connector.util.V2ExpressionSQLBuilder;
 
-/** Pushed conditions as plans show them: in SQL as the user would write it, searches and dates included. */
+/** Pushed conditions as plans show them: in SQL, with searches and dates as a user would write them. */
 final class PredicateSql extends V2ExpressionSQLBuilder {
-  /** How Spark marks a function that is a condition by itself. */
+  /** The comparison by which Spark marks a function that is a condition by itself. */
   private static final String CONDITION = "BOOLEAN_EXPRESSION";
 
   static String of(Expression predicate) {

@@ -10,9 +10,9 @@ import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 
 /**
- * Takes all the rows of a task from Python before Spark sees the first. For a scan with a small limit: Spark stops asking
- * at the limit, a Python worker whose output was not read to its end is thrown away, and a new one takes longer to start
- * than the rows take to read.
+ * Reads all the rows of a task from Python before Spark gets the first. This is for scans with a small limit. Spark stops
+ * reading at the limit, and it discards a Python worker whose output was not read to the end. To start a new worker takes
+ * longer than to read the rows.
  */
 final class ReadAheadFactory implements PartitionReaderFactory {
   private static final long serialVersionUID = 1L;

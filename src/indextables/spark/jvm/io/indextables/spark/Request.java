@@ -6,7 +6,7 @@ import java.util.Map;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** One message to Python: a command and its arguments as a single option, since Spark folds the case of option keys. */
+/** A request to Python: a command and its arguments in a single option, since Spark folds the case of option keys. */
 final class Request {
   private static final String OPTION = "__request";
 
@@ -33,7 +33,7 @@ final class Request {
     return new Request(json);
   }
 
-  /** Of no table, or of one that the arguments name. */
+  /** A request about no table, or about a table that the arguments name. */
   static Request of(String command, Map<String, String> session) {
     ObjectNode json =
         Json.object().put("command", command).put("time_zone", SQLConf.get().sessionLocalTimeZone());

@@ -12,7 +12,7 @@ import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import scala.Option;
 
-/** SQL text as Spark parses it, and which place of the user's text each of its places comes from. */
+/** SQL text as Spark parses it, with a map from its positions to those of the user's text. */
 final class RewrittenSql {
   private final String original;
   private final String text;
@@ -35,7 +35,7 @@ final class RewrittenSql {
     return text;
   }
 
-  /** The same error, placed in and quoting the text that the user wrote. */
+  /** Returns the same error with positions in, and quotes of, the text that the user wrote. */
   ParseException inOriginal(ParseException error) {
     Option<Object> line = error.start().line();
     Option<Object> column = error.start().startPosition();
@@ -46,7 +46,7 @@ final class RewrittenSql {
     return new ParseException(error.getCondition(), parameters(error), at(offset));
   }
 
-  /** An error of analysis that Spark finds while it parses, such as a parameter without a value, at its place. */
+  /** Returns an analysis error of the parser, such as a parameter without a value, at its position in the user's text. */
   AnalysisException asParseError(AnalysisException error) {
     if (error.getCondition() == null) {
       return error;
@@ -89,7 +89,7 @@ final class RewrittenSql {
     return start + column;
   }
 
-  /** A parse position made by hand: Spark takes line, column and the quoted text from its start token. */
+  /** Builds a parse position. Spark takes line, column and the quoted text from its start token. */
   private ParserRuleContext at(int offset) {
     CodePointCharStream stream = CharStreams.fromString(original);
     CommonToken token = new CommonToken(new Pair<>(null, stream), 0, 0, offset, offset);

@@ -11,7 +11,7 @@ import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** {@code CALL indextables.run('...')}: hands a command to Python and returns the rows that come back. */
+/** {@code CALL indextables.run('...')}: sends a command to Python and returns its rows. */
 final class RunProcedure implements UnboundProcedure, BoundProcedure {
   static final String NAME = "run";
 
@@ -46,10 +46,10 @@ final class RunProcedure implements UnboundProcedure, BoundProcedure {
       throw Failures.analysis("the command to run is NULL");
     }
     Request command = Request.of("sql", TableRef.sessionSettings()).with("sql", arguments.getString(0));
-    JsonNode answer = PythonDoor.ask(command).get();
-    if (answer.has("locate")) { // nothing has run yet: only Spark knows where this table is
+    JsonNode answer = PythonBridge.ask(command).get();
+    if (answer.has("locate")) { // nothing has run yet: Spark has to look up the table's location first
       String path = NamedTable.location(Json.strings(answer.get("locate")));
-      answer = PythonDoor.ask(command.with("located", path)).get();
+      answer = PythonBridge.ask(command.with("located", path)).get();
     }
     if (answer.has("job")) {
       answer = TaskJob.finished(command, answer.get("job").asText());

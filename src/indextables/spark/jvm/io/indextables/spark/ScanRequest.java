@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.StructType;
 
-/** What is to be read of a table. Scans of equal requests are equal, so that Spark runs a self-join's two sides once. */
+/** What to read of a table. Scans of equal requests are equal, so that Spark reads the two sides of a self-join once. */
 final class ScanRequest {
   private final String path;
   private final StructType schema;
@@ -29,15 +29,15 @@ final class ScanRequest {
                 .with("parallelism", SparkSession.active().sparkContext().defaultParallelism()));
   }
 
-  /** Python plans it, and sends its rows at once where they are few and near. */
+  /** Lets Python plan the scan, or answer it on the driver if the rows are few. */
   Scan planned() {
-    JsonNode plan = PythonDoor.ask(request.with("command", "plan")).get();
+    JsonNode plan = PythonBridge.ask(request.with("command", "plan")).get();
     return AnsweredScan.isIn(plan) ? new AnsweredScan(this, plan) : new IndexTablesScan(this, plan);
   }
 
-  /** The scan of Spark's own Python source, with a plan, or without one that is too large for an option. */
+  /** Returns the scan of Spark's own Python source. A plan that is too large for an option is left out and made again. */
   Scan python(JsonNode plan) {
-    return PythonDoor.scan(schema, request.with("plan", plan));
+    return PythonBridge.scan(schema, request.with("plan", plan));
   }
 
   StructType schema() {

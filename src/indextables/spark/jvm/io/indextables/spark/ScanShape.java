@@ -1,6 +1,6 @@
 package io.indextables.spark;
 
-/** Which rows of those that match each task returns: all, any {@code n}, the {@code n} best, or only their number. */
+/** Which of the matching rows a task returns: all, any {@code n}, the {@code n} best, or only their number. */
 record ScanShape(Kind kind, int n) {
   enum Kind {
     ALL,

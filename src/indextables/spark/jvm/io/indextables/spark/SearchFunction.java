@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 
-/** The function behind a search operator. It is never computed by Spark, only pushed down to the index. */
+/** The function of a search operator. Spark never evaluates it, but pushes it down to the index. */
 record SearchFunction(String name) implements UnboundFunction {
   static final List<String> NAMES = List.of("textsearch", "fieldmatch", "indexquery");
   private static final String CATALOG = IndexTablesCatalog.NAME + ".";
@@ -46,7 +46,7 @@ record SearchFunction(String name) implements UnboundFunction {
     return new Bound(name, arguments.fields()[0].dataType());
   }
 
-  /** Bound to the column as it is: a cast would hide the column from the index, which knows what it can search. */
+  /** Binds to the column without a cast, which would hide the column from the index. */
   record Bound(String name, DataType column) implements ScalarFunction<Boolean> {
     @Override
     public DataType[] inputTypes() {

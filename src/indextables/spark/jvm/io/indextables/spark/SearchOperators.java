@@ -15,19 +15,19 @@ import org.apache.spark.sql.internal.SQLConf;
  * Turns {@code column [NOT] TEXTSEARCH 'query'} into {@code indextables.textsearch(column, 'query')}, and likewise for the
  * other operators and for {@code *} in place of a column.
  *
- * <p>The text is read with Spark's own lexer, so strings, comments and quoted names are what Spark takes them for. None of
- * the forms that are rewritten is valid SQL otherwise. Tokens are told by their names: their numbers differ between Spark
+ * <p>Spark's own lexer reads the text, so strings, comments and quoted names are the same as in Spark. None of the forms
+ * that are rewritten is valid SQL otherwise. Tokens are compared by name, since their numbers differ between Spark
  * releases.
  */
 final class SearchOperators {
   private static final Set<String> STRINGS = Set.of("STRING_LITERAL", "DOUBLEQUOTED_STRING");
-  /** Words that end no operand: after one of these a {@code *} is not a multiplication, and the word no column. */
+  /** Words that cannot end an operand: the word is not a column, and a {@code *} after it is not a multiplication. */
   private static final Set<String> NOT_OPERANDS =
       Set.of(
           "SELECT", "DISTINCT", "WHERE", "AND", "OR", "NOT", "ON", "HAVING", "QUALIFY", "CASE", "WHEN", "THEN", "ELSE", "BY",
           "AS", "FROM", "JOIN", "IN", "IS", "LIKE", "RLIKE", "BETWEEN");
 
-  /** What Spark reads after a backslash as another character. */
+  /** Characters that make an escape sequence after a backslash. */
   private static final Pattern ESCAPE = Pattern.compile("[0bnrtZ]|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[01][0-7]{2}");
 
   private final int[] sql;
@@ -58,7 +58,7 @@ final class SearchOperators {
   private SearchOperators(String text) {
     sql = text.codePoints().toArray(); // the lexer counts code points
     SqlBaseLexer lexer = new SqlBaseLexer(new UpperCaseCharStream(CharStreams.fromString(text)));
-    lexer.removeErrorListeners(); // what cannot be read is left for the parser to report
+    lexer.removeErrorListeners(); // the parser reports what the lexer cannot read
     for (Token token = lexer.nextToken(); token.getType() != Token.EOF; token = lexer.nextToken()) {
       if (token.getChannel() == Token.DEFAULT_CHANNEL && token.getStopIndex() >= token.getStartIndex()) {
         String kind = lexer.getVocabulary().getSymbolicName(token.getType());
@@ -109,7 +109,7 @@ final class SearchOperators {
   }
 
   /**
-   * Copies a part of a query, with the backslashes doubled that a string literal would lose: in a query such as
+   * Copies a part of a query and doubles the backslashes that Spark would drop from a string literal: in a query such as
    * {@code "C:\\Windows"} they separate words.
    */
   private void copyQuery(Word word, RewrittenSql.Builder result) {
@@ -128,13 +128,13 @@ final class SearchOperators {
     result.copyTo(word.end());
   }
 
-  /** Whether Spark would drop this backslash: a letter or digit follows that makes no escape with it. */
+  /** Returns whether Spark would drop this backslash: the letter or digit after it makes no escape sequence. */
   private boolean isLost(int backslash, int end) {
     String rest = slice(backslash + 1, Math.min(end, backslash + 10));
     return Character.isLetterOrDigit(rest.codePointAt(0)) && !ESCAPE.matcher(rest).lookingAt();
   }
 
-  /** The first word of {@code name(.name)*}, {@code *} or {@code name(.name)*.*} that ends at this one; -1 if none does. */
+  /** Returns the first word of the {@code name(.name)*}, {@code *} or {@code name(.name)*.*} that ends here, or -1. */
   private int startOfOperand(int last) {
     boolean star = words.get(last).is("*");
     boolean qualified = last >= 2 && words.get(last - 1).is(".") && words.get(last - 2).isName();
@@ -151,7 +151,7 @@ final class SearchOperators {
     return first;
   }
 
-  /** The last word of one or more strings, {@code ?} or {@code :name} that begin at this one; -1 if none does. */
+  /** Returns the last word of the strings, {@code ?} or {@code :name} that begin here, or -1. */
   private int endOfQuery(int first) {
     Word word = words.get(first);
     if (word.isString()) {

@@ -29,7 +29,7 @@ final class SearchParser implements InvocationHandler {
     this.spark = spark;
   }
 
-  /** A proxy may throw only what the interface declares: errors of the parser, of which every one is made one. */
+  /** Turns every error into an error of the parser: a proxy may throw only what the interface declares. */
   @Override
   public Object invoke(Object proxy, Method method, Object[] arguments) throws Exception {
     try {
@@ -66,7 +66,7 @@ final class SearchParser implements InvocationHandler {
     return TAKES_OPERATORS.contains(method.getName()) ? SearchOperators.rewrite(text) : RewrittenSql.unchanged(text);
   }
 
-  /** The command travels as a string with escapes, which a session may have set not to be understood. */
+  /** Parses the call of a command with escapes in strings enabled, which a session may have turned off. */
   private static Object withEscapes(Callable<Object> parse) throws Exception {
     SQLConf conf = SQLConf.get();
     if (!conf.escapedStringLiterals()) {

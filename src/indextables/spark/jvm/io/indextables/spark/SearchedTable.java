@@ -3,8 +3,8 @@ package io.indextables.spark;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 
-/** A table with an index, and so with the columns that a search computes. */
+/** A table with an index, which has the columns that a search computes. */
 interface SearchedTable extends SupportsRead, SupportsMetadataColumns {
-  /** The same table as another object. Tables are equal only to themselves. */
+  /** Returns a copy. Tables are equal only to themselves, so the copy is equal to no other table. */
   SearchedTable copy();
 }

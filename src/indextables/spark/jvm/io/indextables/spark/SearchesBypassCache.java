@@ -24,9 +24,9 @@ import scala.runtime.AbstractPartialFunction;
 import scala.runtime.BoxedUnit;
 
 /**
- * Lets a search of a cached DataFrame or table go to the index, which Spark's cache has not. Spark looks for cached plans
- * right after this rule, and takes only those that are equal: a table that is searched is replaced here by a copy that
- * equals no other. What of a query is not searched still comes from the cache.
+ * Lets a search of a cached DataFrame or table go to the index, which Spark's cache does not have. Spark looks for equal
+ * cached plans right after this rule. So this rule replaces a table that is searched by a copy that is equal to no other.
+ * The parts of a query that are not searched still come from the cache.
  */
 final class SearchesBypassCache extends Rule<LogicalPlan> {
   @Override
@@ -41,7 +41,7 @@ final class SearchesBypassCache extends Rule<LogicalPlan> {
     return searched.isEmpty() ? plan : plan.transformUpWithSubqueries(new Copied(searched));
   }
 
-  /** Which columns of a plan are made of which others; expression ids are unique in it. */
+  /** Maps each column of a plan to the columns that it is computed from. Expression ids are unique in a plan. */
   private static final class Lineage {
     private final Map<ExprId, Set<ExprId>> origins = new HashMap<>();
     private final Map<Long, LogicalPlan> definitions = new HashMap<>();
@@ -81,7 +81,7 @@ final class SearchesBypassCache extends Rule<LogicalPlan> {
       of.forEach(origin -> ids.add(origin.exprId()));
     }
 
-    /** The columns that are searched, and all that they are made of. */
+    /** The columns that are searched, and all columns that they are computed from. */
     Set<ExprId> searched() {
       Set<ExprId> found = new HashSet<>();
       if (operands.isEmpty()) {
@@ -107,7 +107,7 @@ final class SearchesBypassCache extends Rule<LogicalPlan> {
     private static final long serialVersionUID = 1L;
 
     private final transient Set<ExprId> searched;
-    private final transient Map<Table, Table> copies = new IdentityHashMap<>(); // a self-join stays one of equal tables
+    private final transient Map<Table, Table> copies = new IdentityHashMap<>(); // the two sides of a self-join get the same copy
 
     Copied(Set<ExprId> searched) {
       this.searched = searched;

@@ -4,7 +4,7 @@ import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 
-/** The figures of a scan in Spark's SQL tab. Spark makes the classes by name, so they are public. */
+/** The metrics of a scan in Spark's SQL tab. The classes are public because Spark creates them by name. */
 public abstract class SplitMetric extends CustomSumMetric {
   private final String name;
   private final String description;
@@ -41,7 +41,7 @@ public abstract class SplitMetric extends CustomSumMetric {
     }
   }
 
-  /** Splits that the filters ruled out by their partition values and statistics. */
+  /** Splits that were skipped by partition values and statistics. */
   public static final class Skipped extends SplitMetric {
     static final String NAME = "splitsSkipped";
 

@@ -29,8 +29,8 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Gives {@code ORDER BY _score} one order among equal scores: by the path of the row's split and its position there. Spark
- * orders ties by chance, so that pages by {@code LIMIT 10 OFFSET n} would repeat some rows and miss others.
+ * Makes {@code ORDER BY _score} deterministic: rows of equal score are ordered by the path of their split and the position
+ * in it. Spark's order of ties may differ between runs, so pages by {@code LIMIT 10 OFFSET n} would repeat or miss rows.
  */
 final class StableScoreOrder extends Rule<LogicalPlan> {
   @Override
@@ -69,7 +69,7 @@ final class StableScoreOrder extends Rule<LogicalPlan> {
     return new Project(seq(new ArrayList<NamedExpression>(CollectionConverters.asJava(sort.output()))), stable);
   }
 
-  /** A plan whose output has the keys: path and position of each table by whose scores it is sorted. */
+  /** A plan whose output has the row keys (path and position) of each table by whose scores it is sorted. */
   private record Keyed(LogicalPlan plan, List<Attribute> keys) {
     static Keyed none(LogicalPlan plan) {
       return new Keyed(plan, List.of());
@@ -128,7 +128,7 @@ final class StableScoreOrder extends Rule<LogicalPlan> {
     return Keyed.of(new Project(seq(columns), child.plan()), child.keys());
   }
 
-  /** Whether a further column of a child is one of the plan, and changes nothing else. */
+  /** Returns whether the plan passes on an additional column of its child and changes nothing else. */
   private static boolean passesColumnsOn(LogicalPlan plan) {
     return plan instanceof Filter
         || plan instanceof Sort

@@ -11,8 +11,8 @@ import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A table about to be created or replaced. Its rows and its schema become visible in one commit, that of the write; only
- * a table that gets no rows is committed here.
+ * A table that is being created or replaced. The write commits its rows and schema at once; only a table that gets no
+ * rows is committed here.
  */
 final class StagedWrite implements StagedTable, SupportsWrite {
   private final TableRef ref;
@@ -65,7 +65,7 @@ final class StagedWrite implements StagedTable, SupportsWrite {
             .with("mode", mode.word())
             .with("schema", schema.json())
             .with("partition_by", Json.strings(partitionBy));
-    PythonDoor.ask(request).get();
+    PythonBridge.ask(request).get();
   }
 
   @Override

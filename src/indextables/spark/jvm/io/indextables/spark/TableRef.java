@@ -17,12 +17,12 @@ import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Which table, at which version, with which settings. Settings are the session's {@code spark.indextables.*} and, above
- * them, the options of this read or write, with their keys as the user wrote them. Python lays one above the other: it
- * knows the keys, and is stricter with options.
+ * A table, its version and its settings. Settings are the session's {@code spark.indextables.*} and the options of this read
+ * or write, with their keys as the user wrote them. Python combines them: it knows the keys, options take precedence, and
+ * an unknown key is an error in an option but only a warning in the session.
  *
  * @param version the version, or null for the newest
- * @param timestamp microseconds since 1970, or null; only where there is no version
+ * @param timestamp microseconds since 1970, or null; only if there is no version
  * @param columns the other options, in lower case, of a dataset of column groups; null for a search table
  */
 record TableRef(
@@ -32,14 +32,14 @@ record TableRef(
     Long version,
     Long timestamp,
     Map<String, String> columns) {
-  /** Among the options: they are those of a dataset of column groups. */
+  /** Marks the options as those of a dataset of column groups. */
   static final String COLUMNS = "__columns";
 
   private static final String PREFIX = "spark.indextables.";
   private static final String LEGACY_PREFIX = "spark.tantivy4spark.";
   private static final String VERSION = "versionasof";
   private static final String TIMESTAMP = "timestampasof";
-  /** Options that are no settings: Spark's own, and those that say what is read. */
+  /** Options that are not settings: Spark's own, and those that name what to read. */
   private static final Set<String> SPARK_OPTIONS =
       Set.of("path", "paths", VERSION, TIMESTAMP, "partitionoverwritemode", "serialization.format");
 
@@ -47,7 +47,7 @@ record TableRef(
     return new TableRef(path, sessionSettings(), Map.of(), null, null, null);
   }
 
-  /** From the options of a DataFrameReader or Writer, the path among them. */
+  /** Reads the options of a DataFrameReader or DataFrameWriter, which include the path. */
   static TableRef of(Map<String, String> options) {
     Map<String, String> folded = new HashMap<>();
     options.forEach((key, value) -> folded.put(key.toLowerCase(Locale.ROOT), value));
@@ -68,12 +68,12 @@ record TableRef(
             version(folded.get(VERSION)),
             timestamp(folded.get(TIMESTAMP)),
             folded.containsKey(COLUMNS) ? ofColumns(folded) : null);
-    // The session catalog gives all the properties of a table where a reader or writer gives options.
+    // For a table of the session catalog, the options are all the properties of the table.
     boolean isOfCatalog = isSamePath(folded.get(TableCatalog.PROP_LOCATION), table.path());
     return isOfCatalog ? table.withProperties(options) : table.withOptions(options);
   }
 
-  /** How plans and messages name the table. */
+  /** Returns the name of the table in plans and messages. */
   String name() {
     return format() + ".`" + path + "`";
   }
@@ -82,12 +82,12 @@ record TableRef(
     return columns == null ? IndexTablesCatalog.NAME : ColumnsProvider.NAME;
   }
 
-  /** With the options of a read or write: settings, and what Python is to refuse because it is none. */
+  /** Adds the options of a read or write. Python refuses those that are not settings. */
   TableRef withOptions(Map<String, String> more) {
     return with(more, columns == null ? TableRef::isMeantAsSetting : TableRef::isSetting);
   }
 
-  /** With those table properties that are settings; a table may have others. */
+  /** Adds those table properties that are settings; a table may have others. */
   TableRef withProperties(Map<String, String> properties) {
     Map<String, String> given = new TreeMap<>();
     properties.forEach(
@@ -111,7 +111,7 @@ record TableRef(
     return new TableRef(path, session, merged, version, timestamp, columns);
   }
 
-  /** Whether two paths name one directory. Spark gives a location of this machine a scheme. */
+  /** Returns whether two paths name the same directory. Spark adds a scheme to a local path. */
   static boolean isSamePath(String one, String other) {
     return one != null && withoutScheme(one).equals(withoutScheme(other));
   }

@@ -21,17 +21,17 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
 
 /**
- * The tasks of a command, run by Spark's Python workers as the scan of a table whose rows are their results. Python on the
- * driver has left them in a file, and finishes the command when it is given the results.
+ * The tasks of a command. Spark's Python workers run them as the scan of a table, whose rows are the results of the tasks.
+ * Python on the driver has written the tasks to a file, and finishes the command when it gets the results.
  */
 record TaskJob(Request request) implements SupportsRead {
   private static final StructType RESULT = new StructType().add("result", DataTypes.StringType);
 
-  /** The answer to the command once its tasks have run. */
+  /** Runs the tasks and returns the answer to the command. */
   static JsonNode finished(Request command, String file) {
     try {
       List<String> results = new TaskJob(command.with("command", "job").with("job", file)).run();
-      return PythonDoor.ask(command.with("job", file).with("results", Json.strings(results))).get();
+      return PythonBridge.ask(command.with("job", file).with("results", Json.strings(results))).get();
     } finally {
       delete(Path.of(file));
     }
@@ -45,7 +45,7 @@ record TaskJob(Request request) implements SupportsRead {
 
   @Override
   public String name() {
-    return PythonDoor.NAME + " tasks";
+    return PythonBridge.NAME + " tasks";
   }
 
   @Override
@@ -61,14 +61,14 @@ record TaskJob(Request request) implements SupportsRead {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    return () -> PythonDoor.scan(RESULT, request);
+    return () -> PythonBridge.scan(RESULT, request);
   }
 
   private static void delete(Path file) {
     try {
       Files.deleteIfExists(file);
     } catch (IOException e) {
-      // It lies in the system's temporary directory, and nobody reads it again.
+      // No process reads it again. A file that stays is in the system's temporary directory, which the system cleans.
     }
   }
 }

@@ -22,8 +22,8 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Works out the time of {@code TIMESTAMP AS OF current_timestamp() - INTERVAL 1 HOUR}. Spark looks a table up by a time
- * that is a literal at once; by the time it has resolved any other, it has taken the name for a path of files.
+ * Evaluates the time of {@code TIMESTAMP AS OF current_timestamp() - INTERVAL 1 HOUR}. Spark loads a table with a literal
+ * time at once. Before it has resolved any other expression, it takes the table's name for a path of files.
  */
 final class TimeTravelTimes extends Rule<LogicalPlan> {
   private static final String NON_DETERMINISTIC = "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.NON_DETERMINISTIC";
@@ -39,7 +39,7 @@ final class TimeTravelTimes extends Rule<LogicalPlan> {
     return plan.resolveOperatorsUp(new WorkedOut());
   }
 
-  /** The expression as a query of its own, so that it may have functions and subqueries in it. */
+  /** Makes the expression a query of its own, so that it may contain functions and subqueries. */
   private Expression literal(Expression time) {
     Seq<NamedExpression> column = seq(List.of(new UnresolvedAlias(time, Option.empty())));
     LogicalPlan query = new Project(column, new OneRowRelation());
@@ -65,7 +65,7 @@ final class TimeTravelTimes extends Rule<LogicalPlan> {
       return plan instanceof RelationTimeTravel travel
           && travel.relation() instanceof UnresolvedRelation relation
           && relation.multipartIdentifier().size() == 2
-          && relation.multipartIdentifier().head().equalsIgnoreCase(PythonDoor.NAME)
+          && relation.multipartIdentifier().head().equalsIgnoreCase(PythonBridge.NAME)
           && travel.timestamp().isDefined()
           && !(travel.timestamp().get() instanceof Literal);
     }

@@ -9,14 +9,14 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Lets {@code _score} and its siblings be seen through a temporary view, as they are through a subquery: a DataFrame that
- * is given a name for SQL should answer like the table. Spark itself drops the view's node a moment later.
+ * Makes {@code _score} and the other metadata columns visible through a temporary view, as they are through a subquery: a
+ * DataFrame with a name for SQL should answer like the table. Spark itself removes the view's node in a later rule.
  */
 final class TransparentViews extends Rule<LogicalPlan> {
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
     if (plan instanceof CreateViewCommand || plan instanceof AlterViewAsCommand) {
-      return plan; // these take down which views they stand on
+      return plan; // these commands record the views that they use
     }
     return plan.resolveOperatorsUp(new Unwrap());
   }

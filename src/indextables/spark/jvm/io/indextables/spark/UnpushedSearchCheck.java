@@ -11,7 +11,7 @@ import scala.collection.immutable.List$;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Plans nothing; sees the optimized plan, where a search function is left only if no table took it. */
+/** Plans nothing. It checks the optimized plan, in which a search function remains only if it was not pushed down. */
 final class UnpushedSearchCheck extends SparkStrategy {
   @Override
   public Seq<SparkPlan> apply(LogicalPlan plan) {
@@ -21,7 +21,7 @@ final class UnpushedSearchCheck extends SparkStrategy {
 
   private static void check(LogicalPlan plan) {
     if (plan instanceof DataSourceV2ScanRelation || plan instanceof Command) {
-      return; // these hold conditions that were pushed, or that are about to be
+      return; // the conditions of these were pushed down, or will be
     }
     CollectionConverters.asJava(plan.expressions()).forEach(UnpushedSearchCheck::check);
     CollectionConverters.asJava(plan.children()).forEach(UnpushedSearchCheck::check);

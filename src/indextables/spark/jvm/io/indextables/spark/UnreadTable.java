@@ -11,8 +11,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * A table that was named with a schema and not looked at: the target of a {@code save}, which need not exist yet, or a
- * table of the session catalog, which is looked at when it is scanned.
+ * A table that has been given a schema and not been read: the target of a {@code save}, which need not exist yet, or a
+ * table of the session catalog, which is read when it is scanned.
  */
 final class UnreadTable implements SearchedTable {
   private final TableRef ref;
@@ -41,7 +41,7 @@ final class UnreadTable implements SearchedTable {
 
   @Override
   public Map<String, String> properties() {
-    PythonDoor.Answer answer = PythonDoor.ask(Description.request(ref));
+    PythonBridge.Answer answer = PythonBridge.ask(Description.request(ref));
     return answer.isNoTable() ? Description.properties(ref, List.of()) : Description.from(answer.get()).properties(ref);
   }
 

@@ -2,7 +2,7 @@ package io.indextables.spark;
 
 import org.apache.spark.sql.SaveMode;
 
-/** What a write does with a table that is there already. */
+/** What a write does with an existing table. */
 enum WriteMode {
   APPEND,
   OVERWRITE,

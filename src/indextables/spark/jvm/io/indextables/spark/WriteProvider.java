@@ -11,12 +11,12 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * What {@link IndexTablesProvider} writes a DataFrame through, by its class name: a source that takes appends and
- * overwrites only, the true mode in an option. Not for users.
+ * The source that {@link IndexTablesProvider} writes a DataFrame to, by its class name. Spark gives it appends and
+ * overwrites only; the mode of the user is in an option. Not for users.
  */
 public final class WriteProvider implements TableProvider {
   static final String MODE = "__mode";
-  private static final String PARTITION_COLUMNS = "__partition_columns"; // Spark's own name for those of partitionBy
+  private static final String PARTITION_COLUMNS = "__partition_columns"; // where Spark passes those of partitionBy
 
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
@@ -35,10 +35,10 @@ public final class WriteProvider implements TableProvider {
     List<String> partitionBy =
         options.containsKey(PARTITION_COLUMNS) ? Json.strings(Json.parse(options.get(PARTITION_COLUMNS))) : null;
     if (mode == WriteMode.APPEND) {
-      PythonDoor.Answer existing = PythonDoor.ask(Description.request(ref));
+      PythonBridge.Answer existing = PythonBridge.ask(Description.request(ref));
       if (!existing.isNoTable()) {
         JsonNode table = existing.get();
-        // Spark then fits the rows to the table: columns by name, numbers widened, or a refusal of its own.
+        // Spark then conforms the rows to the table: columns by name, numbers widened, or an error of its own.
         return WriteTarget.of(ref, mode, Description.from(table).schema(), partitionBy);
       }
     }

@@ -9,7 +9,7 @@ import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 
-/** Where a {@code save} writes to. */
+/** The table that a {@code save} writes to. */
 final class WriteTarget implements SupportsWrite {
   private final TableRef ref;
   private final WriteMode mode;

@@ -18,19 +18,19 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The only way to the Python side. Every use gets a {@link PythonDataSourceV2} of its own: one instance keeps the reader
- * of its last scan and would hand it to the next.
+ * All calls from Java to Python. Each call uses its own {@link PythonDataSourceV2}: an instance keeps the reader of its last
+ * scan and would use it for the next.
  */
-final class PythonDoor {
+final class PythonBridge {
   static final String NAME = "indextables";
   private static final String ANSWER = "__it";
-  private static final Logger LOG = LoggerFactory.getLogger(PythonDoor.class);
+  private static final Logger LOG = LoggerFactory.getLogger(PythonBridge.class);
   private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
   private static final int MAX_WARNED = 1000;
 
-  private PythonDoor() {}
+  private PythonBridge() {}
 
-  /** Runs a command in Python on the driver. Its answer, or its refusal, comes as the metadata of a schema field. */
+  /** Runs a command in Python on the driver. The answer or the error comes back as the metadata of a schema field. */
   static Answer ask(Request request) {
     StructType reply = source().inferSchema(request.asOptions());
     JsonNode answer = Json.parse(reply.apply(ANSWER).metadata().getString(ANSWER));
@@ -64,9 +64,9 @@ final class PythonDoor {
     return source;
   }
 
-  /** What Python said. */
+  /** The answer of Python to a command. */
   record Answer(JsonNode json) {
-    /** The answer, or the error it carries as an AnalysisException. */
+    /** Returns the answer. If it is an error, throws it as an AnalysisException. */
     JsonNode get() {
       if (!json.has("error")) {
         return json;
