@@ -64,7 +64,7 @@ def test_the_modes_of_a_save(spark, frame, tmp_path):
     path = str(tmp_path / "ds")
     small = frame.select("id", "k").limit(10)
     small.write.format(FORMAT).save(path)
-    with pytest.raises(Exception, match="a dataset exists at"):
+    with pytest.raises(Exception, match="there is a dataset at .* already; choose mode"):
         small.write.format(FORMAT).save(path)
     small.write.format(FORMAT).mode("ignore").save(path)
     small.select("k", "id").write.format(FORMAT).mode("append").save(path)  # columns by name
