@@ -40,7 +40,7 @@ from indextables.log.snapshots import (
     refresh,
 )
 from indextables.log.versions import HistoryEntry, Summary, read_history, read_version
-from indextables.state import LOG_DIRECTORY
+from indextables.storage import LOG_DIRECTORY
 
 __all__ = [
     "LOG_DIRECTORY",

@@ -28,8 +28,8 @@ from indextables.log.cleanup import (
 from indextables.log.commits import writes_json
 from indextables.log.snapshots import read_snapshot, write_snapshot_checkpoint, write_snapshot_state
 from indextables.runtime import now_ms
-from indextables.state import LOG_DIRECTORY, manifest_key, read_state
-from indextables.storage import Store
+from indextables.state import manifest_key, read_state
+from indextables.storage import LOG_DIRECTORY, Store
 
 ALONE: Final = "the versions before it are to be deleted"
 _TRIES: Final = 3

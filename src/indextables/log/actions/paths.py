@@ -13,7 +13,7 @@ import re
 from typing import Final
 
 from indextables.errors import CorruptTableError
-from indextables.state import LOG_DIRECTORY
+from indextables.storage import LOG_DIRECTORY
 
 _VERSION_FILE: Final = re.compile(rf"{LOG_DIRECTORY}/([0-9]{{20}})\.json")
 _CHECKPOINT: Final = re.compile(rf"{LOG_DIRECTORY}/([0-9]{{20}})\.checkpoint\.json")

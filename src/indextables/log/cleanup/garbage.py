@@ -32,16 +32,8 @@ from indextables.log.cleanup.state_retention import (
     orphaned_manifests,
 )
 from indextables.runtime import current
-from indextables.state import (
-    LOG_DIRECTORY,
-    StateManifest,
-    TableState,
-    manifest_key,
-    read_pointer,
-    read_state,
-    state_of,
-)
-from indextables.storage import ObjectInfo, Store
+from indextables.state import StateManifest, TableState, manifest_key, read_pointer, read_state, state_of
+from indextables.storage import LOG_DIRECTORY, ObjectInfo, Store
 
 _log: Final = logging.getLogger(__name__)
 

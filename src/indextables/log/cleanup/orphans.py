@@ -12,8 +12,7 @@ from indextables.config import Settings, keys
 from indextables.errors import StorageError
 from indextables.log.cleanup.reachable import ReachableFiles
 from indextables.runtime import current
-from indextables.state import LOG_DIRECTORY
-from indextables.storage import LocalStore, ObjectInfo, Store, open_store
+from indextables.storage import LOG_DIRECTORY, LocalStore, ObjectInfo, Store, open_store
 
 _SPLIT_KEY: Final = re.compile(r"(?:[^/]+=[^/]*/)*(?:splits/)?[^/]+\.split(?:\.crc)?")
 """Where writers put splits: below partition directories and nothing else. Hadoop adds checksum files next to them."""

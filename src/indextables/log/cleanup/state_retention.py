@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from indextables.config import Settings, keys
-from indextables.state import LOG_DIRECTORY, StateManifest, manifest_key
-from indextables.storage import ObjectInfo
+from indextables.state import StateManifest, manifest_key
+from indextables.storage import LOG_DIRECTORY, ObjectInfo
 
 _HOUR_MS: Final = 3_600_000
 _MANIFEST: Final = re.compile(rf"{LOG_DIRECTORY}/(?:manifests|state-v[0-9]{{20}})/manifest-[^/]+\.avro")

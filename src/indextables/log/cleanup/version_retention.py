@@ -32,8 +32,7 @@ from indextables.log.versions import (
     read_txn_id,
     read_watermark,
 )
-from indextables.state import LOG_DIRECTORY
-from indextables.storage import Store
+from indextables.storage import LOG_DIRECTORY, Store
 
 _HOUR_MS: Final = 3_600_000
 _FILES_PER_VERSION: Final = 1000

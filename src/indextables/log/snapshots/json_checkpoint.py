@@ -29,8 +29,7 @@ from indextables.log.actions import (
     parts_of,
     verify_checkpoint,
 )
-from indextables.state import LOG_DIRECTORY
-from indextables.storage import Store
+from indextables.storage import LOG_DIRECTORY, Store
 
 _PART: Final = re.compile(r"[0-9]{20}\.checkpoint\.[0-9A-Za-z-]+\.[0-9]{1,10}\.json")
 

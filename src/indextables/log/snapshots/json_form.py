@@ -43,9 +43,9 @@ from indextables.log.snapshots.json_checkpoint import read_checkpoint
 from indextables.log.snapshots.live_files import LiveFiles, LiveFilesEdit
 from indextables.log.snapshots.snapshot import EXTRAS_PROPERTY, Snapshot, replay
 from indextables.log.versions import VersionActions
-from indextables.state import LOG_DIRECTORY, LastCheckpoint, write_pointer
+from indextables.state import LastCheckpoint, write_pointer
 from indextables.stats import total_bytes
-from indextables.storage import Store, create_once
+from indextables.storage import LOG_DIRECTORY, Store, create_once
 
 _ADDED: Final = "added"
 _EXTRA: Final = "addExtra"

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from indextables.errors import ObjectNotFoundError
 from indextables.log.actions import checkpoint_of, version_key, version_of
 from indextables.log.versions.watermark import record_of
-from indextables.state import LOG_DIRECTORY, state_of
-from indextables.storage import ObjectInfo, Store
+from indextables.state import state_of
+from indextables.storage import LOG_DIRECTORY, ObjectInfo, Store
 
 
 class VersionFile(NamedTuple):

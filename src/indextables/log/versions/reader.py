@@ -20,8 +20,7 @@ from indextables.log.actions import (
 )
 from indextables.log.versions.listing import VersionFile, list_log
 from indextables.runtime import current
-from indextables.state import LOG_DIRECTORY
-from indextables.storage import Store
+from indextables.storage import LOG_DIRECTORY, Store
 
 _READERS: Final = 16
 

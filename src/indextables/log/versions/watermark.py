@@ -26,8 +26,7 @@ import orjson
 
 from indextables.errors import CorruptTableError, ObjectExistsError, ObjectNotFoundError
 from indextables.runtime import CacheSpec, current
-from indextables.state import LOG_DIRECTORY
-from indextables.storage import Store
+from indextables.storage import LOG_DIRECTORY, Store
 
 CLEANUP_DIRECTORY: Final = f"{LOG_DIRECTORY}/_cleanup"
 NO_WATERMARK: Final = -1
