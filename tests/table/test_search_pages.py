@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 
 import pyarrow as pa
@@ -45,15 +46,15 @@ def test_ties_are_ordered_by_path_then_row_in_whatever_order_the_log_has_the_fil
     expected = by_path_and_row(table)
     assert ids(table.search("disk", limit=None)) == expected
     assert ids(table.search("disk", limit=None, offset=50)) == expected[50:]
-    matching = Snapshot.matching
+    prune = Snapshot.prune
 
     def shuffled(self, predicate):
-        found = matching(self, predicate)
-        order = list(range(found.num_rows))
+        pruned = prune(self, predicate)
+        order = list(range(pruned.entries.num_rows))
         random.Random(3).shuffle(order)
-        return found.take(pa.array(order))
+        return dataclasses.replace(pruned, entries=pruned.entries.take(pa.array(order)))
 
-    monkeypatch.setattr(Snapshot, "matching", shuffled)
+    monkeypatch.setattr(Snapshot, "prune", shuffled)
     assert ids(table.search("disk", limit=None)) == expected
     assert ids(table.search("disk", limit=25)) == expected[:25]
 
