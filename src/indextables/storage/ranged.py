@@ -60,8 +60,8 @@ class RangedFile(io.RawIOBase):
     def tell(self) -> int:
         return self._at
 
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._length}[whence]
+    def seek(self, offset: int, origin: int = io.SEEK_SET, /) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._length}[origin]
         self._at = base + offset
         return self._at
 
