@@ -291,14 +291,14 @@ def test_the_index_of_the_rows_is_made_once_and_only_for_searches(tmp_path: Path
     assert len(list((tmp_path / "cache").glob("[!.]*"))) == 2
 
 
-def test_a_search_is_at_hand_once_the_index_of_the_rows_is_made(tmp_path: Path) -> None:
+def test_a_search_is_ready_once_the_index_of_the_rows_is_built(tmp_path: Path) -> None:
     query = TextQuery("TEXTSEARCH", "body", "disk")
     with opened(split_of(tmp_path, [FULL, ODD]), tmp_path) as reader:
-        assert not reader.is_at_hand(TRUE, may_unpack=False)
-        assert reader.is_at_hand(TRUE, may_unpack=True)
-        assert not reader.is_at_hand(query, may_unpack=True)
+        assert not reader.is_ready(TRUE, may_extract=False)
+        assert reader.is_ready(TRUE, may_extract=True)
+        assert not reader.is_ready(query, may_extract=True)
         assert reader.count(query) == 2
-        assert reader.is_at_hand(query, may_unpack=False)
+        assert reader.is_ready(query, may_extract=False)
 
 
 def test_an_empty_split_has_no_rows(tmp_path: Path) -> None:

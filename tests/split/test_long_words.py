@@ -352,9 +352,9 @@ def test_old_splits_answer_from_the_index_what_it_holds(tmp_path: Path) -> None:
 def test_what_was_found_in_old_texts_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     query = TextQuery("TEXTSEARCH", "t", "a489*")
     with _old(tmp_path) as reader:
-        assert not reader.is_at_hand(query, may_unpack=False)
+        assert not reader.is_ready(query, may_extract=False)
         expected = _ids(reader, query)
-        assert reader.is_at_hand(query, may_unpack=False)
+        assert reader.is_ready(query, may_extract=False)
     monkeypatch.setattr(
         "indextables.split.search.missing_words.cut_words", lambda _: pytest.fail("looked again")
     )

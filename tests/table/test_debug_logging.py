@@ -30,7 +30,7 @@ def test_a_read_says_which_version_it_has_and_how_much_of_it_is_read(tmp_path, s
     assert "version 1" in said()
     table.search("disk", where="day = 2")
     assert "a scan of version 1 reads 1 of 2 splits in 1 tasks" in said()
-    assert "it is unpacked" in said()
+    assert "and is extracted" in said()
     it.open(path)
     assert "version 1 is in the cache of snapshots" in said()
     assert SECRET not in said()

@@ -69,10 +69,10 @@ class Contents(Protocol):
     def plan(self, predicate: Predicate, *, counting: bool = False) -> Plan:
         """Split a predicate into the part that the index decides and the part for the rows."""
 
-    def is_at_hand(self, *, searching: bool, may_unpack: bool) -> bool:
+    def is_ready(self, *, searching: bool, may_extract: bool) -> bool:
         """Return True if the rows, and for a search the index, can be read now.
 
-        `may_unpack` allows extracting an index first.
+        `may_extract` allows extracting an index first.
         """
 
     def close(self) -> None:
@@ -140,8 +140,8 @@ class SplitContents:
     def plan(self, predicate: Predicate, *, counting: bool = False) -> Plan:
         return plan_predicate(predicate, self.mapping, self.answers.index_decides, counting=counting)
 
-    def is_at_hand(self, *, searching: bool, may_unpack: bool) -> bool:
-        return not searching or may_unpack or is_cached(entry_name(self._bundle), self._settings)
+    def is_ready(self, *, searching: bool, may_extract: bool) -> bool:
+        return not searching or may_extract or is_cached(entry_name(self._bundle), self._settings)
 
     def close(self) -> None:
         self.__dict__.pop("search", None)

@@ -94,11 +94,11 @@ class SplitReader:
         self._kept = None if rows is None else (planned.indexed, rows)
         return count
 
-    def is_at_hand(self, predicate: Predicate, *, may_unpack: bool) -> bool:
+    def is_ready(self, predicate: Predicate, *, may_extract: bool) -> bool:
         """Return True if reading can start now, without building an index and, unless allowed, extracting one."""
         searching = not isinstance(predicate, Constant)
-        return self._contents.is_at_hand(searching=searching, may_unpack=may_unpack) and (
-            may_unpack or self._contents.answers.is_at_hand(predicate)
+        return self._contents.is_ready(searching=searching, may_extract=may_extract) and (
+            may_extract or self._contents.answers.is_ready(predicate)
         )
 
     def rows(self, request: RowRequest) -> Iterator[pa.RecordBatch]:

@@ -140,12 +140,12 @@ def _hits(
     max_rows: int,
 ) -> Iterator[Hits]:
     """Open one split at a time, add its reader to `readers` and the lease to `stack`, and count its matches."""
-    may_unpack = sum(ref.size for _, ref in splits) <= MAX_UNPACKED_BYTES
+    may_extract = sum(ref.size for _, ref in splits) <= MAX_UNPACKED_BYTES
     for task, ref in splits:
         predicate = bind(task.request.predicate, ref.partition_values)
         split = stack.enter_context(lease(ref))
         readers.append(split)
-        is_ready = split.is_at_hand(predicate, may_unpack=may_unpack)
+        is_ready = split.is_ready(predicate, may_extract=may_extract)
         counting = task.request.count_only
         rows = (
             split.hits(predicate, counting=counting, keep=0 if counting else max_rows) if is_ready else None

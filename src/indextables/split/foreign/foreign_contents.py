@@ -93,12 +93,12 @@ class ForeignContents:
             return plan_predicate(predicate, self.mapping, self.answers.index_decides, counting=counting)
         return Plan((), conjunction(conjuncts(normalize(predicate))))
 
-    def is_at_hand(self, *, searching: bool, may_unpack: bool) -> bool:
+    def is_ready(self, *, searching: bool, may_extract: bool) -> bool:
         """Return True if the rows, and for a search the index built from them, can be read now.
 
-        The rows are in an index, which must be extracted first. `may_unpack` allows that, but not building an index.
+        The rows are in an index, which must be extracted first. `may_extract` allows that, but not building an index.
         """
-        has_rows = may_unpack or is_cached(entry_name(self._bundle), self._settings)
+        has_rows = may_extract or is_cached(entry_name(self._bundle), self._settings)
         return has_rows and (not searching or is_cached(self._search_name, self._settings))
 
     def close(self) -> None:

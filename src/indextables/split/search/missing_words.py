@@ -73,7 +73,7 @@ class MissingWords:
                     rows.append(row)
         return np.unique(np.array(rows, dtype=np.int64))
 
-    def is_at_hand(self, column: MappedField) -> bool:
+    def is_ready(self, column: MappedField) -> bool:
         """Return True if `rows_with` need not read the text."""
         return column.name not in self.cut or is_cached(self._entry(column), self.settings)
 

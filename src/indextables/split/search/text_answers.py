@@ -72,10 +72,10 @@ class TextAnswers:
         # NULL.
         return pc.xor(indexed, pa.array(np.isin(rows, wrong))) if len(wrong) else indexed
 
-    def is_at_hand(self, predicate: Predicate) -> bool:
+    def is_ready(self, predicate: Predicate) -> bool:
         """Return True if the words that the index lacks are known without reading the text."""
         return all(
-            self._missing.is_at_hand(column)
+            self._missing.is_ready(column)
             for query in text_queries(predicate)
             for column in self._unsure(bound_query(query, self._mapping).part)
         )
