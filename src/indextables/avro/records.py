@@ -60,7 +60,7 @@ def encode_records(batch: pa.RecordBatch, schema: str) -> pa.BinaryArray:
         (datums,) = pyruhvro.serialize_record_batch(batch, schema, 1)
         assert datums.offset == 0, "the encoder's own array begins at its first byte"
         return datums
-    parsed = _parsed(schema)
+    parsed = _parse(schema)
     maps = [field.name for field in batch.schema if pa.types.is_map(field.type)]
     encoded = []
     for row in batch.to_pylist():
@@ -108,7 +108,7 @@ def _decode_with_pyruhvro(array_schema: str, messages: list[bytes], counts: list
 
 
 def _decode_with_fastavro(schema: str, blocks: Iterable[Block], types: Mapping[str, pa.DataType]) -> pa.Table:
-    parsed = _parsed(schema)
+    parsed = _parse(schema)
     rows: list[dict[str, Any]] = []
     for block in blocks:
         stream = io.BytesIO(block.data)
@@ -123,7 +123,7 @@ def _decode_with_fastavro(schema: str, blocks: Iterable[Block], types: Mapping[s
 
 
 @lru_cache(maxsize=16)
-def _parsed(schema: str) -> Any:
+def _parse(schema: str) -> Any:
     try:
         return fastavro.parse_schema(orjson.loads(schema))
     except Exception as reason:

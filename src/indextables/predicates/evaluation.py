@@ -85,17 +85,17 @@ def _compare(op: CompareOp, values: pa.Array, literal: Value | None) -> pa.Boole
         return pa.nulls(len(values), pa.bool_())
     if pa.types.is_floating(values.type):
         return _compare_float(op, pc.cast(values, pa.float64()), float(literal))  # type: ignore[arg-type]
-    widened = _widened(values)
+    widened = _widen(values)
     return _COMPARE[op](widened, pa.scalar(literal, widened.type))
 
 
 def _compare_float(op: CompareOp, values: pa.Array, literal: float) -> pa.BooleanArray:
     nan = pc.is_nan(values)
     if math.isnan(literal):
-        known = pc.is_valid(values)
+        is_valid = pc.is_valid(values)
         always, never = pc.or_kleene(nan, pc.invert(nan)), pc.and_kleene(nan, pc.invert(nan))
         answers = {"=": nan, ">=": nan, "<>": pc.invert(nan), "<": pc.invert(nan), "<=": always, ">": never}
-        return pc.if_else(known, answers[op], pa.scalar(None, pa.bool_()))
+        return pc.if_else(is_valid, answers[op], pa.scalar(None, pa.bool_()))
     plain = _COMPARE[op](values, pa.scalar(literal, pa.float64()))
     return pc.or_kleene(plain, nan) if op in (">", ">=") else plain
 
@@ -103,23 +103,23 @@ def _compare_float(op: CompareOp, values: pa.Array, literal: float) -> pa.Boolea
 def _is_in(values: pa.Array, literals: Sequence[Value | None]) -> pa.BooleanArray:
     present = [literal for literal in literals if literal is not None]
     if pa.types.is_floating(values.type):
-        found = reduce(
+        answers = reduce(
             pc.or_kleene, (_compare("=", values, literal) for literal in present), _false_or_null(values)
         )
     else:
-        widened = _widened(values)
-        found = pc.is_in(widened, value_set=pa.array(present, widened.type))
-        found = pc.if_else(pc.is_valid(values), found, pa.scalar(None, pa.bool_()))
+        widened = _widen(values)
+        answers = pc.is_in(widened, value_set=pa.array(present, widened.type))
+        answers = pc.if_else(pc.is_valid(values), answers, pa.scalar(None, pa.bool_()))
     if len(present) < len(literals):
-        found = pc.if_else(found, found, pa.scalar(None, pa.bool_()))
-    return found
+        answers = pc.if_else(answers, answers, pa.scalar(None, pa.bool_()))
+    return answers
 
 
 def _false_or_null(values: pa.Array) -> pa.BooleanArray:
     return pc.if_else(pc.is_valid(values), pa.scalar(False), pa.scalar(None, pa.bool_()))
 
 
-def _widened(values: pa.Array) -> pa.Array:
+def _widen(values: pa.Array) -> pa.Array:
     """Widen integers to 64 bits, so that a literal outside the column's own range compares instead of failing."""
     if pa.types.is_integer(values.type) and values.type != pa.int64():
         return pc.cast(values, pa.int64())

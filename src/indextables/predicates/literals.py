@@ -67,9 +67,9 @@ def from_catalyst(text: str, kind: str) -> Value | None:
         case "binary":
             return bytes.fromhex(text)
         case "date":
-            return _shifted_date(int(text))
+            return _date_of_days(int(text))
         case "timestamp":
-            return _shifted_moment(int(text))
+            return _timestamp_of_micros(int(text))
         case _:
             return None
 
@@ -97,14 +97,14 @@ def _boolean(text: str | float | bool) -> bool:
     return {"true": True, "false": False}[str(text).strip().lower()]
 
 
-def _shifted_date(days: int) -> date | None:
+def _date_of_days(days: int) -> date | None:
     try:
         return _EPOCH_DATE + timedelta(days=days)
     except OverflowError:  # Spark's calendar goes further than Python's
         return None
 
 
-def _shifted_moment(micros: int) -> datetime | None:
+def _timestamp_of_micros(micros: int) -> datetime | None:
     try:
         return _EPOCH + timedelta(microseconds=micros)
     except OverflowError:

@@ -140,16 +140,16 @@ def _with_functions(text: str) -> str:
         operand = text[tokens[first].start : tokens[i - 1].end + 1]
         query = text[tokens[i + 1].start : tokens[i + 1].end + 1]
         if tokens[i + 1].token_type == TokenType.STRING:
-            query = _DROPPED_BACKSLASH.sub(_kept, query)
+            query = _DROPPED_BACKSLASH.sub(_double_backslash, query)
         out.append(text[copied : tokens[first].start])
         out.append(f"{token.text}({ALL_COLUMN if operand == '*' else operand}, {query})")
         copied = tokens[i + 1].end + 1
     return "".join(out) + text[copied:]
 
 
-def _kept(found: re.Match[str]) -> str:
+def _double_backslash(match: re.Match[str]) -> str:
     r"""Double a backslash that a string literal would lose: in a query, as in `"C:\Windows"`, it separates words."""
-    return found[0] if found[1] is None else f"\\{found[0]}"
+    return match[0] if match[1] is None else f"\\{match[0]}"
 
 
 def _operand_start(tokens: list[Token], operator: int) -> int:

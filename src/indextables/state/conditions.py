@@ -50,7 +50,7 @@ class Condition:
                 measured = statistics.get(column.name)
                 return None if measured is None else measured.of(column)
             bounds = partitions.get(name)
-            return None if bounds is None else _typed(bounds, column)
+            return None if bounds is None else _decode(bounds, column)
 
         return may_match(self.predicate, bounds_of)
 
@@ -80,7 +80,7 @@ class Condition:
         return column.type != "string" and bounds.min == bounds.max
 
 
-def _typed(bounds: PartitionBounds, column: Field) -> Bounds | None:
+def _decode(bounds: PartitionBounds, column: Field) -> Bounds | None:
     try:
         return Bounds(decode_value(bounds.min, column.type), decode_value(bounds.max, column.type))
     except SchemaError:

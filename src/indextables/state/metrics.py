@@ -33,13 +33,23 @@ class Instruments(NamedTuple):
     def of(cls, meter: Meter) -> Instruments:
         name = "indextables.state.{}".format
         return cls(
-            meter.create_histogram(name("read.duration_ms"), "ms", "Time to read entries of a state"),
-            meter.create_histogram(name("read.manifest_count"), "{manifest}", "Manifests read at once"),
-            meter.create_histogram(name("read.file_count"), "{file}", "File entries that a read gave"),
-            meter.create_histogram(name("write.duration_ms"), "ms", "Time to write a state"),
-            meter.create_counter(name("write.compacted"), "{write}", "Writes that compacted the state"),
-            meter.create_gauge(name("tombstone_count"), "{file}", "Tombstones of the newest state seen"),
-            meter.create_gauge(name("tombstone_ratio"), "1", "Tombstones for each live file"),
+            read_duration=meter.create_histogram(
+                name("read.duration_ms"), "ms", "Time to read entries of a state"
+            ),
+            read_manifests=meter.create_histogram(
+                name("read.manifest_count"), "{manifest}", "Manifests read at once"
+            ),
+            read_files=meter.create_histogram(
+                name("read.file_count"), "{file}", "File entries that a read gave"
+            ),
+            write_duration=meter.create_histogram(name("write.duration_ms"), "ms", "Time to write a state"),
+            write_compacted=meter.create_counter(
+                name("write.compacted"), "{write}", "Writes that compacted the state"
+            ),
+            tombstones=meter.create_gauge(
+                name("tombstone_count"), "{file}", "Tombstones of the newest state seen"
+            ),
+            tombstone_ratio=meter.create_gauge(name("tombstone_ratio"), "1", "Tombstones for each live file"),
         )
 
 

@@ -59,9 +59,9 @@ checkpoint_id=None, format=None, state_dir=None, protocol_version=None, extra={}
 
 
 def encode_pointer(pointer: LastCheckpoint) -> bytes:
-    known = {name: getattr(pointer, attribute) for name, attribute in _NAMES.items()}
+    fields = {name: getattr(pointer, attribute) for name, attribute in _NAMES.items()}
     return orjson.dumps(
-        {**pointer.extra, **{name: value for name, value in known.items() if value is not None}}
+        {**pointer.extra, **{name: value for name, value in fields.items() if value is not None}}
     )
 
 

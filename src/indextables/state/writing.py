@@ -110,9 +110,9 @@ def write_state(
         with contextlib.suppress(
             CorruptTableError
         ):  # a manifest cannot be read: a compaction may do without it
-            state = _incremental(store, base, delta, context, options, merge=reason == TOO_MANY)
+            state = _extend(store, base, delta, context, options, merge=reason == TOO_MANY)
     if state is None:
-        state = _compacted(store, base, delta, context, options)
+        state = _compact(store, base, delta, context, options)
     state, created = _publish(store, state, options)
     write_pointer(store, _pointer(state))
     elapsed = time.perf_counter() - started
@@ -143,7 +143,7 @@ def _reason(base: TableState | None, delta: Delta, options: StateOptions) -> str
     )
 
 
-def _incremental(
+def _extend(
     store: Store, base: TableState, delta: Delta, context: StateContext, options: StateOptions, *, merge: bool
 ) -> StateManifest:
     """Extend the base by a manifest of the new entries; `merge` adds the entries of some small manifests to it.
@@ -155,7 +155,7 @@ def _incremental(
     sizes = [info.num_entries for info in small]
     positions = to_merge(options.rules, sizes, delta.added.num_rows) if merge else set()
     merged = [small[position] for position in sorted(positions)]
-    fresh = pa.concat_tables([_surviving(base.live(merged), delta), delta.added])
+    fresh = pa.concat_tables([_live_entries(base.live(merged), delta), delta.added])
     kept = [_from_log_root(info, old.state_version) for info in old.manifests if info not in merged]
     removed_bytes = sum(size or 0 for size in delta.removed.values())
     return _manifest(
@@ -174,17 +174,19 @@ def _is_small(info: ManifestInfo, options: StateOptions) -> bool:
     return info.num_entries < options.entries_per_manifest
 
 
-def _compacted(
+def _compact(
     store: Store, base: TableState | None, delta: Delta, context: StateContext, options: StateOptions
 ) -> StateManifest:
-    live = delta.added if base is None else pa.concat_tables([_surviving(base.entries(), delta), delta.added])
+    live = (
+        delta.added if base is None else pa.concat_tables([_live_entries(base.entries(), delta), delta.added])
+    )
     manifests = tuple(write_manifests(store, live, context.partition_columns, options, context.measured))
     return _manifest(
         context, num_files=live.num_rows, total_bytes=_total(live), manifests=manifests, tombstones=()
     )
 
 
-def _surviving(entries: pa.Table, delta: Delta) -> pa.Table:
+def _live_entries(entries: pa.Table, delta: Delta) -> pa.Table:
     """Return the entries of the base that are still live; of a key that occurs twice, the later one."""
     if not entries.num_rows:
         return entries

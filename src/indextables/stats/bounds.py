@@ -48,16 +48,16 @@ def bounds_of(
     >>> bounds_of(Field("n", "long"), {"n": "3"}, {"n": "7"}, ours=True)
     Bounds(low=3, high=7, high_is_prefix=False, nan_above=False)
     """
-    low = _typed((min_values or {}).get(column.name), column.type)
-    high = _typed((max_values or {}).get(column.name), column.type)
+    low = _parse((min_values or {}).get(column.name), column.type)
+    high = _parse((max_values or {}).get(column.name), column.type)
     if not ours:
-        return _weaker(low, high, column.type)
+        return _foreign_bounds(low, high, column.type)
     if low is None and high is None:
         return None
     return Bounds(low, high, high_is_prefix=isinstance(high, str) and len(high) >= CUT_LENGTH)
 
 
-def _weaker(low: Value | None, high: Value | None, kind: str) -> Bounds | None:
+def _foreign_bounds(low: Value | None, high: Value | None, kind: str) -> Bounds | None:
     if kind == "timestamp" and low == high:
         return None
     if isinstance(low, str):
@@ -71,7 +71,7 @@ def _weaker(low: Value | None, high: Value | None, kind: str) -> Bounds | None:
     return Bounds(low, high, high_is_prefix=isinstance(high, str), nan_above=kind in FLOAT_TYPES)
 
 
-def _typed(text: str | None, kind: str) -> Value | None:
+def _parse(text: str | None, kind: str) -> Value | None:
     if text is None:
         return None
     try:

@@ -35,12 +35,12 @@ def hashes_of(values: pa.Array, kind: str) -> Hashes:
         return np.frombuffer(digests, "<u8").astype(np.uint64)
     if kind in FLOAT_TYPES:
         floats = np.asarray(values.cast(pa.float64()), np.float64) + 0.0  # the two zeros are equal
-        return _mixed(np.where(np.isnan(floats), np.nan, floats).view(np.uint64))
+        return _mix(np.where(np.isnan(floats), np.nan, floats).view(np.uint64))
     if kind == "date":
         values = values.cast(pa.int32())
     elif kind == "boolean":
         values = values.cast(pa.int8())
-    return _mixed(np.asarray(values.cast(pa.int64()), np.int64).view(np.uint64))
+    return _mix(np.asarray(values.cast(pa.int64()), np.int64).view(np.uint64))
 
 
 def hash_of(value: Value, kind: str) -> int | None:
@@ -55,7 +55,7 @@ def hash_of(value: Value, kind: str) -> int | None:
         data = _bytes(value, kind)
         return None if data is None else int.from_bytes(_digest(data), "little")
     number = _number(value, kind)
-    return None if number is None else int(_mixed(np.array([number]).view(np.uint64))[0])
+    return None if number is None else int(_mix(np.array([number]).view(np.uint64))[0])
 
 
 def _bytes(value: Value, kind: str) -> bytes | None:
@@ -95,7 +95,7 @@ def _digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=8).digest()
 
 
-def _mixed(bits: Hashes) -> Hashes:
+def _mix(bits: Hashes) -> Hashes:
     mixed = bits + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

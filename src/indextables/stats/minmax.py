@@ -60,10 +60,14 @@ class MinMaxCollector:
             self._bounds[name] = (low, high)
 
     def min_values(self) -> dict[str, str]:
-        return _known({name: self._text(name, low, upper=False) for name, (low, _) in self._bounds.items()})
+        return _without_none(
+            {name: self._text(name, low, upper=False) for name, (low, _) in self._bounds.items()}
+        )
 
     def max_values(self) -> dict[str, str]:
-        return _known({name: self._text(name, high, upper=True) for name, (_, high) in self._bounds.items()})
+        return _without_none(
+            {name: self._text(name, high, upper=True) for name, (_, high) in self._bounds.items()}
+        )
 
     def _text(self, name: str, bound: Bound, *, upper: bool) -> str | None:
         match self._types[name]:
@@ -106,7 +110,7 @@ def iso_date(days: int) -> str | None:
         return None
 
 
-def _known(texts: dict[str, str | None]) -> dict[str, str]:
+def _without_none(texts: dict[str, str | None]) -> dict[str, str]:
     return {name: text for name, text in texts.items() if text is not None}
 
 
