@@ -17,7 +17,7 @@ from indextables.errors import InputError
 from indextables.rows import RowIds
 
 
-def expect(value: object, kind: type | tuple[type, ...], name: str, wanted: str) -> None:
+def expect(value: object, kind: type | tuple[type, ...], name: str, expected: str) -> None:
     """Raise InputError unless the value is of this kind. A bool is not a number.
 
     >>> expect("3", int, "retry_limit", "an int")
@@ -26,7 +26,7 @@ def expect(value: object, kind: type | tuple[type, ...], name: str, wanted: str)
     indextables.errors.InputError: retry_limit is '3'; it takes an int
     """
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
-        raise _misfit(value, name, wanted)
+        raise _misfit(value, name, expected)
 
 
 def names(values: Any, name: str, *, one: bool = False) -> tuple[str, ...]:
@@ -41,22 +41,22 @@ def names(values: Any, name: str, *, one: bool = False) -> tuple[str, ...]:
         if one:
             return (values,)
         raise _misfit(values, name, f"a list of names: [{values!r}]")
-    found = _items(values, name, "a list of names")
-    for item in found:
+    items = _items(values, name, "a list of names")
+    for item in items:
         if not isinstance(item, str):
             raise _misfit(values, name, "a list of names")
-    return found
+    return items
 
 
 def column_groups(values: Any) -> tuple[ColumnGroup, ...]:
     """Return column groups, given as one or several."""
     if isinstance(values, ColumnGroup):
         return (values,)
-    wanted = "a Manifest or a list of ColumnGroup, such as Writer.close() returns"
-    found = _items(values, "the source of rows", wanted)
-    for item in found:
+    expected = "a Manifest or a list of ColumnGroup, such as Writer.close() returns"
+    groups = _items(values, "the source of rows", expected)
+    for item in groups:
         expect(item, ColumnGroup, "a column group", "a ColumnGroup, such as Writer.close() returns")
-    return found
+    return groups
 
 
 def check_files(groups: Iterable[ColumnGroup]) -> None:
@@ -100,17 +100,17 @@ def check_parallelism(parallelism: int) -> None:
 
 def row_span(rows: Any) -> tuple[int, int]:
     """Return the first row and the one after the last."""
-    found = _items(rows, "rows", "a pair of row numbers")
-    if len(found) != 2 or not all(isinstance(row, int) for row in found):
+    span = _items(rows, "rows", "a pair of row numbers")
+    if len(span) != 2 or not all(isinstance(row, int) for row in span):
         raise _misfit(rows, "rows", "a pair of row numbers")
-    return found[0], found[1]
+    return span[0], span[1]
 
 
-def _items(values: Iterable[Any], name: str, wanted: str) -> tuple[Any, ...]:
+def _items(values: Iterable[Any], name: str, expected: str) -> tuple[Any, ...]:
     try:
         return tuple(values)
     except TypeError:
-        raise _misfit(values, name, wanted) from None
+        raise _misfit(values, name, expected) from None
 
 
 def _not_positions(indices: object) -> InputError:
@@ -119,5 +119,5 @@ def _not_positions(indices: object) -> InputError:
     )
 
 
-def _misfit(value: object, name: str, wanted: str) -> InputError:
-    return InputError(f"{name} is {value!r:.100}; it takes {wanted}")
+def _misfit(value: object, name: str, expected: str) -> InputError:
+    return InputError(f"{name} is {value!r:.100}; it takes {expected}")

@@ -50,12 +50,12 @@ class ChunkReader:
 
     def get_chunk_indices(self, rows: Sequence[int]) -> list[int]:
         """Return the chunks that hold these rows, each once, ascending."""
-        wanted = positions(rows)
-        if len(wanted) and not (wanted.min() >= 0 and wanted.max() < self._group.num_rows):
+        row_ids = positions(rows)
+        if len(row_ids) and not (row_ids.min() >= 0 and row_ids.max() < self._group.num_rows):
             raise InputError(f"rows of the group are 0 to {self._group.num_rows - 1}")
         starts = np.array([chunk.start for chunk in self._chunks])
-        found: list[int] = np.unique(np.searchsorted(starts, wanted, side="right") - 1).tolist()
-        return found
+        indices: list[int] = np.unique(np.searchsorted(starts, row_ids, side="right") - 1).tolist()
+        return indices
 
     def get_chunk(self, index: int) -> pa.RecordBatch:
         chunk = self._chunk(index)
@@ -74,13 +74,13 @@ class ChunkReader:
 
     def get_chunk_metadatas(self) -> list[ChunkMetadata]:
         """Return the metadata of all chunks. The size of a chunk that is cut is that of its remaining rows."""
-        found = []
+        metadatas = []
         for chunk in self._chunks:
             file = self._group.opened(chunk.file)
             whole = int(file.starts[chunk.number + 1] - file.starts[chunk.number])
             rows = chunk.stop - chunk.start
-            found.append(ChunkMetadata(rows, file.memory(chunk.number) * rows // whole))
-        return found
+            metadatas.append(ChunkMetadata(rows, file.memory(chunk.number) * rows // whole))
+        return metadatas
 
     def _chunk(self, index: int) -> Chunk:
         expect(index, int, "the number of a chunk", "an int")

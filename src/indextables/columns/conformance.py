@@ -37,10 +37,10 @@ def conform_table(rows: pa.Table | pa.RecordBatch, schema: pa.Schema, name: str)
     table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
     if table.schema.equals(schema):
         return table
-    given = table.schema.names
-    missing = [column for column in schema.names if column not in given]
-    extra = [column for column in given if column not in schema.names]
-    if missing or extra or len(given) != len(set(given)):
+    columns = table.schema.names
+    missing = [column for column in schema.names if column not in columns]
+    extra = [column for column in columns if column not in schema.names]
+    if missing or extra or len(columns) != len(set(columns)):
         details = [f"missing: {', '.join(map(repr, missing))}"] if missing else []
         details += [f"not in the schema: {', '.join(map(repr, extra))}"] if extra else []
         raise SchemaError(
@@ -57,10 +57,10 @@ def cast_columns(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
     return pa.table(columns, schema=schema) if columns else table
 
 
-def check_type(given: pa.DataType, field: pa.Field, name: str) -> None:
+def check_type(kind: pa.DataType, field: pa.Field, name: str) -> None:
     """Raise SchemaError for a type that has no value in common with the schema's."""
-    if not _is_akin(given, field.type):
-        raise _misfit(field, given, name, "cast it first, or give the schema its type")
+    if not _is_akin(kind, field.type):
+        raise _misfit(field, kind, name, "cast it first, or give the schema its type")
 
 
 def _cast(values: pa.ChunkedArray, field: pa.Field, name: str) -> pa.ChunkedArray:
@@ -77,19 +77,19 @@ def _cast(values: pa.ChunkedArray, field: pa.Field, name: str) -> pa.ChunkedArra
         raise _misfit(field, values.type, name, str(reason)) from None
 
 
-def _is_akin(given: pa.DataType, wanted: pa.DataType) -> bool:
-    if pa.types.is_dictionary(given):
-        return _is_akin(given.value_type, wanted)
-    if pa.types.is_dictionary(wanted):
-        return _is_akin(given, wanted.value_type)
-    if given == wanted or pa.types.is_null(given):
+def _is_akin(kind: pa.DataType, target: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        return _is_akin(kind.value_type, target)
+    if pa.types.is_dictionary(target):
+        return _is_akin(kind, target.value_type)
+    if kind == target or pa.types.is_null(kind):
         return True
-    return any(member(given) and member(wanted) for member in _FAMILIES)
+    return any(member(kind) and member(target) for member in _FAMILIES)
 
 
-def _misfit(field: pa.Field, given: pa.DataType, name: str, reason: str) -> SchemaError:
+def _misfit(field: pa.Field, kind: pa.DataType, name: str, reason: str) -> SchemaError:
     return SchemaError(
-        f"column {field.name!r} of {name} is {given}, but the schema declares {field.type}: {reason}"
+        f"column {field.name!r} of {name} is {kind}, but the schema declares {field.type}: {reason}"
     )
 
 
@@ -99,14 +99,14 @@ def empty_rows(count: int) -> pa.Table:
     return pa.Table.from_batches([pa.RecordBatch.from_struct_array(array)])
 
 
-def known_columns(wanted: Sequence[str], schema: pa.Schema) -> tuple[str, ...]:
+def known_columns(columns: Sequence[str], schema: pa.Schema) -> tuple[str, ...]:
     """Return the requested columns. Raises SchemaError for one that is not in the schema, or is requested twice."""
-    known, seen = frozenset(schema.names), set[str]()
-    wanted = names(wanted, "columns")
-    for name in wanted:
-        if name not in known:
+    existing, seen = frozenset(schema.names), set[str]()
+    columns = names(columns, "columns")
+    for name in columns:
+        if name not in existing:
             raise SchemaError(f"there is no column {name!r}; there are {', '.join(schema.names)}")
         if name in seen:
             raise SchemaError(f"column {name!r} is requested twice; name it once")
         seen.add(name)
-    return wanted
+    return columns

@@ -137,12 +137,12 @@ def open_dataset(
     indextables.errors.TableNotFoundError: there is no dataset of column groups at memory://doc-no-dataset
     """
     expect(schema, (pa.Schema, NoneType), "schema", "a pyarrow.Schema")
-    chosen = as_settings(settings)
+    read_settings = as_settings(settings)
     uri = table_uri(check_place(path))
-    number = find(store_at(uri, chosen), LATEST if version is None else version)
+    number = find(store_at(uri, read_settings), LATEST if version is None else version)
     if number == 0:
         raise TableNotFoundError(f"there is no dataset of column groups at {uri}")
-    return Dataset(uri, number, read_manifest(uri, number, chosen), schema, chosen)
+    return Dataset(uri, number, read_manifest(uri, number, read_settings), schema, read_settings)
 
 
 def write(
@@ -164,22 +164,25 @@ def write(
     """
     if not isinstance(mode, str) or mode not in get_args(Mode):
         raise InputError(f"mode is {mode!r}; it takes {', '.join(get_args(Mode))}")
-    chosen = as_settings(settings)
+    write_settings = as_settings(settings)
     uri = table_uri(check_place(path))
-    stored = read_manifest(uri, settings=chosen)
-    version = find(store_at(uri, chosen), LATEST)
+    stored = read_manifest(uri, settings=write_settings)
+    version = find(store_at(uri, write_settings), LATEST)
     if version and mode == "ignore":
         return version
     if version and mode == "error":
         raise TableExistsError(f"a dataset exists at {uri}; choose mode append or overwrite")
     schema, batches = _schema_and_batches(rows)
     if mode == "append" and stored.column_groups and policy is None:
-        policy, schema = AsStored(stored.column_groups), open_dataset(uri, version, settings=chosen).schema
-    with Writer(uri, schema, policy=policy or SINGLE, settings=chosen, **options) as writer:
+        policy, schema = (
+            AsStored(stored.column_groups),
+            open_dataset(uri, version, settings=write_settings).schema,
+        )
+    with Writer(uri, schema, policy=policy or SINGLE, settings=write_settings, **options) as writer:
         for batch in batches:
             writer.write(batch)
         groups = writer.close()
-    return commit_groups(uri, groups, schema, mode=mode, settings=chosen)
+    return commit_groups(uri, groups, schema, mode=mode, settings=write_settings)
 
 
 def _schema_and_batches(rows: Rows) -> tuple[pa.Schema, Iterator[pa.Table | pa.RecordBatch]]:

@@ -48,12 +48,12 @@ def store_schema(store: Store, schema: pa.Schema, groups: Iterable[ColumnGroup])
 def dataset_schema(manifest: Manifest, files: Files) -> pa.Schema:
     """Return the schema of a version, whose paths are addresses."""
     noted = _noted(manifest, files)
-    found: dict[str, pa.Field] = {}
+    fields: dict[str, pa.Field] = {}
     for group in manifest.column_groups:
-        found |= _of_group(group, files, noted)
-    known = [name for name in noted.fields if name in found]
-    ordered = known + [name for name in found if name not in noted.fields]
-    return pa.schema([found[name] for name in ordered])
+        fields |= _of_group(group, files, noted)
+    stored = [name for name in noted.fields if name in fields]
+    ordered = stored + [name for name in fields if name not in noted.fields]
+    return pa.schema([fields[name] for name in ordered])
 
 
 def _of_group(group: ColumnGroup, files: Files, noted: _Noted) -> dict[str, pa.Field]:

@@ -128,8 +128,8 @@ def load_deletes(
                 keys.append(_key_set(log, entries.select(named), schema, nulls_match=False))
             case DeltaLogType.EQUALITY:
                 keys.append(_key_set(log, entries, schema, nulls_match=True))
-    found = np.unique(np.concatenate(positions)) if positions else _NO_ROWS
-    return Deletes(found, tuple(keys))
+    deleted = np.unique(np.concatenate(positions)) if positions else _NO_ROWS
+    return Deletes(deleted, tuple(keys))
 
 
 def _entries(log: DeltaLog, files: Files) -> pa.Table:
@@ -173,14 +173,14 @@ def _positions(log: DeltaLog, entries: pa.Table, groups: Sequence[ColumnGroup], 
         ],
         dtype=object,
     )
-    found = [_NO_ROWS]
+    deleted = [_NO_ROWS]
     for group in groups:
         start = 0
         for file in group.files:
             inside = rows[(paths == file.path) & (rows >= file.start_index) & (rows < file.end_index)]
-            found.append(inside - file.start_index + start)
+            deleted.append(inside - file.start_index + start)
             start += file.end_index - file.start_index
-    return np.concatenate(found)
+    return np.concatenate(deleted)
 
 
 def _key_set(log: DeltaLog, entries: pa.Table, schema: pa.Schema, *, nulls_match: bool) -> KeySet:
@@ -189,8 +189,8 @@ def _key_set(log: DeltaLog, entries: pa.Table, schema: pa.Schema, *, nulls_match
     return KeySet.of(conform_table(entries, typed, f"the entries of {log.path}"), nulls_match=nulls_match)
 
 
-def _check_columns(log: DeltaLog, wanted: Sequence[str], schema: pa.Schema) -> None:
-    for name in wanted:
+def _check_columns(log: DeltaLog, columns: Sequence[str], schema: pa.Schema) -> None:
+    for name in columns:
         if name not in schema.names:
             raise SchemaError(
                 f"the delta log {log.path} deletes by column {name!r}, which the dataset does not have; "

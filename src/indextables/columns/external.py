@@ -50,9 +50,9 @@ def adopt(
     >>> open_dataset("memory:doc-adopt").to_arrow().column("id").to_pylist()
     [1, 2]
     """
-    chosen = as_settings(settings)
-    group = external_group(sources, columns=columns, format=format, settings=chosen)
-    with Transaction.open(path, resolver="merge", settings=chosen) as transaction:
+    adopt_settings = as_settings(settings)
+    group = external_group(sources, columns=columns, format=format, settings=adopt_settings)
+    with Transaction.open(path, resolver="merge", settings=adopt_settings) as transaction:
         stored = transaction.get_manifest().column_groups
         existing = {name for other in stored for name in other.columns}
         if not stored or existing.isdisjoint(group.columns):
@@ -83,17 +83,17 @@ def external_group(
     if format is not None and format not in FORMATS:
         raise unknown_format(format)
     files = Files(settings)
-    found = list(_addresses(sources, files, format))
-    if not found:
+    addresses = list(_addresses(sources, files, format))
+    if not addresses:
         raise InputError(
             f"there are no Parquet or Vortex files in {sources}; name files or directories that have some"
         )
-    formats = sorted({of for _, of in found})
+    formats = sorted({of for _, of in addresses})
     if len(formats) > 1:
         raise InputError(f"the files have the formats {' and '.join(formats)}; choose one with format=...")
     entries: list[ColumnGroupFile] = []
     schema: pa.Schema | None = None
-    for address, of in found:
+    for address, of in addresses:
         stored = files.open(address)
         rows = open_rows(of, stored)
         schema = _common(schema, rows, columns, address)
@@ -127,17 +127,17 @@ def _format_of(name: str) -> str | None:
     return next((of for suffix, of in _SUFFIXES.items() if name.endswith(suffix)), None)
 
 
-def _common(known: pa.Schema | None, rows: FileRows, columns: Sequence[str] | None, name: str) -> pa.Schema:
+def _common(first: pa.Schema | None, rows: FileRows, columns: Sequence[str] | None, name: str) -> pa.Schema:
     """Return the columns that are adopted, in the types of the first file."""
-    wanted = known.names if known is not None else columns or rows.schema.names
-    for column in wanted:
+    columns_of_file = first.names if first is not None else columns or rows.schema.names
+    for column in columns_of_file:
         if column not in rows.schema.names:
             raise SchemaError(
                 f"{name} has no column {column!r}, which the other files have or columns=... names"
             )
-    found = pa.schema([rows.schema.field(column) for column in wanted])
-    if known is None:
-        return found
-    for field in known:
-        check_type(found.field(field.name).type, field, name)
-    return known
+    schema = pa.schema([rows.schema.field(column) for column in columns_of_file])
+    if first is None:
+        return schema
+    for field in first:
+        check_type(schema.field(field.name).type, field, name)
+    return first

@@ -41,8 +41,8 @@ class GroupWriter:
         self._target = target
         self._schema = pa.schema([target.schema.field(name) for name in plan.columns])
         check_schema(plan.format, self._schema)
-        chosen = target.options.row_group_bytes
-        size = chosen or max(_ROW_GROUP_BYTES, _COLUMN_CHUNK_BYTES * len(plan.columns))
+        requested = target.options.row_group_bytes
+        size = requested or max(_ROW_GROUP_BYTES, _COLUMN_CHUNK_BYTES * len(plan.columns))
         # A file is closed between row groups, so that none may be larger than a file.
         self._row_group_bytes = min(size, target.options.rolling_bytes)
         self._waiting: list[pa.RecordBatch] = []

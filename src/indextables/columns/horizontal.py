@@ -46,8 +46,8 @@ class HorizontalRows:
 
     def read(self, start: int, stop: int, columns: Sequence[str]) -> pa.Table:
         """Return the rows from `start` (included) to `stop` (excluded)."""
-        found = [group.read(start, stop, names) for group, names in self._sources(columns)]
-        return self._assemble(found, columns, stop - start)
+        tables = [group.read(start, stop, names) for group, names in self._sources(columns)]
+        return self._assemble(tables, columns, stop - start)
 
     def fetch(self, rows: RowIds, columns: Sequence[str], parallelism: int = 1) -> pa.Table:
         """Return just these rows, which are ascending."""
@@ -57,11 +57,11 @@ class HorizontalRows:
         parts = [part for part in np.array_split(rows, parallelism) if len(part)]
         tasks = [(group, part, names) for group, names in sources for part in parts]
         pieces = list(current().threads.map(lambda task: task[0].fetch(*task[1:]), tasks, parallelism))
-        found = [
+        tables = [
             pa.concat_tables(pieces[start : start + len(parts)])
             for start in range(0, len(pieces), len(parts))
         ]
-        return self._assemble(found, columns, len(rows))
+        return self._assemble(tables, columns, len(rows))
 
     def windows(self, spans: Iterable[tuple[int, int]], columns: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Yield the spans in pieces that fit in memory comfortably when these columns are read."""
@@ -77,10 +77,10 @@ class HorizontalRows:
             if names:
                 yield group, names
 
-    def _assemble(self, found: Iterable[pa.Table], columns: Sequence[str], rows: int) -> pa.Table:
+    def _assemble(self, tables: Iterable[pa.Table], columns: Sequence[str], rows: int) -> pa.Table:
         if not columns:
             return empty_rows(rows)
-        by_name = {name: table.column(name) for table in found for name in table.schema.names}
+        by_name = {name: table.column(name) for table in tables for name in table.schema.names}
         schema = self.schema(columns)
         arrays = [
             by_name[field.name]

@@ -47,23 +47,23 @@ class KeySet:
             column = _comparable(keys.column(name).combine_chunks(), name)
             values = pc.unique(column)
             combined = codes * max(1, len(values)) + _numbers(column, values)
-            known = np.unique(combined)
-            steps.append(_Step(values, known))
-            codes = np.searchsorted(known, combined).astype(np.int64)
+            distinct = np.unique(combined)
+            steps.append(_Step(values, distinct))
+            codes = np.searchsorted(distinct, combined).astype(np.int64)
         return cls(tuple(keys.schema.names), tuple(steps), nulls_match)
 
     def contains(self, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         codes: RowIds = np.zeros(rows.num_rows, dtype=np.int64)
-        found = np.ones(rows.num_rows, dtype=np.bool_)
+        is_key = np.ones(rows.num_rows, dtype=np.bool_)
         for name, step in zip(self.columns, self.steps, strict=True):
             if not len(step.codes):
                 return np.zeros(rows.num_rows, dtype=np.bool_)
             numbers = _numbers(_comparable(rows.column(name), name), step.values)
-            found &= numbers >= 0
+            is_key &= numbers >= 0
             combined = codes * len(step.values) + numbers
             codes = np.minimum(np.searchsorted(step.codes, combined), len(step.codes) - 1).astype(np.int64)
-            found &= step.codes[codes] == combined
-        return found
+            is_key &= step.codes[codes] == combined
+        return is_key
 
 
 def _numbers(values: pa.Array, known: pa.Array) -> RowIds:

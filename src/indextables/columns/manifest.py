@@ -199,8 +199,8 @@ class Manifest:
         ['s1', 's2']
         """
         if key not in self.stats:
-            known = ", ".join(sorted(map(repr, self.stats))) or "none"
-            raise InputError(f"there is no statistic {key!r} in the manifest; there are {known}")
+            names = ", ".join(sorted(map(repr, self.stats))) or "none"
+            raise InputError(f"there is no statistic {key!r} in the manifest; there are {names}")
         return list(self.stats[key].paths)
 
     def get_all_stats(self) -> dict[str, list[str]]:

@@ -15,12 +15,12 @@ Span = tuple[int, int]
 
 def surviving(groups: Iterable[GroupRows], predicate: Predicate, schema: pa.Schema, rows: Span) -> list[Span]:
     """Return the rows for which the predicate may be TRUE, by the statistics of every group that has its columns."""
-    left = [rows] if rows[0] < rows[1] else []
+    spans = [rows] if rows[0] < rows[1] else []
     for group in groups:
         columns = sorted(columns_of(predicate) & group.columns)
-        if columns and left:
-            left = intersection(left, _of_group(group, columns, predicate, schema, rows))
-    return left
+        if columns and spans:
+            spans = intersection(spans, _of_group(group, columns, predicate, schema, rows))
+    return spans
 
 
 def intersection(left: list[Span], right: list[Span]) -> list[Span]:
@@ -29,23 +29,23 @@ def intersection(left: list[Span], right: list[Span]) -> list[Span]:
     >>> intersection([(0, 10), (20, 30)], [(5, 25)])
     [(5, 10), (20, 25)]
     """
-    found: list[Span] = []
+    common: list[Span] = []
     i = j = 0
     while i < len(left) and j < len(right):
         start, stop = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
         if start < stop:
-            found.append((start, stop))
+            common.append((start, stop))
         if left[i][1] < right[j][1]:
             i += 1
         else:
             j += 1
-    return found
+    return common
 
 
 def _of_group(
     group: GroupRows, columns: list[str], predicate: Predicate, schema: pa.Schema, rows: Span
 ) -> list[Span]:
-    found: list[Span] = []
+    spans: list[Span] = []
     for chunk in group.chunks(*rows):
         file = group.opened(chunk.file)
         comparable = [
@@ -53,11 +53,11 @@ def _of_group(
         ]
         if comparable and not may_match(predicate, file.bounds(chunk.number, comparable).get):
             continue
-        if found and found[-1][1] == chunk.start:
-            found[-1] = (found[-1][0], chunk.stop)
+        if spans and spans[-1][1] == chunk.start:
+            spans[-1] = (spans[-1][0], chunk.stop)
         else:
-            found.append((chunk.start, chunk.stop))
-    return found
+            spans.append((chunk.start, chunk.stop))
+    return spans
 
 
 def _same_order(stored: pa.DataType, wanted: pa.DataType) -> bool:

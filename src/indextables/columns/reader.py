@@ -95,20 +95,20 @@ class Reader:
         Row groups that cannot match are not read, nor are the other columns of those in which nothing matches.
         `rows` limits the scan to the positions from the first (included) to the second (excluded) of all rows stored.
         """
-        wanted = self._wanted(columns)
-        tables = self._tables(condition(predicate, self._schema), wanted, self._span(rows))
+        names = self._names(columns)
+        tables = self._tables(condition(predicate, self._schema), names, self._span(rows))
         batches = (batch for table in tables for batch in _batches(table))
-        return pa.RecordBatchReader.from_batches(self._rows.schema(wanted), batches)
+        return pa.RecordBatchReader.from_batches(self._rows.schema(names), batches)
 
     def to_table(
         self, predicate: Predicate | str | None = None, columns: Sequence[str] | None = None
     ) -> pa.Table:
         """Return the rows of a scan, all at once. Without columns, the table still has its number of rows."""
-        wanted = self._wanted(columns)
-        tables = list(self._tables(condition(predicate, self._schema), wanted, self._span(None)))
-        if not wanted:
+        names = self._names(columns)
+        tables = list(self._tables(condition(predicate, self._schema), names, self._span(None)))
+        if not names:
             return empty_rows(sum(table.num_rows for table in tables))
-        return pa.concat_tables(tables) if tables else self._rows.schema(wanted).empty_table()
+        return pa.concat_tables(tables) if tables else self._rows.schema(names).empty_table()
 
     def count(self, predicate: Predicate | str | None = None, *, rows: tuple[int, int] | None = None) -> int:
         """Return how many rows a scan would return."""
@@ -131,17 +131,17 @@ class Reader:
         files, only the row groups.
         """
         check_parallelism(parallelism)
-        wanted, asked = self._wanted(columns), positions(indices)
-        if len(asked) and not (asked.min() >= 0 and asked.max() < self.num_rows):
-            wrong = asked.max() if asked.max() >= self.num_rows else asked.min()
+        names, row_ids = self._names(columns), positions(indices)
+        if len(row_ids) and not (row_ids.min() >= 0 and row_ids.max() < self.num_rows):
+            wrong = row_ids.max() if row_ids.max() >= self.num_rows else row_ids.min()
             raise InputError(f"there is no row {wrong}; the rows are 0 to {self.num_rows - 1}")
-        if not wanted:
-            return empty_rows(len(asked))
-        stored = self._stored_positions(asked) if self._apply_deltas else asked
+        if not names:
+            return empty_rows(len(row_ids))
+        stored = self._stored_positions(row_ids) if self._apply_deltas else row_ids
         distinct, places = np.unique(stored, return_inverse=True)
-        found = self._rows.fetch(distinct, wanted, parallelism)
+        table = self._rows.fetch(distinct, names, parallelism)
         is_ascending = len(distinct) == len(places) and bool((np.diff(places) > 0).all())
-        return found if is_ascending else found.take(pa.array(places))
+        return table if is_ascending else table.take(pa.array(places))
 
     def get_chunk_reader(self, group: int, columns: Sequence[str] | None = None) -> ChunkReader:
         """Return a reader of one column group by the pieces that its files are made of. Delta logs are not applied.
@@ -156,11 +156,11 @@ class Reader:
         present = groups[group].columns
         if columns is None:
             return ChunkReader(self._rows.groups[group], [name for name in present if name in self._columns])
-        wanted = known_columns(columns, self._schema)
-        absent = [name for name in wanted if name not in present]
+        names = known_columns(columns, self._schema)
+        absent = [name for name in names if name not in present]
         if absent:
             raise InputError(f"column {absent[0]!r} is not in column group {group}")
-        return ChunkReader(self._rows.groups[group], wanted)
+        return ChunkReader(self._rows.groups[group], names)
 
     @cached_property
     def _deletes(self) -> Deletes:
@@ -179,60 +179,62 @@ class Reader:
         if not self._deletes.keys:
             return self._deletes.positions
         names = self._deletes.columns
-        found: list[RowIds] = []
+        deleted: list[RowIds] = []
         for start, stop in self._rows.windows([(0, self._rows.num_rows)], names):
             stays = self._deletes.keep(start, _batch(self._rows.read(start, stop, names)))
-            found.append(np.flatnonzero(~stays) + start)
-        return np.concatenate(found) if found else self._deletes.positions
+            deleted.append(np.flatnonzero(~stays) + start)
+        return np.concatenate(deleted) if deleted else self._deletes.positions
 
     def _stored_positions(self, live: RowIds) -> RowIds:
         """Return where the n-th row that is not deleted is stored: n plus the deleted rows before it."""
         before = self._deleted - np.arange(len(self._deleted))
         return live + np.searchsorted(before, live, side="right")
 
-    def _tables(self, tree: Predicate, wanted: Sequence[str], span: tuple[int, int]) -> Iterator[pa.Table]:
+    def _tables(self, tree: Predicate, names: Sequence[str], span: tuple[int, int]) -> Iterator[pa.Table]:
         deletes = self._deletes
         tested = list(dict.fromkeys([*sorted(columns_of(tree)), *deletes.columns]))
         filters = tree != TRUE or bool(deletes.keys) or bool(len(deletes.positions))
         spans = surviving(self._rows.groups, tree, self._schema, span)
-        every = list(dict.fromkeys([*wanted, *tested]))
+        every = list(dict.fromkeys([*names, *tested]))
         for start, stop in self._rows.windows(spans, every):
             if not filters:
-                yield self._rows.read(start, stop, wanted)
+                yield self._rows.read(start, stop, names)
                 continue
-            known = _batch(self._rows.read(start, stop, tested))
-            keep = deletes.keep(start, known)
+            window = _batch(self._rows.read(start, stop, tested))
+            keep = deletes.keep(start, window)
             if tree != TRUE:
-                keep &= matches(tree, known).to_numpy(zero_copy_only=False)
+                keep &= matches(tree, window).to_numpy(zero_copy_only=False)
             if keep.any():
-                yield self._kept(start, stop, keep, known, wanted)
+                yield self._matching_rows(start, stop, keep, window, names)
 
-    def _kept(
+    def _matching_rows(
         self,
         start: int,
         stop: int,
         keep: npt.NDArray[np.bool_],
-        known: pa.RecordBatch,
-        wanted: Sequence[str],
+        window: pa.RecordBatch,
+        names: Sequence[str],
     ) -> pa.Table:
         """Return the matching rows of a window: the columns that were tested, and the others, which are read now."""
         count = int(keep.sum())
-        rest = [name for name in wanted if name not in known.schema.names]
-        if not wanted:
+        missing = [column for column in names if column not in window.schema.names]
+        if not names:
             return self._rows.fetch(np.flatnonzero(keep), ())
         mask = pa.array(keep)
-        found = pa.Table.from_batches([known.filter(mask)])
-        if rest and count * _SPARSE < len(keep):
-            others = self._rows.fetch(np.flatnonzero(keep) + start, rest)
+        matching = pa.Table.from_batches([window.filter(mask)])
+        if missing and count * _SPARSE < len(keep):
+            others = self._rows.fetch(np.flatnonzero(keep) + start, missing)
         else:
-            others = self._rows.read(start, stop, rest).filter(mask) if rest else None
+            others = self._rows.read(start, stop, missing).filter(mask) if missing else None
         columns = [
-            found.column(name) if others is None or name in known.schema.names else others.column(name)
-            for name in wanted
+            matching.column(column)
+            if others is None or column in window.schema.names
+            else others.column(column)
+            for column in names
         ]
-        return pa.table(columns, schema=self._rows.schema(wanted))
+        return pa.table(columns, schema=self._rows.schema(names))
 
-    def _wanted(self, columns: Sequence[str] | None) -> tuple[str, ...]:
+    def _names(self, columns: Sequence[str] | None) -> tuple[str, ...]:
         return self._columns if columns is None else known_columns(columns, self._schema)
 
     def _span(self, rows: tuple[int, int] | None) -> tuple[int, int]:
@@ -256,5 +258,5 @@ def _no_rows(table: pa.Table) -> pa.RecordBatch:
 
 
 def _batches(table: pa.Table) -> list[pa.RecordBatch]:
-    found: list[pa.RecordBatch] = table.combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
-    return found
+    batches: list[pa.RecordBatch] = table.combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
+    return batches

@@ -193,19 +193,19 @@ def _new_files(
     appends: Sequence[tuple[ColumnGroup, ...]], seen: Sequence[ColumnGroup]
 ) -> tuple[tuple[ColumnGroup, ...], ...]:
     """Return the appends without the files that their group has; an append with no files left is done."""
-    known: list[set[FileIdentity]] = []
-    found = []
+    present: list[set[FileIdentity]] = []
+    remaining = []
     for append in appends:
         new = []
         for number, group in enumerate(append):
-            if number == len(known):
-                known.append(_known_files(appends, seen, number))
-            files = tuple(file for file in group.files if _identity(file) not in known[number])
-            known[number].update(map(_identity, files))
+            if number == len(present):
+                present.append(_known_files(appends, seen, number))
+            files = tuple(file for file in group.files if _identity(file) not in present[number])
+            present[number].update(map(_identity, files))
             new.append(replace(group, files=files))
         if any(group.files for group in new) or not any(group.files for group in append):
-            found.append(tuple(new))
-    return tuple(found)
+            remaining.append(tuple(new))
+    return tuple(remaining)
 
 
 def _known_files(
@@ -214,10 +214,8 @@ def _known_files(
     """Return the files of a group that have the path of an appended file: a few among many."""
     if number >= len(seen):
         return set()
-    wanted = {
-        file.path for append in appends for group in append[number : number + 1] for file in group.files
-    }
-    return {_identity(file) for file in seen[number].files if file.path in wanted}
+    paths = {file.path for append in appends for group in append[number : number + 1] for file in group.files}
+    return {_identity(file) for file in seen[number].files if file.path in paths}
 
 
 def _identity(file: ColumnGroupFile) -> FileIdentity:
@@ -225,13 +223,13 @@ def _identity(file: ColumnGroupFile) -> FileIdentity:
 
 
 def _new_entries(added: Sequence[Entry], seen: Sequence[Entry]) -> tuple[Entry, ...]:
-    wanted = {entry.path for entry in added}
-    known = {entry.path: entry for entry in seen if entry.path in wanted}
+    paths = {entry.path for entry in added}
+    present = {entry.path: entry for entry in seen if entry.path in paths}
     new: list[Entry] = []
     for entry in added:
-        if entry.path not in known:
-            known[entry.path] = entry
+        if entry.path not in present:
+            present[entry.path] = entry
             new.append(entry)
-        elif known[entry.path] != entry:
-            raise InputError(f"{entry.path!r} exists as {known[entry.path]}; {entry} needs another path")
+        elif present[entry.path] != entry:
+            raise InputError(f"{entry.path!r} exists as {present[entry.path]}; {entry} needs another path")
     return tuple(new)

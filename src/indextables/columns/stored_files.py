@@ -94,10 +94,14 @@ class Files:
         directory, _, key = path.rpartition("/")
         store = self.store(directory or "/")
         size_text = (properties or {}).get(FILE_SIZE, "")
-        known = int(size_text) if size_text.isdecimal() else None
+        stated_size = int(size_text) if size_text.isdecimal() else None
         try:
             # A store elsewhere is not asked again for what the manifest says.
-            size = store.head(key).size if known is None or store.local_path(key) is not None else known
+            size = (
+                store.head(key).size
+                if stated_size is None or store.local_path(key) is not None
+                else stated_size
+            )
         except ObjectNotFoundError:
             raise _missing(path) from None
         try:
@@ -112,8 +116,8 @@ class Files:
             )
         except ValueError as reason:
             raise CorruptTableError(f"{path} cannot be read: {reason}") from None
-        if known is not None and size != known:
-            raise file.damaged(f"it has {size} bytes instead of {known}")
+        if stated_size is not None and size != stated_size:
+            raise file.damaged(f"it has {size} bytes instead of {stated_size}")
         return file
 
 

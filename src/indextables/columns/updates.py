@@ -67,13 +67,13 @@ def _without_columns(groups: Iterable[ColumnGroup], dropped: Sequence[str]) -> t
     if not dropped:
         return tuple(groups)
     gone = set(dropped)
-    left = (
+    remaining = (
         replace(group, columns=tuple(name for name in group.columns if name not in gone))
         if gone.intersection(group.columns)
         else group
         for group in groups
     )
-    return tuple(group for group in left if group.columns)
+    return tuple(group for group in remaining if group.columns)
 
 
 def replaces(new: Index, old: Index) -> bool:
@@ -159,14 +159,14 @@ def _check_rows(groups: Sequence[ColumnGroup]) -> None:
 
 def _indexes(base: Iterable[Index], updates: Updates) -> tuple[Index, ...]:
     stale = _covered_columns(updates).union(updates.dropped_columns)
-    left = [
+    remaining = [
         index
         for index in base
         if index.column_name not in stale and index.index_id not in updates.dropped_indexes
     ]
     for new in updates.added_indexes:
-        left = [*(old for old in left if not replaces(new, old)), new]
-    return tuple(left)
+        remaining = [*(old for old in remaining if not replaces(new, old)), new]
+    return tuple(remaining)
 
 
 def _shape(groups: Iterable[ColumnGroup]) -> str:

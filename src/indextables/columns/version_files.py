@@ -166,14 +166,14 @@ def load(store: Store, version: int) -> Manifest:
 
 def _listed(store: Store) -> tuple[int, ...]:
     names = (info.key.removeprefix(f"{METADATA_DIR}/") for info in store.list_from(METADATA_DIR))
-    found = (manifest_version(name) for name in names)
-    return tuple(sorted(version for version in found if version))
+    numbers = (manifest_version(name) for name in names)
+    return tuple(sorted(version for version in numbers if version))
 
 
 def _missing(store: Store, version: int) -> VersionNotFoundError:
-    there = _listed(store)
-    known = f"there are {_ranges(there)}" if there else "there are none"
-    return VersionNotFoundError(f"{store.uri} has no version {version}; {known}")
+    existing = _listed(store)
+    advice = f"there are {_ranges(existing)}" if existing else "there are none"
+    return VersionNotFoundError(f"{store.uri} has no version {version}; {advice}")
 
 
 def _ranges(numbers: Sequence[int]) -> str:

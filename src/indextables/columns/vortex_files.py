@@ -102,12 +102,12 @@ class VortexRows:
             return schema.empty_table()
         with self._source or contextlib.nullcontext(), self._stored.decoding():
             indices = self._array(pa.array(rows.astype(np.uint64)))
-            found: pa.Table = self._file.to_arrow(list(columns), indices=indices, schema=schema).read_all()
-            if found.num_rows != len(rows):
-                raise self._stored.damaged(f"it gave {found.num_rows} rows where {len(rows)} were asked for")
+            table: pa.Table = self._file.to_arrow(list(columns), indices=indices, schema=schema).read_all()
+            if table.num_rows != len(rows):
+                raise self._stored.damaged(f"it gave {table.num_rows} rows where {len(rows)} were asked for")
             if self._stored.tail is None:
-                found.validate(full=True)  # nothing has checked its bytes
-            return found.select(list(columns))
+                table.validate(full=True)  # nothing has checked its bytes
+            return table.select(list(columns))
 
 
 class _Ranges:
@@ -147,7 +147,7 @@ class _Ranges:
         if self._tail is None:
             return bytes(self._bytes(offset, length))
         end, body = offset + length, self._stored.size - len(self._tail)
-        found = b""
+        data = b""
         if offset < body:
             start = offset - offset % BLOCK_BYTES
             stop = min(body, end + -end % BLOCK_BYTES)
@@ -155,8 +155,8 @@ class _Ranges:
             for at in range(0, len(blocks), BLOCK_BYTES):
                 if zlib.crc32(blocks[at : at + BLOCK_BYTES]) != self._sums[(start + at) // BLOCK_BYTES]:
                     raise self._stored.damaged(f"the checksum of its block from byte {start + at} is wrong")
-            found = bytes(blocks[offset - start : min(end, body) - start])
-        return found + self._tail[max(0, offset - body) : max(0, end - body)]
+            data = bytes(blocks[offset - start : min(end, body) - start])
+        return data + self._tail[max(0, offset - body) : max(0, end - body)]
 
     def _bytes(self, start: int, length: int) -> bytes | memoryview:
         if self._mapped is None:
@@ -180,12 +180,12 @@ def check_types(schema: pa.Schema) -> None:
 def _block_checksums(path: Path, footer: int) -> bytes:
     """Return the checksums of a finished file up to its postscript."""
     sums: list[int] = []
-    left = path.stat().st_size - footer
+    remaining = path.stat().st_size - footer
     with path.open("rb") as file:
-        while left:
-            block = file.read(min(BLOCK_BYTES, left))
+        while remaining:
+            block = file.read(min(BLOCK_BYTES, remaining))
             sums.append(zlib.crc32(block))
-            left -= len(block)
+            remaining -= len(block)
     return bytes(np.array(sums, dtype="<u4").tobytes())
 
 

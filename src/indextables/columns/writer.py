@@ -85,9 +85,9 @@ class Writer:
                 rolling_bytes=rolling_bytes,
             )
         )
-        chosen = as_settings(settings)
-        self._store = open_store(self._base, chosen)
-        self._directory = ScratchDirectory(chosen)
+        write_settings = as_settings(settings)
+        self._store = open_store(self._base, write_settings)
+        self._directory = ScratchDirectory(write_settings)
         self._groups: list[GroupWriter] | None = None
         self._finished: tuple[ColumnGroup, ...] | None = None
         self._failed = False

@@ -86,15 +86,15 @@ class Footer:
 
     def bounds(self, group: int, columns: Sequence[str]) -> dict[str, Bounds]:
         """Return what the statistics of a row group say of these columns; nothing for some."""
-        found: dict[str, Bounds] = {}
+        bounds_of: dict[str, Bounds] = {}
         for name in columns:
             leaves = self.leaves.get(name, ())
             if len(leaves) != 1 or not _is_compared(self.schema.field(name).type):
                 continue
             statistics = self.metadata.row_group(group).column(leaves[0]).statistics
             if statistics is not None and statistics.has_min_max:
-                found[name] = Bounds(low=statistics.min, high=statistics.max)
-        return found
+                bounds_of[name] = Bounds(low=statistics.min, high=statistics.max)
+        return bounds_of
 
 
 def _is_compared(kind: pa.DataType) -> bool:

@@ -1,8 +1,8 @@
 """The check of a Parquet footer that has no checksum, before Arrow parses it.
 
-Arrow ends the process for some footers that contradict themselves: a column chunk whose type is not its column's, for
-example. A footer that was checked by its CRC-32 does not. For every other one this module reads the parts that Arrow
-relies on and raises ValueError where they do not fit together or point outside of the file.
+Arrow ends the process for some footers that contradict themselves, such as one with a column chunk of another type than
+its column. A footer with a verified CRC-32 is safe. Of every other one this module reads the parts that Arrow uses, and
+raises ValueError if they contradict each other or point outside the file.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ class _Leaf:
 
 
 def footer_size(trailer: bytes, file_size: int) -> int:
-    """Return the number of bytes of the footer with its trailer, which are the last of the file."""
+    """Return the length of the footer with its trailer, which are the last bytes of the file."""
     if len(trailer) < TRAILER_BYTES or trailer[-4:] != MAGIC:
         raise ValueError("it does not end as a Parquet file does")
     size = int.from_bytes(trailer[-TRAILER_BYTES:-4], "little") + TRAILER_BYTES
     if size > file_size - len(MAGIC):
-        raise ValueError(f"its footer is said to have {size} bytes, and the file has {file_size}")
+        raise ValueError(f"its trailer declares a footer of {size} bytes, but the file has {file_size}")
     return size
 
 
@@ -72,7 +72,7 @@ def check_footer(footer: bytes, file_size: int) -> None:
     """Raise ValueError or IndexError for a footer, given with its trailer, that is not that of a file of this size."""
     read, end = _read_struct(footer, 0, _FOOTER)
     if end > len(footer) - TRAILER_BYTES:
-        raise ValueError("its footer is longer than the file says")
+        raise ValueError("its footer is longer than its trailer declares")
     leaves = list(_leaves(_structs(read, 2)))
     rows = 0
     for group in _structs(read, 4):
@@ -82,11 +82,11 @@ def check_footer(footer: bytes, file_size: int) -> None:
         rows += count
         chunks = _structs(group, 1)
         if len(chunks) != len(leaves):
-            raise ValueError(f"a row group of {len(chunks)} columns, and the schema has {len(leaves)}")
+            raise ValueError(f"a row group has {len(chunks)} columns, but the schema has {len(leaves)}")
         for chunk, leaf in zip(chunks, leaves, strict=True):
             _check_chunk(chunk, leaf, count, file_size - len(footer))
     if rows != _number(read, 3):
-        raise ValueError(f"its row groups have {rows} rows in all, and its footer says {_number(read, 3)}")
+        raise ValueError(f"its row groups have {rows} rows, but its footer declares {_number(read, 3)}")
 
 
 def _check_chunk(chunk: dict[int, Value], leaf: _Leaf, rows: int, end: int) -> None:
@@ -95,7 +95,7 @@ def _check_chunk(chunk: dict[int, Value], leaf: _Leaf, rows: int, end: int) -> N
         raise ValueError("a column that is in another file")
     name = b".".join(leaf.path).decode(errors="replace")
     if column.get(3) != list(leaf.path) or _number(column, 1) != leaf.kind:
-        raise ValueError(f"column {name!r} is of one type in the schema and of another in a row group")
+        raise ValueError(f"column {name!r} has one type in the schema and another in a row group")
     values = _number(column, 5)
     if values < 0 or (not leaf.repeated and values != rows):
         raise ValueError(f"column {name!r} has {values} values in a row group of {rows} rows")
@@ -104,7 +104,7 @@ def _check_chunk(chunk: dict[int, Value], leaf: _Leaf, rows: int, end: int) -> N
         start = _number(column, 11)
     first = len(MAGIC) if values else 0  # of no values there is no page to point to
     if size < 0 or _number(column, 6) < 0 or start < first or start + size > end:
-        raise ValueError(f"column {name!r} has {size} bytes from {start}, and rows end at byte {end}")
+        raise ValueError(f"column {name!r} has {size} bytes from byte {start}, but rows end at byte {end}")
     sizes = column.get(16, {})
     if isinstance(sizes, dict):
         for field_id, levels in ((2, leaf.repeated), (3, leaf.optional)):
@@ -118,14 +118,14 @@ def _leaves(nodes: Sequence[dict[int, Value]]) -> Iterator[_Leaf]:
     if not nodes or len(nodes) > _MOST_NODES:
         raise ValueError(f"a schema of {len(nodes)} nodes")
     above = [_Leaf((), 0, 0, 0)]
-    left = [_number(nodes[0], 5)]
+    remaining = [_number(nodes[0], 5)]
     for node in nodes[1:]:
-        while left and not left[-1]:
-            left.pop()
+        while remaining and not remaining[-1]:
+            remaining.pop()
             above.pop()
-        if not left or len(left) > _DEEPEST:
+        if not remaining or len(remaining) > _DEEPEST:
             raise ValueError("a schema that is not a tree")
-        left[-1] -= 1
+        remaining[-1] -= 1
         name, repetition = node.get(4), _number(node, 3)
         if not isinstance(name, bytes):
             raise ValueError("a column without a name")  # noqa: TRY004 - the bytes are wrong, not an argument
@@ -135,30 +135,30 @@ def _leaves(nodes: Sequence[dict[int, Value]]) -> Iterator[_Leaf]:
         children = _number(node, 5) if 5 in node else 0
         if children < 0 or bool(children) == (1 in node):
             raise ValueError(f"column {name!r} has a type and {children} columns inside")
-        found = _Leaf(
+        column = _Leaf(
             (*above[-1].path, name),
             0 if children else _number(node, 1),
             above[-1].repeated + (repetition == _REPEATED),
             above[-1].optional + (repetition != _REQUIRED),
         )
         if children:
-            left.append(children)
-            above.append(found)
+            remaining.append(children)
+            above.append(column)
         else:
-            yield found
-    if any(left):
+            yield column
+    if any(remaining):
         raise ValueError("a schema that ends before its last column")
 
 
 def _read_struct(data: bytes, at: int, shape: Shape) -> tuple[dict[int, Value], int]:
-    found: dict[int, Value] = {}
+    fields: dict[int, Value] = {}
     field_id = 0
     while True:
         field_id, kind, at = read_field(data, at, field_id)
         if not kind:
-            return found, at
+            return fields, at
         if field_id in shape:
-            found[field_id], at = _read(data, at, kind, shape[field_id])
+            fields[field_id], at = _read(data, at, kind, shape[field_id])
         else:
             at = skip(data, at, kind)
 
@@ -185,14 +185,14 @@ def _read(data: bytes, at: int, kind: int, shape: object) -> tuple[Value, int]:
 
 
 def _structs(of: dict[int, Value], field_id: int) -> list[dict[int, Value]]:
-    found = of.get(field_id, [])
-    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+    items = of.get(field_id, [])
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise ValueError(f"field {field_id} of its footer is not a list of structs")
-    return [item for item in found if isinstance(item, dict)]
+    return [item for item in items if isinstance(item, dict)]
 
 
 def _number(of: dict[int, Value], field_id: int) -> int:
-    found = of.get(field_id)
-    if not isinstance(found, int):
+    value = of.get(field_id)
+    if not isinstance(value, int):
         raise ValueError(f"field {field_id} of its footer is not a number")  # noqa: TRY004 - as above
-    return found
+    return value

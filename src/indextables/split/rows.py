@@ -89,12 +89,12 @@ class RowsMember:
     def _read_footer(self, source: Source) -> Footer:
         bundle, name = self._bundle, self._member.name
         directory = bundle.read(name + PAGE_DIRECTORY) if name + PAGE_DIRECTORY in bundle.members else None
-        known = bundle.parquet_footers.get(name)
+        location = bundle.parquet_footers.get(name)
         with decoding(self._damaged):
-            if known is None:
+            if location is None:
                 metadata = pq.read_metadata(source.load(()).arrow_file())
             else:
-                raw = bundle.verify(known, bundle.range(known.offset, known.length))
+                raw = bundle.verify(location, bundle.range(location.offset, location.length))
                 metadata = pq.read_metadata(pa.BufferReader(raw))
             pages = None if directory is None else PageDirectory(directory, metadata)
             if pages is not None:
