@@ -1,4 +1,16 @@
-"""The transaction log: actions, version files, snapshots, and the commit with its conflict rules."""
+"""The transaction log: versions of a table, the snapshots that they give, and the commits that add to them.
+
+This module exports the most used names. Each package is one subject, and imports only packages above it in this list,
+which is also the order to read them in:
+
+- `actions`: the entries of a version file, and their bytes;
+- `versions`: version files, their history, and the watermark up to which clean-up may have deleted them;
+- `snapshots`: the table at one version, its states and checkpoints, and loading it;
+- `diffs`: what changed between two versions;
+- `changes`: what a commit is to do, and the conflict rules;
+- `cleanup`: what may be deleted, and its safe deletion;
+- `commits`: the commit loop, and the checkpoints that follow commits.
+"""
 
 from indextables.log.actions import (
     Action,

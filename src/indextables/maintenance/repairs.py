@@ -179,9 +179,9 @@ def _write(target: Store, change: _RecoveredTable, settings: Settings) -> None:
     versions: list[list[Action]] = [[change.protocol], *adds, last]
     for version, actions in enumerate(versions):
         info = CommitInfo(
-            str(new_id()),
-            change.operation,
-            dict(change.parameters),
+            txn_id=str(new_id()),
+            operation=change.operation,
+            parameters=dict(change.parameters),
             engine=ENGINE,
             timestamp=now_ms() + version,
             previous_sha256=previous,

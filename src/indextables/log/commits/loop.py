@@ -102,16 +102,17 @@ def commit(
         if not actions and current is not None:
             if read_watermark(store, current.metadata.id) <= current.version:
                 return Committed(current.version, current, skipped=True)
-            # Clean-up moved past this snapshot while we looked. So there are newer versions, which may need the change.
+            # Clean-up moved past this snapshot while we looked. So there are newer versions: reload, there may be work
+            # to do.
             current = None
             continue
         if not isinstance(change, Restore):  # Restore re-adds old files and does this check itself
             check_purge_fence(store, current, actions)
         actions = _with_protocol(change, current, actions, settings)
         info = CommitInfo(
-            txn_id,
-            change.operation,
-            dict(change.parameters),
+            txn_id=txn_id,
+            operation=change.operation,
+            parameters=dict(change.parameters),
             engine=ENGINE,
             read_version=base.version if base is not None else None,
             previous_sha256=current.checksum if current is not None else None,

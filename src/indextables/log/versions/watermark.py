@@ -33,7 +33,6 @@ NO_WATERMARK: Final = -1
 """The watermark of a table of which no version has been cleaned up."""
 
 _RECORD: Final = re.compile(rf"{CLEANUP_DIRECTORY}/([0-9]{{20}})\.json")
-_MAX_KNOWN: Final = 1000
 _MAX_RECORD: Final = 64 << 20
 _MAX_NAMES: Final = 16 << 20
 """How many bytes of transaction ids one record holds; the others go into the next record."""
