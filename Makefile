@@ -34,6 +34,7 @@ test: lint $(AZURITE) ## Lint, check types, then run all tests, two files at a t
 lint: setup ## Check style, format, prose and types
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
+	@$(PYTHON) tools/prose.py
 	@$(PYTHON) -m mypy
 
 format: setup ## Format the code and apply the linter's fixes

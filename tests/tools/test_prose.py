@@ -38,3 +38,7 @@ def test_every_kind_of_file_is_read(prose, tmp_path):
         (tmp_path / name).touch()
     names = {str(path.relative_to(tmp_path)) for path in prose.checked_files(tmp_path)}
     assert {"src/a/b.py", "src/a/C.java", "docs/d.md", "README.md", "CHANGELOG.md"} <= names
+
+
+def test_the_project_has_no_banned_word(prose):
+    assert [f"{path}:{line}: {phrase}" for path, line, phrase in prose.check(prose.checked_files())] == []
