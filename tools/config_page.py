@@ -14,11 +14,11 @@ HEAD = """\
 
 <!-- Written by tools/config_page.py from src/indextables/config/keys.py: change it there, then run `make docs`. -->
 
-A setting is an option of a read or a write, or a Spark configuration that holds for the whole session. In plain
-Python it goes into `settings={...}`. An option wins over the session. An option that is not on this page is an error,
-which names the nearest one that is. In the configuration of a session, which may be for other releases too, such a key
-is ignored, with a warning in the driver's log. Case does not matter. Sizes take a unit: `4096`, `64K`, `100M`, `2G`.
-Retentions take a unit too: `36 hours`, `7 days`; a number alone is in the unit that the key names.
+A setting is an option of a read or a write, or a Spark configuration for the whole session. In plain Python it is a key
+of `settings={...}`. An option has precedence over the session. An unknown option is an error that names the nearest
+key. An unknown key in the configuration of a session is ignored, with a warning in the driver's log, as the session may
+be for other releases too. Case does not matter. Sizes take a unit: `4096`, `64K`, `100M`, `2G`. Retentions take a unit
+too: `36 hours`, `7 days`; a number alone is in the unit that the key names.
 
 In plain Python `spark.` may be left out: `indextables.write.compression` means `spark.indextables.write.compression`.
 Both keys with different values are an error.
@@ -45,7 +45,7 @@ def page() -> str:
             "",
             "## Keys without effect",
             "",
-            "They belong to the format and are accepted, with a warning.",
+            "They are part of the specification and accepted with a warning.",
             "",
             "| key | what happens instead |",
             "|---|---|",
