@@ -17,6 +17,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 import indextables as it
 from indextables import columns
 from indextables.errors import InputError
+from indextables.runtime import current
 from indextables.spark import gc_freeze
 from indextables.spark.commands import format_of
 from indextables.spark.formats import DATASETS, TABLES
@@ -152,7 +153,7 @@ def test_a_command_that_has_no_answer_is_refused(kind, path):
 
 @pytest.mark.parametrize("command", ["describe", "pushdown", "plan", "prepare_write", "plan_write"])
 def test_an_answer_freezes_what_is_loaded(kind, path, monkeypatch, command):
-    monkeypatch.setattr(gc_freeze, "_freezes", 0)
+    monkeypatch.setattr(current(), "gc_freezes", 0)
     gc.unfreeze()
     arguments = {} if command == "describe" else scan() | write()
     try:
@@ -164,7 +165,7 @@ def test_an_answer_freezes_what_is_loaded(kind, path, monkeypatch, command):
 
 def test_a_task_freezes_what_is_loaded(kind, path, monkeypatch):
     reader = source(kind, "scan", path, **scan()).reader(SCHEMA)
-    monkeypatch.setattr(gc_freeze, "_freezes", 0)
+    monkeypatch.setattr(current(), "gc_freezes", 0)
     gc.unfreeze()
     try:
         rows = reader.read(reader.partitions()[0])

@@ -1,4 +1,4 @@
-"""Small queries that are answered while Spark plans them: the same rows, without a task."""
+"""Small queries that the driver answers while Spark plans them: the same rows, without a task."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def path(spark, tmp_path_factory):
-    path = str(tmp_path_factory.mktemp("nearby") / "table")
+    path = str(tmp_path_factory.mktemp("driver_answers") / "table")
     frame = spark.createDataFrame(ROWS, ", ".join(f"{name} {kind}" for name, kind in KINDS.items())).coalesce(
         1
     )
@@ -69,7 +69,7 @@ def path(spark, tmp_path_factory):
 
 @pytest.fixture(scope="module", autouse=True)
 def views(spark, path):
-    for view, most in (("near", 2000), ("far", 0)):
+    for view, most in (("by_driver", 2000), ("by_tasks", 0)):
         spark.read.format("indextables").option(MOST, most).load(path).createOrReplaceTempView(view)
 
 
@@ -79,11 +79,11 @@ def leaves(frame) -> list[str]:
 
 
 def both(spark, query: str) -> tuple[list, list]:
-    """The rows of the two ways, which the plans show to be two."""
-    near, far = (spark.sql(query.replace("{t}", view)) for view in ("near", "far"))
-    assert set(leaves(near)) == {"LocalTableScan"}, query
-    assert set(leaves(far)) == {"BatchScan"}, query
-    return near.collect(), far.collect()
+    """Return the rows from the driver and those from tasks; the plans show which is which."""
+    by_driver, by_tasks = (spark.sql(query.replace("{t}", view)) for view in ("by_driver", "by_tasks"))
+    assert set(leaves(by_driver)) == {"LocalTableScan"}, query
+    assert set(leaves(by_tasks)) == {"BatchScan"}, query
+    return by_driver.collect(), by_tasks.collect()
 
 
 @pytest.mark.parametrize(
@@ -104,12 +104,12 @@ def both(spark, query: str) -> tuple[list, list]:
     ],
 )
 def test_the_answer_is_that_of_tasks(spark, query):
-    near, far = both(spark, query)
-    assert list(map(repr, near)) == list(map(repr, far))
+    by_driver, by_tasks = both(spark, query)
+    assert list(map(repr, by_driver)) == list(map(repr, by_tasks))
 
 
 def test_every_type_and_null_arrives(spark):
-    rows = spark.sql("SELECT * FROM near ORDER BY id").collect()
+    rows = spark.sql("SELECT * FROM by_driver ORDER BY id").collect()
     assert [tuple(row) for row in rows] == [
         tuple(v.astimezone().replace(tzinfo=None) if isinstance(v, datetime) else v for v in row)
         for row in ROWS
@@ -117,9 +117,9 @@ def test_every_type_and_null_arrives(spark):
 
 
 def test_limits_give_any_rows(spark):
-    near, far = both(spark, "SELECT id FROM {t} LIMIT 3")
-    assert len(near) == len(far) == 3
-    assert {row["id"] for row in near} < set(range(4))
+    by_driver, by_tasks = both(spark, "SELECT id FROM {t} LIMIT 3")
+    assert len(by_driver) == len(by_tasks) == 3
+    assert {row["id"] for row in by_driver} < set(range(4))
 
 
 def test_a_query_that_finds_too_many_rows_goes_to_tasks(spark, path):
@@ -131,12 +131,12 @@ def test_a_query_that_finds_too_many_rows_goes_to_tasks(spark, path):
 
 
 def test_what_spark_must_check_itself_is_checked_on_the_answer(spark):
-    near, far = both(spark, "SELECT id FROM {t} WHERE s TEXTSEARCH 'disk' AND length(s) = 9")
-    assert near == far == [(1,)]
+    by_driver, by_tasks = both(spark, "SELECT id FROM {t} WHERE s TEXTSEARCH 'disk' AND length(s) = 9")
+    assert by_driver == by_tasks == [(1,)]
 
 
 def test_the_statistics_are_those_of_the_answer(spark):
-    found = spark.sql("SELECT id FROM near WHERE s TEXTSEARCH 'disk'")
+    found = spark.sql("SELECT id FROM by_driver WHERE s TEXTSEARCH 'disk'")
     scan = found._jdf.queryExecution().optimizedPlan().collectLeaves().head().scan()
     assert scan.estimateStatistics().numRows().getAsLong() == 2
     assert scan.description().endswith("where s TEXTSEARCH 'disk', answered while planning")
@@ -144,7 +144,7 @@ def test_the_statistics_are_those_of_the_answer(spark):
 
 def test_an_answer_is_of_the_version_that_was_asked(spark, path, tmp_path):
     growing = str(tmp_path / "growing")
-    rows = spark.table("near").select("id", "s")
+    rows = spark.table("by_driver").select("id", "s")
     writer = rows.write.format("indextables").option("spark.indextables.indexing.typemap.s", "text")
     writer.mode("append").save(growing)
     before = spark.read.format("indextables").load(growing).filter("s TEXTSEARCH 'disk'")
@@ -158,7 +158,7 @@ def test_an_answer_is_of_the_version_that_was_asked(spark, path, tmp_path):
 def test_equal_searches_in_one_query_are_one_exchange(spark):
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     try:
-        side = "(SELECT s, count(id) AS n FROM near WHERE s TEXTSEARCH 'disk' GROUP BY s)"
+        side = "(SELECT s, count(id) AS n FROM by_driver WHERE s TEXTSEARCH 'disk' GROUP BY s)"
         plan = spark.sql(f"SELECT /*+ MERGE(b) */ * FROM {side} a JOIN {side} b ON a.s = b.s")
         assert "ReusedExchange" in plan._jdf.queryExecution().executedPlan().toString()
     finally:
