@@ -155,6 +155,11 @@ def test_an_unknown_codec_is_named():
             '{"type":"record","name":"R","fields":[{"name":"a","type":["null",{"type":"array","items":'
             '{"type":"record","name":"E","fields":[]}}]}]}'
         ),
+        (
+            '{"type":"record","name":"R","fields":[{"name":"e","type":{"type":"record","name":"E","fields":[]}},'
+            '{"name":"a","type":{"type":"array","items":"E"}}]}'
+        ),
+        '{"type":"record","name":"R","fields":[{"name":"r","type":["null","R"]}]}',
         '"string"',
         "{",
     ],
