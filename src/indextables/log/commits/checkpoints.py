@@ -185,6 +185,8 @@ def _write(
     """Write the state. After a compaction, also delete superseded states whose retention has expired."""
     retention, started = StateRetention.of(settings), clock()
     written = write_snapshot_state(store, snapshot, settings, started, compact=compact)
+    # A concurrent collection may have deleted manifests that this state names. It keeps those that are young or that a
+    # state names. So it can only have deleted one if writing took long, or if it also deleted the base state.
     late = clock() - started > retention.manifest_age_ms // 2
     if (late or _lost_its_base(store, snapshot)) and not _is_complete(store, written.manifest):
         written = _write_again(store, snapshot, written, settings, clock)
