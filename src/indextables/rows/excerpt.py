@@ -17,24 +17,18 @@ import pyarrow.parquet as pq
 from indextables.rows.thrift import binary_list, number, read_field, skip, struct_list
 
 _MAGIC: Final = b"PAR1"
-_TYPES: Final = {
-    "BOOLEAN": 0,
-    "INT32": 1,
-    "INT64": 2,
-    "INT96": 3,
-    "FLOAT": 4,
-    "DOUBLE": 5,
-    "BYTE_ARRAY": 6,
-    "FIXED_LEN_BYTE_ARRAY": 7,
-}
-_CODECS: Final = {
-    "UNCOMPRESSED": 0,
-    "SNAPPY": 1,
-    "GZIP": 2,
-    "BROTLI": 4,
-    "ZSTD": 6,
-    "LZ4": 7,  # the raw blocks
-}
+_TYPES: Final = (
+    "BOOLEAN",
+    "INT32",
+    "INT64",
+    "INT96",
+    "FLOAT",
+    "DOUBLE",
+    "BYTE_ARRAY",
+    "FIXED_LEN_BYTE_ARRAY",
+)
+_CODECS: Final = ("UNCOMPRESSED", "SNAPPY", "GZIP", "LZO", "BROTLI", "", "ZSTD", "LZ4")
+"""Both by their numbers in a footer. What pyarrow calls LZ4 are raw blocks, number 7."""
 
 
 class LeafKind(NamedTuple):
@@ -83,19 +77,8 @@ def parquet_excerpt(schema: pa.Schema, groups: Sequence[GroupPages]) -> bytes:
             at += sum(map(len, leaf.pages))
             chunks.append(_column_chunk(leaf, first, data, at))
         # 1: columns, 2: total_byte_size, 3: num_rows
-        described.append(
-            b"".join(
-                (
-                    b"\x19",
-                    struct_list(chunks),
-                    b"\x16",
-                    number(at - start),
-                    b"\x16",
-                    number(group.num_rows),
-                    b"\0",
-                )
-            )
-        )
+        sizes = b"\x16" + number(at - start) + b"\x16" + number(group.num_rows)
+        described.append(b"\x19" + struct_list(chunks) + sizes + b"\0")
     before, after = _footer_around_row_groups(schema)
     rows = sum(group.num_rows for group in groups)
     footer = before + b"\x16" + number(rows) + b"\x19" + struct_list(described) + after
@@ -117,16 +100,9 @@ def _column_chunk(leaf: LeafPages, first: int, data: int, end: int) -> bytes:
 @lru_cache(maxsize=4096)
 def _leaf_fields(kind: LeafKind) -> bytes:
     """Return the fields 1: type, 2: encodings (pages name their own), 3: path, 4: codec."""
-    return b"".join(
-        (
-            b"\x15",
-            number(_TYPES[kind.physical_type]),
-            b"\x19\x15\x00\x19",
-            binary_list([name.encode() for name in kind.path]),
-            b"\x15",
-            number(_CODECS[kind.codec]),
-        )
-    )
+    path = binary_list([name.encode() for name in kind.path])
+    kind_and_encodings = b"\x15" + number(_TYPES.index(kind.physical_type)) + b"\x19\x15\x00"
+    return kind_and_encodings + b"\x19" + path + b"\x15" + number(_CODECS.index(kind.codec))
 
 
 def parquet_schema(schema: pa.Schema) -> pq.ParquetSchema:
