@@ -1,4 +1,4 @@
-"""The log under simulated faults: hundreds of scenarios, each from a seed, and the proof that they can fail.
+"""The log under simulated faults: hundreds of scenarios, each from a seed, and proof that they can fail.
 
 To see one again: `run_scenario(seed).trace`, with the seed of the failure.
 """
@@ -24,7 +24,7 @@ SCENARIOS = 400
 SOAK_SCENARIOS = 20_000
 JSON_SCENARIOS = 2_000 if os.environ.get("INDEXTABLES_SOAK") else 40
 STRIDE = 1 if os.environ.get("INDEXTABLES_SOAK") else 5
-"""Every so many calls are struck, one at a time."""
+"""One of so many calls is hit by a fault, one in each run."""
 
 BOUND = 250
 """How many scenarios a mutant may survive."""
@@ -34,7 +34,7 @@ claiming_module = importlib.import_module("indextables.storage.claiming")
 
 
 def play(seeds: Iterable[int]) -> tuple[Counter[str], Counter[str]]:
-    """All of them; what struck, and what came of it."""
+    """Run the scenarios of all seeds; return the faults and the outcomes."""
     faults: Counter[str] = Counter()
     outcomes: Counter[str] = Counter()
     for seed in seeds:
@@ -71,7 +71,7 @@ def test_nothing_breaks_the_log():
 @pytest.mark.parametrize(
     "seed", [740830861207, 980733414484, 700000011592, 700000012056, 910000004381, 960000002513]
 )
-def test_what_the_long_run_found_stays_mended(seed: int):
+def test_a_seed_that_once_failed_passes(seed: int):
     run_scenario(seed)
 
 
@@ -102,7 +102,7 @@ def test_another_seed_is_another_run():
 
 
 def struck_at(fault: Fault, call: int) -> OneFault:
-    """Two that do everything, of whom one meets the fault at a call, and one that looks on."""
+    """Run two processes that do everything, one of which meets the fault at a call, and a reader."""
     plan = OneFault(fault, "first.1", call)
     roles = [Role("first", everything, 7), Role("second", everything, 7), Role("reader", read, 5)]
     run_scenario(7, plan=plan, roles=roles)
@@ -114,14 +114,14 @@ def struck_at(fault: Fault, call: int) -> OneFault:
     "fault", [Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.STALL], ids=lambda fault: fault.name
 )
 def test_one_fault_at_every_call_of_the_store(fault: Fault):
-    """A process that dies, or is held up while others clean up, before or after any of its calls."""
+    """A process dies, or stalls while others clean up, before or after any of its calls."""
     calls = struck_at(fault, 10_000).calls
     assert calls > 50
     for call in range(0, calls, STRIDE):
         assert struck_at(fault, call).counts[fault.value] == 1
 
 
-# Proof that these scenarios can fail: each rule of a commit taken out is noticed
+# Proof that these scenarios can fail: without any one rule of a commit, an invariant is violated
 
 
 def violation(seed: int) -> ViolationError | None:
@@ -164,7 +164,7 @@ def test_a_commit_without_read_back_is_noticed(monkeypatch: pytest.MonkeyPatch):
     print(first_violation())
 
 
-def test_a_commit_without_boundary_check_is_noticed(monkeypatch: pytest.MonkeyPatch):
+def test_a_commit_without_watermark_check_is_noticed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(commit_module, "is_superseded", lambda *asked, **named: False)
     print(first_violation())
 

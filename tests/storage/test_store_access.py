@@ -42,7 +42,7 @@ def azure(options: dict[str, str], uri: str = "abfss://box@acme.dfs.core.windows
 def test_keys_in_settings_are_taken_whole_and_without_the_environments_session(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setenv("AWS_SESSION_TOKEN", "of-somebody-else")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "of-another-account")
     credentials = s3(KEYS).credentials
     assert credentials == {
         "access_key_id": "AKIDexample",

@@ -1,4 +1,4 @@
-"""A process that uses everything, forks, and uses everything again in the child and in itself. Prints JSON.
+"""A process that uses all features, forks, and uses them again in the child and in itself. Prints JSON.
 
 A process of its own, so that no thread of the test run is lost with the fork, and so that a deadlock can be killed.
 """
@@ -120,7 +120,7 @@ def with_warm_caches(directory: Path) -> dict[str, Any]:
 
 
 def with_a_held_lock(directory: Path) -> dict[str, Any]:
-    """Fork while another thread has a lock of ours."""
+    """Fork while another thread holds the lock of the snapshot cache."""
     everything(directory, "a")
     held, forked = threading.Event(), threading.Event()
 

@@ -1,4 +1,8 @@
-"""The one kind of cache: bounded, shared by threads, safe after a fork, and counted."""
+"""The one kind of cache: bounded, shared by threads, safe after a fork, and counted.
+
+`functools.lru_cache` is for pure functions of small values, such as a parsed pattern. Their results never expire, hold
+no file, thread or lock, and are as good in a forked child.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The log under simulation: real code, a simulated store, and every choice from one seed (see `scenario`)."""
+"""A simulation of the log: production code, a simulated store, and every choice from one seed (see `scenario`)."""

@@ -1,4 +1,4 @@
-"""What is done to a table, turn by turn: writing, compacting, cleaning up, reading. All through production's doors."""
+"""The actions of simulated processes on a table, one per turn, all through the public API of production code."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PURGE_HOURS = 30
 
 
 def table_of(process: Process) -> Metadata:
-    """What a writer makes the table with if there is none; an id of its own, as every maker has."""
+    """Return the metadata with which a writer creates the table. Every writer would give it another id."""
     return metadata(id=f"made-by-{process.actor.name}")
 
 
@@ -67,7 +67,7 @@ def append(process: Process) -> None:
 
 
 def write_batch(process: Process) -> None:
-    """The next batch of an application that repeats a batch until it is told that it is there."""
+    """Append the next batch of an application that repeats a batch until its commit is acknowledged."""
     role = process.role
     batch = (role.name, role.batches_done)
     files = process.new_files([process.rng.choice(DAYS)])
@@ -80,7 +80,7 @@ def write_batch(process: Process) -> None:
 
 
 def compact(process: Process) -> None:
-    """A state on demand, or splits merged."""
+    """Write a state on demand, or merge splits."""
     draw = process.rng.random()
     if draw < 0.3:
         make_state(process)
@@ -125,7 +125,7 @@ def clean_up(process: Process) -> None:
 
 
 def purge_all(process: Process) -> None:
-    """Splits may go at once, which writers must notice, or after a while."""
+    """Purge with a retention of 0 hours, which takes splits of running writers, or with a long one."""
     hours = process.rng.choice([PURGE_HOURS, 0])
 
     def run() -> None:
@@ -154,7 +154,7 @@ def read(process: Process) -> None:
 
 
 def _look(process: Process, floor: int) -> None:
-    """At the newest version, at an older one, or at the history."""
+    """Read the newest version, an older one, or the history."""
     before = process.store.unanswered
     draw = process.rng.random()
     if draw < 0.15:
@@ -169,18 +169,18 @@ def _look(process: Process, floor: int) -> None:
         snapshot = load_snapshot(process.store, settings=process.settings)
     files = dict(snapshot.files.items())
     misled = process.store.unanswered > before
-    found = Observation(process.actor.name, snapshot.version, files, dict(snapshot.txns), floor, misled)
-    process.ledger.observations.append(found)
+    observation = Observation(process.actor.name, snapshot.version, files, dict(snapshot.txns), floor, misled)
+    process.ledger.observations.append(observation)
 
 
 def everything(process: Process) -> None:
-    """All that changes a table, one after the other."""
+    """Take every kind of turn that changes a table, one after the other."""
     turns = (append, write_batch, merge, make_state, append, purge_all, clean_up, give_up_history)
     turns[process.role.turns_left % len(turns)](process)
 
 
 def cast(rng: random.Random) -> list[Role]:
-    """Three writers, a compactor, one or two that clean up, a reader."""
+    """Return three writers, a compactor, one or two cleaners, and a reader."""
     return [
         *(Role(f"writer{n}", write, rng.randint(3, 7)) for n in range(3)),
         Role("compactor", compact, rng.randint(2, 5)),

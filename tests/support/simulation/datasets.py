@@ -50,7 +50,7 @@ class Meant:
 
 @dataclass
 class Attempt:
-    """One transaction that somebody tried to commit."""
+    """One transaction that a process tried to commit."""
 
     actor: str
     meant: Meant
@@ -145,7 +145,7 @@ class DatasetProcess:
             self.ledger.attempts.append(attempt)
             tell(tx, attempt.meant)
             if resolver == "merge" and attempt.meant.kind not in ("index", "positions"):
-                # Those are of the rows that were read: after others have come they have to be made anew.
+                # They describe the rows that were read. After another commit they have to be computed again.
                 self.role.unsettled = attempt.meant
             if self.rng.random() < 0.3:
                 self.actor.yield_turn()  # it thinks, and what it has read grows old

@@ -14,7 +14,7 @@ Outcome = Literal["pending", "acknowledged", "skipped", "unknown", "refused", "c
 
 @dataclass
 class Attempt:
-    """One commit that somebody tried. `batch` is that of an idempotent writer: application and number."""
+    """One commit that a process tried. `batch` is that of an idempotent writer: application and number."""
 
     actor: str
     kind: Kind

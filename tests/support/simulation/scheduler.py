@@ -1,4 +1,4 @@
-"""Actors that take turns: each runs until its next call of the store, then the seed says who is next.
+"""Actors that take turns: each runs until its next call of the store, then the seed decides which is next.
 
 An actor stands for a process. It dies by a Crash, which no code catches, and may not touch the store after it.
 """
@@ -55,7 +55,7 @@ class Actor:
         return self._scheduler.now_ms + self.skew_ms
 
     def yield_turn(self) -> None:
-        """Let others go first. The dead have no next turn, whatever their clean-up code would like to do."""
+        """Let other actors run. One that has crashed runs no more: its clean-up code is ended by another Crash."""
         if self.crashed:
             raise Crash
         self._scheduler.main.switch()
@@ -70,7 +70,7 @@ class Actor:
         self._thread.switch()
 
     def end(self) -> None:
-        """Throw it out, where a run was given up."""
+        """End the actor, in a run that was abandoned."""
         self.crashed = True
         if self._thread and not self._thread.dead:
             self._thread.switch()
@@ -86,7 +86,7 @@ class Actor:
 
 
 class Scheduler:
-    """Whose turn it is. `on_turn` is called before every step, `on_end` when an actor is done or dead."""
+    """Decides whose turn it is. `on_turn` is called before every step, `on_end` when an actor is done or dead."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -111,7 +111,7 @@ class Scheduler:
         self.trace.append(Step(self.step, actor.name, operation, key, outcome))
 
     def run(self, max_steps: int) -> None:
-        """Until all are done. Too many steps are a failure: somebody goes round in circles."""
+        """Run until all actors are done. Too many steps are a failure: an actor makes no progress."""
         try:
             while self.actors:
                 if self.step >= max_steps:

@@ -1,4 +1,4 @@
-"""The simulated object store: what is truly in it, and what one actor gets to see of it."""
+"""The simulated object store: its true content, and the store as one actor sees it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Mutation(NamedTuple):
 
 
 class SimulatedStore(memory.MemoryStore):
-    """The truth. Nothing that ever was in it is forgotten; `on_mutation` sees every change as it happens."""
+    """The true content. Every change is recorded, and `on_mutation` is called with it as it happens."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
         super().__init__("memory://truth")
@@ -58,7 +58,7 @@ class SimulatedStore(memory.MemoryStore):
         return iter(self.listed(prefix, start_after, self.objects))
 
     def as_of_late(self, rng: random.Random) -> dict[str, Stored]:
-        """The objects as a listing shows them that has missed some of the last changes, and not others."""
+        """Return the objects as in a listing that misses some of the last changes."""
         known = dict(self.objects)
         recent = self.mutations[-rng.randint(1, _LONGEST_LAG) :]
         missed = {key for key in sorted({change.key for change in recent}) if rng.random() < 0.7}
@@ -80,7 +80,7 @@ class SimulatedStore(memory.MemoryStore):
 
 
 class Network:
-    """Requests that their senders gave up and that are still under way."""
+    """Requests whose senders have given up, and which may still arrive."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -99,7 +99,7 @@ class Network:
 
 
 class ActorStore(ExistsByHead):
-    """The store as one process meets it. Every call is a turn, and may be struck.
+    """The store as one process sees it. Every call is a turn, and may be hit by a fault.
 
     Its address is the process's own: what a process remembers of a table, it remembers by address.
     """
@@ -160,7 +160,7 @@ class ActorStore(ExistsByHead):
         self._actor.yield_turn()
         fault = self._draw(operation, key)
         if fault is Fault.STALL:
-            # It strikes before the request is sent: what the caller knows grows old meanwhile.
+            # The process stops before it sends the request, so what it knows becomes outdated.
             self._plan.count(fault)
             self._scheduler.note(self._actor, operation, key, fault.name)
             self._actor.stalled_until = self._scheduler.step + self._actor.rng.randint(20, _LONGEST_STALL)
@@ -213,7 +213,7 @@ class ActorStore(ExistsByHead):
             case Fault.CRASH_BEFORE:
                 raise self._actor.crash()
             case Fault.CRASH_AFTER:
-                with contextlib.suppress(IndexTablesError):  # the answer reaches nobody
+                with contextlib.suppress(IndexTablesError):  # no process receives the answer
                     request()
                 raise self._actor.crash()
             case _:
