@@ -39,6 +39,7 @@ from indextables.errors import (
     TableError,
     TableExistsError,
     TableNotFoundError,
+    UnreadableSplitError,
     UnsafeStoreError,
     VersionNotFoundError,
 )
@@ -90,6 +91,7 @@ __all__ = [
     "TableExistsError",
     "TableNotFoundError",
     "Truncated",
+    "UnreadableSplitError",
     "UnsafeStoreError",
     "VersionNotFoundError",
     "__version__",

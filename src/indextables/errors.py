@@ -7,7 +7,8 @@
     │   ├── VersionNotFoundError   the version cannot be read: ask for another
     │   ├── CorruptTableError      bytes are damaged or missing: repair or restore
     │   │   └── IrregularFileError a link, pipe or device in place of a file (also a StorageError): put the file there
-    │   └── ProtocolError          written by a newer release: upgrade this package
+    │   ├── ProtocolError          written by a newer release: upgrade this package
+    │   └── UnreadableSplitError   a merge cannot read one of its splits: leave that split out, and repair it
     ├── CommitError                a commit did not happen, or its outcome is unknown
     │   ├── CommitConflictError    another writer won and the change no longer applies: redo it
     │   └── CommitUnknownError     the store's answer was lost: look at the history before you redo it
@@ -73,6 +74,16 @@ class ProtocolError(TableError):
     """The table requires a newer release of this package."""
 
     kind = "PROTOCOL"
+
+
+class UnreadableSplitError(TableError):
+    """A merge cannot read the split at `path`, for the reason in `__cause__`."""
+
+    kind = "UNREADABLE_SPLIT"
+
+    def __init__(self, message: str, *, path: str) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class CommitError(IndexTablesError):

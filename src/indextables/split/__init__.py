@@ -6,9 +6,11 @@
 - `query`: the query language
 - `search`: planning, searching, scores and snippets of one split
 - `foreign`: splits of other writers
+- `merge`: several splits become one
 """
 
 from indextables.split.container import open_bundle
+from indextables.split.merge import MergedSplit, MergeSource, merge_splits
 from indextables.split.output import COMPUTED, POSITION, RowRequest
 from indextables.split.query import check_text_query
 from indextables.split.reader import SplitReader, open_split
@@ -18,10 +20,13 @@ __all__ = [
     "COMPUTED",
     "POSITION",
     "FinishedSplit",
+    "MergeSource",
+    "MergedSplit",
     "RowRequest",
     "SplitReader",
     "SplitWriter",
     "check_text_query",
+    "merge_splits",
     "open_bundle",
     "open_split",
 ]
