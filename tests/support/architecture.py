@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = "indextables"
@@ -30,14 +31,13 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("columns",),
     ("state",),
     ("rows",),
-    ("predicates",),
     ("stats",),
+    ("predicates",),
     ("schema",),
     ("avro",),
     ("storage",),
     ("runtime",),
     ("config",),
-    ("codecs",),
     ("errors",),
 )
 """The packages from top to bottom. A package imports packages of lower layers only; its own subpackages share its layer
@@ -82,8 +82,19 @@ def violations(modules: Mapping[str, str]) -> list[str]:
     ]
 
 
+@cache
+def _import_nodes(text: str) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    tree = _without_type_checking(ast.parse(text))
+    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+
+
+@cache
+def _parse(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
 def _imports(importer: str, text: str, modules: Mapping[str, str]) -> Iterator[Import]:
-    for node in ast.walk(_without_type_checking(ast.parse(text))):
+    for node in _import_nodes(text):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == ROOT:
             for alias in node.names:
                 module = f"{node.module}.{alias.name}"
@@ -156,7 +167,7 @@ def _goes_around(found: Import, modules: Mapping[str, str], packages: set[str]) 
 
 def _exports(text: str) -> list[str]:
     """Return the names in a module's `__all__`."""
-    for node in ast.parse(text).body:
+    for node in _parse(text).body:
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]:
             return [str(name) for name in ast.literal_eval(node.value)]
     return []
@@ -178,7 +189,7 @@ def _unknown_packages(modules: Mapping[str, str], packages: set[str]) -> Iterato
 def _shadows(modules: Mapping[str, str], packages: set[str]) -> Iterator[str]:
     """Name what a package's `__init__` binds, other than the module, under the name of one of its modules."""
     for package in sorted(packages & modules.keys()):
-        for node in ast.parse(modules[package]).body:
+        for node in _parse(modules[package]).body:
             if isinstance(node, ast.ImportFrom):
                 bound = [
                     alias.asname or alias.name
