@@ -1,4 +1,4 @@
-"""How the demo speaks: sections, progress bars, tables of rows, and the time each step took."""
+"""The output of the demo: sections, progress bars, tables of rows, and the time of each step."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Report:
         self.steps.append((what, time.perf_counter() - started))
 
     def spark_job(self, spark: SparkSession, what: str, job: Callable[[], T]) -> T:
-        """Runs something that keeps Spark busy, with a bar of the tasks it has finished."""
+        """Run a function that starts Spark jobs, and show a bar of the finished tasks."""
         self.say(f"{what} ...")
         with (
             self.step(what),
@@ -83,7 +83,7 @@ class Report:
         return Progress(*columns, console=self.console, transient=True, disable=not self.console.is_terminal)
 
     def sql(self, spark: SparkSession, what: str, query: str) -> list[Row]:
-        """Shows a query, runs it, shows its rows."""
+        """Show a query, run it, and show its rows."""
         self.title(what)
         self.code(query, "sql")
         with self.step(what):
@@ -118,7 +118,7 @@ class Report:
 
 
 def _tasks(spark: SparkSession) -> tuple[int, int]:
-    """Finished tasks and all tasks of the stages that run now."""
+    """Return the finished tasks and all tasks of the running stages."""
     tracker = spark.sparkContext.statusTracker()
     stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
     return sum(s.numCompletedTasks for s in stages if s), sum(s.numTasks for s in stages if s)

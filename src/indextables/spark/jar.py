@@ -130,10 +130,10 @@ def _spark_version(jars: Path) -> str:
 
 def _find_javac() -> str:
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("javac", path=str(Path(home) / "bin")) if home else None
-    found = found or shutil.which("javac")
-    if found is not None:
-        return found
+    javac = shutil.which("javac", path=str(Path(home) / "bin")) if home else None
+    javac = javac or shutil.which("javac")
+    if javac is not None:
+        return javac
     runtime = "only a Java runtime without a compiler" if home or shutil.which("java") else "no Java"
     raise ConfigError(
         f"the jar for Spark is not in this installation, and {runtime} was found to compile it with: {_ADVICE}"
@@ -177,9 +177,9 @@ def _pack(classes: Path, target: Path) -> None:
 
 
 def _cache_directory() -> Path:
-    chosen = os.environ.get("XDG_CACHE_HOME")  # relative ones are to be ignored, says its specification
+    xdg_cache = os.environ.get("XDG_CACHE_HOME")  # its specification says to ignore a relative path
     try:
-        base = Path(chosen) if chosen and Path(chosen).is_absolute() else Path.home() / ".cache"
+        base = Path(xdg_cache) if xdg_cache and Path(xdg_cache).is_absolute() else Path.home() / ".cache"
     except RuntimeError:
         raise ConfigError(
             "the jar for Spark is compiled into the user's cache directory, and this user has no home; "
@@ -201,10 +201,10 @@ def _private(directory: Path) -> Path:
 
 
 def _check_private(path: Path) -> None:
-    """ConfigError unless only this user can write the file or directory, which is not a link to another one."""
-    found = path.lstat()
-    is_plain = stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)
-    if not is_plain or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+    """Raise ConfigError unless only this user can write the file or directory, and it is not a link."""
+    info = path.lstat()
+    is_plain = stat.S_ISDIR(info.st_mode) or stat.S_ISREG(info.st_mode)
+    if not is_plain or info.st_uid != os.geteuid() or info.st_mode & 0o022:
         raise ConfigError(
             f"{path} can be written by others than this user, and Spark would run what is in it: "
             "delete it, or set XDG_CACHE_HOME to another directory"

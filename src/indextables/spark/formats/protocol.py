@@ -55,10 +55,13 @@ def accepted(filters: Iterable[FilterNode], accept: Accept) -> list[int]:
 
 def predicates(filters: Iterable[FilterNode], accept: Accept) -> list[Predicate]:
     """Return the predicates of a scan's filters, which `pushdown` has accepted all."""
-    found = [accept(node) for node in filters]
-    if None in found:
-        raise refused("a filter that was not accepted reached the scan")
-    return [predicate for predicate in found if predicate is not None]
+    accepted_predicates: list[Predicate] = []
+    for node in filters:
+        predicate = accept(node)
+        if predicate is None:
+            raise refused("a filter that was not accepted reached the scan")
+        accepted_predicates.append(predicate)
+    return accepted_predicates
 
 
 def can_skip(mode: WriteMode, path: str, noun: str, exists: Callable[[], bool]) -> bool:
