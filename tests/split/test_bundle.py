@@ -28,7 +28,7 @@ def test_the_layout_is_members_table_length_hotcache_length(tmp_path: Path) -> N
     assert struct.unpack("<I", raw[-4:]) == (0,)  # no hotcache
     (length,) = struct.unpack("<I", raw[-8:-4])
     table = raw[-8 - length : -8]
-    assert struct.unpack("<II", table[:8]) == (403881646, 1)
+    assert struct.unpack("<II", table[:8]) == (403881646, 2)
     files = orjson.loads(table[8:])["files"]
     assert files["a.bin"] == {"start": 0, "end": 3_000_000}
     assert files["b.json"] == {"start": 3_000_000, "end": 3_000_002}

@@ -21,8 +21,8 @@ from indextables.schema import (
     TableSchema,
     tokenizers,
 )
-from indextables.split.container import MANIFEST, MAPPING, Bundle, SplitBlooms
-from indextables.split.index import META
+from indextables.split.container import MANIFEST, MAPPING, ROW_RUNS, Bundle, SplitBlooms
+from indextables.split.index import META, RowRuns
 from indextables.split.index_cache import entry_name, is_cached, open_index
 from indextables.split.rows import RowsMember, RowStore, Window
 from indextables.split.search import IndexSearch, MissingWords, Plan, TextAnswers, plan_predicate
@@ -95,6 +95,7 @@ class SplitContents:
             groups = Manifest.from_bytes(manifest).column_groups
             self.rows = RowStore(_members(bundle, groups, self.schema))
             self.num_rows = groups[0].num_rows
+            self._row_runs = _row_runs(bundle, self.num_rows)
             self._blooms = SplitBlooms(bundle, self.schema)
         except (ValueError, KeyError, IndexError, TypeError, SchemaError, CorruptTableError) as reason:
             raise bundle.damaged(reason) from reason
@@ -108,7 +109,8 @@ class SplitContents:
     @cached_property
     def search(self) -> IndexSearch:
         self._check_documents()
-        return IndexSearch(open_index(self._bundle, self._settings), self.mapping, self._bundle)
+        opened = open_index(self._bundle, self._settings)
+        return IndexSearch(opened, self.mapping, self._bundle, self._row_runs)
 
     @cached_property
     def answers(self) -> TextAnswers:
@@ -146,6 +148,16 @@ class SplitContents:
     def close(self) -> None:
         self.__dict__.pop("search", None)
         self.__dict__.pop("answers", None)
+
+
+def _row_runs(bundle: Bundle, num_rows: int) -> RowRuns:
+    """Return the runs of row ids. ValueError if they are not those of that many rows."""
+    if ROW_RUNS not in bundle.members:
+        return RowRuns.single(0, num_rows)
+    runs = RowRuns.from_bytes(bundle.read(ROW_RUNS))
+    if runs.num_rows != num_rows:
+        raise ValueError(f"it has row ids of {runs.num_rows} rows and {num_rows} rows")
+    return runs
 
 
 def _members(bundle: Bundle, groups: Sequence[ColumnGroup], schema: TableSchema) -> dict[str, RowsMember]:

@@ -18,11 +18,12 @@ from indextables.split.container import (
     BLOOM_COLUMNS,
     MANIFEST,
     MAPPING,
+    ROW_RUNS,
     bloom_members,
     rows_member,
     write_bundle,
 )
-from indextables.split.index import IndexBuilder, IndexFields
+from indextables.split.index import IndexBuilder, IndexFields, RowRuns, new_base
 from indextables.split.rows_writer import RowsMemberWriter, column_groups
 from indextables.stats import BloomCollector, MinMaxCollector, inline_stats
 from indextables.storage import SCRATCH_ADVICE, disk_errors
@@ -70,7 +71,10 @@ class SplitWriter:
             )
             for i, names in enumerate(groups)
         ]
-        self._index = IndexBuilder(IndexFields(mapping), self._work / "index", settings.get(keys.HEAP_SIZE))
+        self._base = new_base()
+        self._index = IndexBuilder(
+            IndexFields(mapping), self._work / "index", settings.get(keys.HEAP_SIZE), self._base
+        )
         self._stats = MinMaxCollector(schema, *_statistics(schema, mapping, settings))
         filtered = [name for name in settings.get(keys.BLOOM_COLUMNS) if schema.get(name) is not None]
         self._blooms = BloomCollector(schema, filtered, settings.get(keys.BLOOM_FPP))
@@ -124,7 +128,11 @@ class SplitWriter:
         blooms, bloom_columns = bloom_members(filters)
         paths = (*index_files, *self._write_members(blooms), *(part.path for part in self._parts))
         files = [(path.name, path) for path in paths]
-        documents += [(MANIFEST, manifest.to_bytes()), (MAPPING, self._mapping.to_json().encode())]
+        documents += [
+            (MANIFEST, manifest.to_bytes()),
+            (MAPPING, self._mapping.to_json().encode()),
+            (ROW_RUNS, RowRuns.single(self._base, self.rows).to_bytes()),
+        ]
         if filters:
             documents.append((BLOOM_COLUMNS, bloom_columns))
         written = write_bundle(self._target, files, documents)

@@ -2,10 +2,10 @@
 
     [members][magic u32][version u32][JSON file table][table length u32][hotcache][hotcache length u32]
 
-The table length includes the magic number and the version. This package writes an empty hotcache and adds the member
-`checksums.json`: size and CRC-32 of every other member, and of the footer of each Parquet member, which is read without
-the rest. The pages of Parquet members have checksums of their own. Splits of other writers have the same layout without
-`checksums.json`.
+The table length includes the magic number and the version. This package writes version 2, an empty hotcache, and the
+member `checksums.json`: size and CRC-32 of every other member, and of the footer of each Parquet member, which is read
+without the rest. The pages of Parquet members have checksums of their own. Splits of other writers have the same layout
+in version 1, without `checksums.json`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from typing import Any, BinaryIO, Final
 
 import orjson
 
-from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageError
+from indextables.errors import CorruptTableError, ObjectNotFoundError, ProtocolError, StorageError
 from indextables.storage import Store
 
 MANIFEST: Final = "columns.manifest"
 MAPPING: Final = "field_mapping.json"
 CHECKSUMS: Final = "checksums.json"
 BLOOM_COLUMNS: Final = "bloom.json"
+ROW_RUNS: Final = "row_ids.json"
 
 CHUNK_CHECKSUMS: Final = ".crc32"
 """Suffix to the name of a Parquet member: the member that holds the checksums of its column chunks."""
@@ -35,7 +36,12 @@ PAGE_DIRECTORY: Final = ".pages"
 """Suffix to the name of a Parquet member: the member that holds the positions of its pages."""
 
 _MAGIC: Final = 403881646
-_VERSION: Final = 1
+_VERSION: Final = 2
+"""Version 1 is that of Quickwit and of this package's splits without the member `row_ids.json`.
+
+A release that does not know the member would take ids for ordinals. It refuses version 2.
+"""
+
 _U32: Final = struct.Struct("<I")
 _HEADER: Final = struct.Struct("<II")
 _COPY_BYTES: Final = 1 << 20
@@ -210,8 +216,11 @@ def _file_table(store: Store, key: str, size: int, tail: bytes) -> tuple[int, by
     magic, version = _HEADER.unpack_from(tail, at)
     if magic != _MAGIC:
         raise ValueError(f"its file table starts with {magic} instead of the magic number {_MAGIC}")
-    if version != _VERSION:
-        raise ValueError(f"its container has version {version}; this release reads version {_VERSION}")
+    if version not in (1, _VERSION):
+        raise ProtocolError(
+            f"the container of split {store.uri}/{key} has version {version}; this release reads versions 1 to "
+            f"{_VERSION}. Upgrade indextables to read it."
+        )
     files = orjson.loads(tail[at + _HEADER.size : at + table_length])["files"]
     members = {}
     for name, place in files.items():

@@ -1,4 +1,4 @@
-"""The Tantivy index of a split: its fields, its words, building it, and the errors of the engine."""
+"""The Tantivy index of a split: its fields, its words, its row ids, building it, and the errors of the engine."""
 
 from indextables.split.index.builder import META, IndexBuilder
 from indextables.split.index.engine import engine_call, engine_errors, is_engine_failure
@@ -13,6 +13,7 @@ from indextables.split.index.fields import (
     register_tokenizers,
     sortable_float,
 )
+from indextables.split.index.row_runs import RowRun, RowRuns, new_base
 from indextables.split.index.words import bytes_as_written, cut_words, strings, tokens
 
 __all__ = [
@@ -24,12 +25,15 @@ __all__ = [
     "UNINDEXED",
     "IndexBuilder",
     "IndexFields",
+    "RowRun",
+    "RowRuns",
     "analyzer",
     "bytes_as_written",
     "cut_words",
     "engine_call",
     "engine_errors",
     "is_engine_failure",
+    "new_base",
     "register_tokenizers",
     "sortable_float",
     "strings",

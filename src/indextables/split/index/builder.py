@@ -36,9 +36,13 @@ META: Final = "meta.json"
 
 
 class IndexBuilder:
-    """Writes rows to an index in a directory. Memory is bounded by the heap size, however many rows there are."""
+    """Writes rows to an index in a directory, with row ids from `base` on.
 
-    def __init__(self, fields: IndexFields, directory: Path, heap_size: int) -> None:
+    Memory is bounded by the heap size, however many rows there are.
+    """
+
+    def __init__(self, fields: IndexFields, directory: Path, heap_size: int, base: int = 0) -> None:
+        self._base = base
         self._fields = fields
         self._directory = directory
         self._rows = 0
@@ -74,7 +78,8 @@ class IndexBuilder:
             self._writer.wait_merging_threads()
 
     def _add_chunk(self, chunk: pa.RecordBatch) -> None:
-        keys, columns, sparse = [ROW], [list(range(self._rows, self._rows + chunk.num_rows))], []
+        first = self._base + self._rows
+        keys, columns, sparse = [ROW], [list(range(first, first + chunk.num_rows))], []
         for field in self._fields.all:
             values = chunk.column(field.mapped.name)
             if values.null_count:

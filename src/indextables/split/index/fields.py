@@ -3,8 +3,8 @@
 Text columns are tokenised, with positions; a value of a string column is one exact term. Numbers are fast fields only,
 all of them signed 64-bit integers: dates as days, timestamps as microseconds, booleans as 0 and 1, and floats as
 integers that sort in the same order, because one float in five changes when it passes through Tantivy's JSON. Three
-fields belong to no column: the ordinal of the row, the columns that are null in it, and the columns in which it has a
-word or value that is too long for Tantivy. No documents are stored.
+fields belong to no column: the id of the row (see `row_runs`), the columns that are null in it, and the columns in
+which it has a word or value that is too long for Tantivy. No documents are stored.
 """
 
 from __future__ import annotations

@@ -85,9 +85,9 @@ class Compiler:
             return Query.empty_query()
         return Query.range_query(self._schema, self._name(column), FieldType.Integer, low, high)
 
-    def among_rows(self, query: Query, start: int, count: int) -> Query:
-        """Restrict a query to `count` rows from `start` on, without changing scores."""
-        rows = Query.range_query(self._schema, ROW, FieldType.Unsigned, start, start + count - 1)
+    def among_rows(self, query: Query, low: int, high: int) -> Query:
+        """Restrict a query to the rows with ids from `low` to `high`, without changing scores."""
+        rows = Query.range_query(self._schema, ROW, FieldType.Unsigned, low, high)
         return boolean([(Occur.MUST, query), (Occur.MUST, unscored(rows))])
 
     def _name(self, column: MappedField) -> str:

@@ -15,7 +15,7 @@ from indextables.predicates import And, Compare, Constant, In, IsNull, Not, Or, 
 from indextables.rows import RowIds
 from indextables.schema import FieldMapping, MappedField
 from indextables.split.container import Bundle
-from indextables.split.index import ROW, IndexFields, engine_call, engine_errors
+from indextables.split.index import ROW, IndexFields, RowRuns, engine_call, engine_errors
 from indextables.split.index_cache import OpenIndex
 from indextables.split.query import (
     BoundQuery,
@@ -58,9 +58,14 @@ class Hits(NamedTuple):
 
 
 class IndexSearch:
-    """Searches the index of one split, and caches the rows of text queries while the split is open."""
+    """Searches the index of one split, and caches the rows of text queries while the split is open.
 
-    def __init__(self, opened: OpenIndex, mapping: FieldMapping, bundle: Bundle) -> None:
+    `row_runs` says which rows the ids in the index name. Without it, ids are the ordinals of the rows.
+    """
+
+    def __init__(
+        self, opened: OpenIndex, mapping: FieldMapping, bundle: Bundle, row_runs: RowRuns | None = None
+    ) -> None:
         self._searcher = opened.searcher
         self.mapping = mapping
         self._bundle = bundle
@@ -70,6 +75,7 @@ class IndexSearch:
             self._compiler = Compiler(opened.index, opened.searcher, _fields(mapping))
             self.schema = opened.index.schema
             self.num_docs = int(opened.searcher.num_docs)
+        self._row_runs = row_runs or RowRuns.single(0, self.num_docs)
 
     @property
     def bundle(self) -> Bundle:
@@ -123,10 +129,9 @@ class IndexSearch:
         """Return the rows that match, in no order. With a limit, only the best, with ties broken by position."""
         if limit is not None or self.num_docs <= _HITS_AT_ONCE:
             return self._hits(query, self.num_docs if limit is None else min(limit, self.num_docs))
-        starts = range(0, self.num_docs, _HITS_AT_ONCE)
         pieces = [
-            self._hits(self._compiler.among_rows(query, start, _HITS_AT_ONCE), _HITS_AT_ONCE)
-            for start in starts
+            self._hits(self._compiler.among_rows(query, low, high), _HITS_AT_ONCE)
+            for low, high in self._row_runs.intervals(_HITS_AT_ONCE)
         ]
         return Hits(*map(np.concatenate, zip(*pieces, strict=True)))
 
@@ -143,14 +148,13 @@ class IndexSearch:
     def _rows_at(self, addresses: list[tantivy.DocAddress]) -> RowIds:
         """Return the rows of documents. CorruptTableError if one has no row, or one that the split does not have."""
         try:
-            rows = np.array(self._searcher.fast_field_values(ROW, addresses), dtype=np.int64)
+            ids = np.array(self._searcher.fast_field_values(ROW, addresses), dtype=np.int64)
         except TypeError as reason:
-            raise self._bundle.damaged("its index has a document without a row ordinal") from reason
-        if len(rows) and not 0 <= rows.min() <= rows.max() < self.num_docs:
-            raise self._bundle.damaged(
-                f"its index has the rows {rows.min()} to {rows.max()}, but the split has {self.num_docs} rows"
-            )
-        return rows
+            raise self._bundle.damaged("its index has a document without a row id") from reason
+        try:
+            return self._row_runs.rows(ids)
+        except ValueError as reason:
+            raise self._bundle.damaged(f"its index has {reason}") from reason
 
     def rows(self, query: Query, limit: int | None = None) -> RowIds:
         """Return the rows that match, ascending; with a limit, any that many."""
