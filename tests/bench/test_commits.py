@@ -50,5 +50,9 @@ def test_tables_of_equal_content_are_opened(tmp_path: Path):
 
 
 def test_equal_adds_are_opened(tmp_path: Path):
-    (found,) = opening.measure_adds(tmp_path, print, repeat=1, adds=25, versions=2)
-    assert (found.name, found.other_name, found.at_least) == ("open, 25 JSON adds", "deltalake", 1 / 1.2)
+    comparisons = opening.measure_adds(tmp_path, print, repeat=1, adds=25, versions=2)
+    assert len(comparisons) == 2
+    for comparison in comparisons:
+        assert comparison.name.startswith("open, 25 JSON adds")
+        assert comparison.other_name.startswith("deltalake")
+        assert comparison.at_least == 1 / 1.2

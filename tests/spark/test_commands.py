@@ -218,23 +218,29 @@ def time_travel_ends_where_it_is_truncated(spark, world) -> None:
 
 
 def the_cache_is_invalidated_with_its_figures(spark, world) -> None:
+    """Ask until one Python worker has answered in a row: Spark may keep several, each with a cache of its own."""
     path = new_table(spark, world, versions=1)
     command = f"INVALIDATE INDEXTABLES TRANSACTION LOG CACHE FOR {quoted(path)}"
-    spark.sql(command).collect()
-    for _ in range(3):
-        spark.read.format("indextables").load(path).count()
     frame = spark.sql(command)
     assert columns(frame) == (
         "table_path:string,result:string,cache_hits_before:bigint,cache_misses_before:bigint,"
         "hit_rate_before:string"
     )
-    found = only(frame)
-    assert (found["table_path"], found["cache_misses_before"]) == (path, 1)
-    assert found["cache_hits_before"] >= 3
-    looks = found["cache_hits_before"] + 1
-    assert found["hit_rate_before"] == f"{found['cache_hits_before'] / looks:.1%}"
-    assert only(spark.sql("INVALIDATE INDEXTABLES TRANSACTION LOG CACHE"))["table_path"] == "GLOBAL"
-    again = only(spark.sql("INVALIDATE TANTIVY4SPARK TRANSACTION LOG CACHE"))
+    for _ in range(20):
+        for _ in range(3):
+            spark.read.format("indextables").load(path).count()
+        figures = only(spark.sql(command))
+        assert figures["table_path"] == path
+        if figures["cache_misses_before"] == 1 and figures["cache_hits_before"] >= 3:
+            break
+    assert (figures["cache_misses_before"], figures["cache_hits_before"] >= 3) == (1, True)
+    looks = figures["cache_hits_before"] + 1
+    assert figures["hit_rate_before"] == f"{figures['cache_hits_before'] / looks:.1%}"
+    for _ in range(20):
+        assert only(spark.sql("INVALIDATE INDEXTABLES TRANSACTION LOG CACHE"))["table_path"] == "GLOBAL"
+        again = only(spark.sql("INVALIDATE TANTIVY4SPARK TRANSACTION LOG CACHE"))
+        if again["cache_hits_before"] == 0:
+            break
     assert (again["cache_hits_before"], again["hit_rate_before"]) == (0, "N/A")
 
 
