@@ -247,7 +247,7 @@ def test_a_split_without_a_directory_is_read_by_row_groups(tmp_path: Path, monke
 
 def test_pages_that_are_not_where_they_should_be_make_no_directory(tmp_path: Path):
     path = tmp_path / "other.parquet"
-    pq.write_table(numbered(5_000), path, max_rows_per_page=300)
+    pq.write_table(numbered(5_000), path, max_rows_per_page=300, write_page_index=True)
     assert checksums_and_pages(path, 300)[1] is not None
     assert checksums_and_pages(path, 512)[1] is None
 

@@ -10,103 +10,76 @@ from __future__ import annotations
 
 import mmap
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from indextables.rows.chunks import U32, Span, chunk_span
-from indextables.rows.thrift import I32, read_field, read_number, skip
-
-_DICTIONARY_PAGE: Final = 2
-_HEADERS: Final = {5: 1, 7: 1, 8: 3}
-"""Fields of a page header that describe a data page, a dictionary, a data page of version 2, and in each the field
-that has the number of rows. Version 1 has the number of values there, which is the same unless the column has lists."""
+from indextables.rows.footer_check import TRAILER_BYTES, footer_size
+from indextables.rows.offset_index import PageLocations, read_offset_indexes
 
 RowIds: TypeAlias = npt.NDArray[np.int64]
-
-
-class _Page(NamedTuple):
-    kind: int
-    length: int
-    num_rows: int
 
 
 def checksums_and_pages(path: Path, page_rows: int) -> tuple[bytes, bytes | None]:
     """Return the checksums of the column chunks of a finished file, and its page directory.
 
-    The directory is None if the pages are not where `page_rows` has them.
+    Parquet's offset index says where the pages are. The directory is None if the file has no such index, or if the
+    pages are not where `page_rows` has them.
     """
-    metadata = pq.read_metadata(path)
-    chunk_sums: list[int] = []
-    lengths: list[int] = []
-    page_sums: list[int] = []
-    is_regular = True
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        for group in range(metadata.num_row_groups):
-            expected = _rows_of_pages(metadata.row_group(group).num_rows, page_rows)
-            for leaf in range(metadata.num_columns):
-                span = chunk_span(metadata, group, leaf)
-                chunk = mapped[span.start : span.end]
-                chunk_sums.append(zlib.crc32(chunk))
-                pages = list(_pages(chunk)) if is_regular else []
-                if not pages or pages[0].kind != _DICTIONARY_PAGE:
-                    pages.insert(0, _Page(_DICTIONARY_PAGE, 0, 0))
-                is_regular = is_regular and [page.num_rows for page in pages[1:]] == expected
-                at = 0
-                for page in pages:
-                    lengths.append(page.length)
-                    page_sums.append(zlib.crc32(chunk[at : at + page.length]))
-                    at += page.length
-    directory = _packed([page_rows, *lengths, *page_sums]) if is_regular else None
-    return _packed(chunk_sums), directory
+    with (
+        path.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
+        memoryview(mapped) as view,
+    ):
+        footer_start = len(view) - footer_size(bytes(view[-TRAILER_BYTES:]), len(view))
+        footer = bytes(view[footer_start:])
+        metadata = pq.read_metadata(pa.BufferReader(footer))
+        groups, leaves = range(metadata.num_row_groups), range(metadata.num_columns)
+        chunks = [chunk_span(metadata, group, leaf) for group in groups for leaf in leaves]
+        checksums = _packed(_crc32s(view, [(chunk.start, chunk.end) for chunk in chunks]))
+        indexes = read_offset_indexes(view, footer_start, footer, len(chunks))
+        rows = [metadata.row_group(group).num_rows for group in groups for _ in leaves]
+        pages = None if indexes is None else _page_bounds(chunks, rows, indexes, page_rows)
+        if pages is None:
+            return checksums, None
+        lengths = [end - start for start, end in pages]
+        return checksums, _packed([page_rows, *lengths, *_crc32s(view, pages)])
+
+
+def _page_bounds(
+    chunks: Sequence[Span], rows: Sequence[int], indexes: Sequence[PageLocations], page_rows: int
+) -> list[tuple[int, int]] | None:
+    """Return where the dictionary and the data pages of each chunk begin and end, or None if they are elsewhere."""
+    bounds: list[tuple[int, int]] = []
+    for chunk, num_rows, (starts, lengths, first_rows) in zip(chunks, rows, indexes, strict=True):
+        cuts = [chunk.start, *starts, chunk.end]
+        pages = list(pairwise(cuts))
+        is_regular = (
+            first_rows == list(range(0, num_rows, page_rows))
+            and [end - start for start, end in pages[1:]] == lengths
+            and cuts[0] <= cuts[1]
+        )
+        if not is_regular:
+            return None
+        bounds += pages
+    return bounds
+
+
+def _crc32s(data: memoryview, bounds: Sequence[tuple[int, int]]) -> list[int]:
+    return [zlib.crc32(data[start:end]) for start, end in bounds]
 
 
 def _packed(numbers: Sequence[int]) -> bytes:
     return bytes(np.array(numbers, U32).tobytes())
-
-
-def _rows_of_pages(rows: int, page_rows: int) -> list[int]:
-    return [min(page_rows, rows - start) for start in range(0, rows, page_rows)]
-
-
-def _pages(chunk: bytes) -> Iterator[_Page]:
-    """Yield the pages of a column chunk, by their headers."""
-    at = 0
-    while at < len(chunk):
-        start, field_id = at, 0
-        kind = size = rows = -1
-        while True:
-            field_id, of, at = read_field(chunk, at, field_id)
-            if not of:
-                break
-            if field_id == 1:
-                kind, at = read_number(chunk, at)
-            elif field_id == 3:
-                size, at = read_number(chunk, at)
-            else:
-                if field_id in _HEADERS:
-                    rows = _number_in(chunk, at, _HEADERS[field_id])
-                at = skip(chunk, at, of)
-        at += size
-        yield _Page(kind, at - start, rows)
-
-
-def _number_in(data: bytes, at: int, wanted_id: int) -> int:
-    """Return a number of the struct that begins here, or -1."""
-    field_id = 0
-    while True:
-        field_id, kind, at = read_field(data, at, field_id)
-        if not kind or field_id > wanted_id:
-            return -1
-        if field_id == wanted_id:
-            return read_number(data, at)[0] if kind == I32 else -1
-        at = skip(data, at, kind)
 
 
 class PickedPages(NamedTuple):

@@ -84,8 +84,9 @@ class RowWriter:
 
 
 def page_options(page_rows: int) -> dict[str, Any]:
-    """Return the arguments of a Parquet writer that make pages of so many rows."""
+    """Return the arguments of a Parquet writer that make pages of so many rows, and an index of where they are."""
     return {
+        "write_page_index": True,
         "max_rows_per_page": page_rows,
         "write_batch_size": page_rows,
         "data_page_size": _NO_LIMIT,
