@@ -43,7 +43,7 @@ STORAGE_VERSION: Final = "storage_version"
 _FIRST_READ: Final = 64 << 10
 """Bytes at the end of a file that has the footer, unless it is a large one."""
 
-_PAGES: Final = PageSize(bytes=16 << 10, max_rows=512, min_rows=16)
+_PAGES: Final = PageSize(bytes=64 << 10, max_rows=512, min_rows=16)
 """A row that is taken costs a page of each column: smaller ones are mostly overhead, larger ones mostly other rows."""
 
 

@@ -59,7 +59,7 @@ def _read(raw: bytes, chunks: int) -> list[PageLocations]:
     is_end = region < 0x80
     ends = np.flatnonzero(is_end)
     # The token of each byte. Tokens are numbers of one byte or more; a field's header is a token of one byte.
-    tokens = np.cumsum(is_end) - is_end
+    tokens: _Numbers = np.cumsum(is_end) - is_end
     counts, firsts = [], []
     at = 0
     for _ in range(chunks):
@@ -75,7 +75,7 @@ def _read(raw: bytes, chunks: int) -> list[PageLocations]:
     if at != len(raw):
         raise ValueError(f"offset indexes that end {len(raw) - at} bytes before the footer")
     stops = np.cumsum(counts)
-    pages = np.repeat(np.array(firsts) - _TOKENS * (stops - counts), counts)
+    pages: _Numbers = np.repeat(np.array(firsts) - _TOKENS * (stops - counts), counts)
     pages += _TOKENS * np.arange(len(pages))
     if any((region[ends[pages + place]] != byte).any() for place, byte in _SHAPE):
         raise ValueError("an offset index with pages of another shape")
