@@ -27,7 +27,7 @@ given by name. `settings` takes a dictionary of [settings](configuration.md). An
 column are an `InputError`.
 """
 
-RESULTS: Final = ("Purged", "Truncated", "CleanedVersions", "StateDescription", "CacheFigures")
+RESULTS: Final = ("Merged", "Purged", "Truncated", "CleanedVersions", "StateDescription", "CacheFigures")
 """What methods of a table return about an operation."""
 
 LOG: Final = ("Snapshot", "Metadata", "Protocol", "AddFile", "RemoveFile")

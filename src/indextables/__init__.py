@@ -47,7 +47,7 @@ from indextables.errors import (
 if TYPE_CHECKING:
     from indextables.config import Settings
     from indextables.log import AddFile, Metadata, Protocol, RemoveFile, Snapshot
-    from indextables.maintenance import CleanedVersions, Purged, StateDescription, Truncated
+    from indextables.maintenance import CleanedVersions, Merged, Purged, StateDescription, Truncated
     from indextables.runtime import CacheFigures
     from indextables.table import ChangeSet, Table
     from indextables.table import open_table as open  # noqa: A004 - users call it.open(path)
@@ -70,6 +70,7 @@ __all__ = [
     "IndexTablesError",
     "InputError",
     "IrregularFileError",
+    "Merged",
     "Metadata",
     "ObjectExistsError",
     "ObjectNotFoundError",
@@ -104,6 +105,7 @@ _LAZY: Final = {
     "CacheFigures": ("indextables.runtime", "CacheFigures"),
     "ChangeSet": ("indextables.table", "ChangeSet"),
     "CleanedVersions": ("indextables.maintenance", "CleanedVersions"),
+    "Merged": ("indextables.maintenance", "Merged"),
     "Metadata": ("indextables.log", "Metadata"),
     "Protocol": ("indextables.log", "Protocol"),
     "Purged": ("indextables.maintenance", "Purged"),

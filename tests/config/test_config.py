@@ -172,7 +172,7 @@ def test_a_key_without_effect_is_said_to_have_none_once(caplog: pytest.LogCaptur
     for _ in range(2):
         assert dict(Settings(option)) == {}
     assert len(caplog.messages) == 1
-    assert "has no effect in this release: splits are not merged yet" in caplog.text
+    assert "has no effect in this release: nothing is merged automatically" in caplog.text
 
 
 def test_an_unknown_key_of_the_session_is_a_warning_and_of_an_option_an_error() -> None:

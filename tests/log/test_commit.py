@@ -35,6 +35,7 @@ from indextables.log import (
     Overwrite,
     Protocol,
     RemoveFile,
+    SkipFile,
     Snapshot,
     Txn,
     commit,
@@ -567,3 +568,40 @@ def test_threads_that_commit_at_once_all_get_through(store: MemoryStore):
         thread.join()
     assert sorted(live(load_snapshot(shared))) == sorted(f"{me}-{n}" for me in range(4) for n in range(25))
     check_removes(shared, check_versions(shared))
+
+
+# Files that a merge could not read
+
+
+def skip(key: str, *, at: int = 5) -> SkipFile:
+    return SkipFile(key, skip_timestamp=at, reason="damaged", operation="merge", retry_after=at + 10)
+
+
+def test_a_merge_records_the_files_that_it_could_not_read(store: MemoryStore, base: Snapshot):
+    change = replace(merge(("ab", "m")), skips=(skip("c"),))
+    done = run(store, change, base)
+    expected = replace(skip("c"), partition_values={"day": "tue"}, size=10, skip_count=1)
+    assert done.snapshot.extras.skips == {"c": expected}
+    again = run(store, MergeSplits((), TABLE, skips=(skip("c", at=7),)), done.snapshot)
+    assert again.snapshot.extras.skips["c"] == replace(
+        expected, skip_timestamp=7, retry_after=17, skip_count=2
+    )
+    assert load_snapshot(store).extras.skips == again.snapshot.extras.skips
+
+
+def test_skips_are_recorded_where_concurrent_commits_removed_every_source(store: MemoryStore, base: Snapshot):
+    run(store, DROP_MONDAY, base)
+    done = run(store, replace(merge(("ab", "m")), skips=(skip("c"), skip("a"))), base)
+    assert (set(done.snapshot.files), set(done.snapshot.extras.skips)) == ({"c"}, {"c"})
+
+
+def test_a_skip_of_a_file_that_is_gone_is_no_commit(store: MemoryStore, base: Snapshot):
+    later = run(store, overwrite("d"), base)
+    done = run(store, MergeSplits((), TABLE, skips=(skip("a"),)), base)
+    assert (done.skipped, done.version) == (True, later.version)
+
+
+def test_a_merge_whose_file_is_removed_later_forgets_the_skip(store: MemoryStore, base: Snapshot):
+    done = run(store, MergeSplits((), TABLE, skips=(skip("c"),)), base)
+    after = run(store, overwrite("d"), done.snapshot)
+    assert not after.snapshot.extras.skips

@@ -79,7 +79,10 @@ def test_unknown_settings_of_the_session_are_warnings(path):
     assert answer["version"] == 1
     assert [text.partition(";")[0] for text in answer["warnings"]] == [
         "unknown setting 'spark.indextables.nonsense' in the session",
-        "setting 'spark.indextables.mergeOnWrite.enabled' has no effect in this release: splits are not merged yet.",
+        (
+            "setting 'spark.indextables.mergeOnWrite.enabled' has no effect in this release: "
+            "nothing is merged automatically: run MERGE SPLITS."
+        ),
     ]
     assert ask("describe", path, session=session, options=session)["error"]["kind"] == "CONFIG"
     assert "warnings" not in ask("describe", path)

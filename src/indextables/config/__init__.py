@@ -4,6 +4,7 @@ from indextables.config import keys
 from indextables.config.definitions import Family, Setting
 from indextables.config.durations import in_hours, parse_duration
 from indextables.config.parsers import boolean, names, whole
+from indextables.config.parsers import size as parse_size
 from indextables.config.settings import Settings, layered, of_options
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "names",
     "of_options",
     "parse_duration",
+    "parse_size",
     "whole",
 ]

@@ -353,6 +353,31 @@ PURGE_PARALLELISM: Final = Setting[int | None](
     "Number of Spark tasks, or of threads without Spark, that delete splits. Empty: one per core of the cluster, "
     "or 16 threads.",
 )
+MERGE_SKIP_THRESHOLD: Final = Setting(
+    "spark.indextables.merge.skipSplitThreshold",
+    ratio,
+    0.45,
+    "MERGE SPLITS leaves splits alone that have at least this share of the target size.",
+)
+MERGE_MAX_SOURCES: Final = Setting(
+    "spark.indextables.merge.maxSourceSplitsPerMerge",
+    between(2, 1_000_000),
+    1000,
+    "Maximum number of splits that MERGE SPLITS merges into one. MAX SOURCE SPLITS PER MERGE has precedence.",
+)
+MERGE_BATCH_SIZE: Final = Setting(
+    "spark.indextables.merge.batchSize",
+    positive,
+    16,
+    "Number of merged splits that MERGE SPLITS commits at once; on Spark, also the number of tasks of one job. A "
+    "failure costs the batch in which it happens.",
+)
+MERGE_SKIP_HOURS: Final = Setting(
+    "spark.indextables.skippedFiles.cooldownDuration",
+    hours,
+    24,
+    "How long merges leave a split alone that one of them could not read, in hours.",
+)
 CLEANUP_FAILURE_POLICY: Final = Setting(
     "spark.indextables.cleanup.failurePolicy",
     one_of("continue", "stop"),
@@ -403,7 +428,7 @@ AZURE: Final = Family(
 )
 
 UNREAD: Final = (
-    Unread("spark.indextables.mergeOnWrite.", "splits are not merged yet"),
+    Unread("spark.indextables.mergeOnWrite.", "nothing is merged automatically: run MERGE SPLITS"),
     Unread("spark.indextables.purgeOnWrite.", "nothing is purged automatically: run PURGE INDEXTABLE"),
     Unread(
         "spark.indextables.state.retry.maxAttempts",

@@ -88,6 +88,17 @@ class Settings:
         """Return the members of a family that were set, by the name after its prefix."""
         return self._families.get(family.prefix, {})
 
+    def with_properties(self, configuration: Mapping[str, str]) -> Settings:
+        """Return the settings, completed by the properties that a table's configuration holds.
+
+        >>> table = {"spark.indextables.stats.bloom.columns": "host", "delta.minReaderVersion": "1"}
+        >>> Settings({"spark.indextables.write.rowGroupRows": "9"}).with_properties(table)
+        Settings({'spark.indextables.stats.bloom.columns': 'host', 'spark.indextables.write.rowGroupRows': '9'})
+        """
+        names = {setting.key for setting in keys.TABLE_PROPERTIES}
+        properties = {key: value for key, value in configuration.items() if key in names}
+        return Settings(properties | dict(self))
+
     def __repr__(self) -> str:
         """Show what was set, with the secrets masked."""
         shown = dict(self._values)

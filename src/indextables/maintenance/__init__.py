@@ -1,8 +1,9 @@
-"""Maintenance: operations that keep a table in shape. They change the log and which files are live, and write no rows.
+"""Maintenance: operations that keep a table in shape. They change the log and which files are live, never the rows.
 
 Each module is one operation, which `log` and its packages carry out:
 
 - `partitions`, `restores`, `upgrade`: commits that change the table as a whole;
+- `merge_plan`, `merges`: fewer and larger splits with the same rows;
 - `history_cleanup`, `purges`: deleting what is no longer needed;
 - `repairs`, with `log_recovery` and `split_recovery`: a new log in place of a damaged or lost one;
 - `log_description`, `state_description`: what the log and the newest state hold.
@@ -15,6 +16,24 @@ from indextables.maintenance.history_cleanup import (
     truncate_time_travel,
 )
 from indextables.maintenance.log_description import LOG_SCHEMA, describe_log
+from indextables.maintenance.merge_plan import (
+    DEFAULT_TARGET_BYTES,
+    MergeOptions,
+    MergeTask,
+    SourceSplit,
+    plan_merge,
+)
+from indextables.maintenance.merges import (
+    CommittedMerge,
+    Merged,
+    MergedGroup,
+    add_committed,
+    commit_merge,
+    discard_groups,
+    empty_result,
+    merge_small_splits,
+    run_merge_task,
+)
 from indextables.maintenance.partitions import DroppedPartitions, drop_partitions
 from indextables.maintenance.purges import (
     PreparedPurge,
@@ -30,25 +49,39 @@ from indextables.maintenance.state_description import StateDescription, describe
 from indextables.maintenance.upgrade import renormalize_schemas, upgrade_and_checkpoint, upgrade_protocol
 
 __all__ = [
+    "DEFAULT_TARGET_BYTES",
     "LOG_SCHEMA",
     "CleanedVersions",
+    "CommittedMerge",
     "DroppedPartitions",
+    "MergeOptions",
+    "MergeTask",
+    "Merged",
+    "MergedGroup",
     "PreparedPurge",
     "Purged",
     "Repaired",
+    "SourceSplit",
     "StateDescription",
     "Truncated",
+    "add_committed",
     "clean_versions",
+    "commit_merge",
     "describe_log",
     "describe_state",
+    "discard_groups",
     "drop_partitions",
+    "empty_result",
     "finish_purge",
+    "merge_small_splits",
+    "plan_merge",
     "prepare_purge",
     "purge",
     "renormalize_schemas",
     "repair",
     "restore",
     "retention_hours",
+    "run_merge_task",
     "truncate_time_travel",
     "upgrade_and_checkpoint",
     "upgrade_protocol",

@@ -30,7 +30,9 @@ def drop_partitions(
 
     Returns the version of the table afterwards, and what was dropped.
     """
-    _check(snapshot, predicate)
+    if not snapshot.partition_columns:
+        raise PredicateError("the table is not partitioned: there is no partition to drop")
+    check_partition_condition(snapshot, predicate, "dropping partitions")
     done = commit(store, DropPartitions(predicate), base=snapshot, settings=settings)
     if done.skipped:
         message = f"no partition satisfies the condition at version {done.version}"
@@ -55,13 +57,13 @@ def drop_partitions(
     )
 
 
-def _check(snapshot: Snapshot, predicate: Predicate) -> None:
-    if not snapshot.partition_columns:
-        raise PredicateError("the table is not partitioned: there is no partition to drop")
+def check_partition_condition(snapshot: Snapshot, predicate: Predicate, operation: str) -> None:
+    """Raise PredicateError if the condition of an operation is on anything but partition columns."""
     others = sorted(columns_of(predicate) - set(snapshot.partition_columns))
     if others or text_queries(predicate):
         named = ", ".join(repr(name) for name in others) or "a text search"
+        partitioned = ", ".join(snapshot.partition_columns)
         raise PredicateError(
-            f"dropping partitions takes a condition on partition columns only, and this one has {named}; "
-            f"the table is partitioned by {', '.join(snapshot.partition_columns)}"
+            f"{operation} takes a condition on partition columns only, and this one has {named}; "
+            f"the table is {f'partitioned by {partitioned}' if partitioned else 'not partitioned'}"
         )

@@ -65,7 +65,7 @@ def describe_state(store: Store, settings: Settings) -> StateDescription:
         pointer = read_pointer(store)
         named = pointer.created_time if pointer is not None and pointer.version == older.version else None
         created_ms = checkpoints[-1].modified_ms if named is None else named
-        return _of_checkpoint(older, snapshot.version, form, created_ms)
+        return _of_checkpoint(older, snapshot, form, created_ms)
     status = f"no state yet; version {snapshot.version} is read from its version files"
     return StateDescription(
         table_path=store.uri,
@@ -96,13 +96,13 @@ def _of_state(snapshot: Snapshot, state: StateManifest, options: StateOptions) -
         tombstone_ratio=dead / live if live else float(dead),
         total_bytes=state.total_bytes,
         needs_compaction=reason is not None,
-        status=_status(state.state_version, snapshot.version, reason),
+        status=_status(state.state_version, snapshot, reason),
         created_at=_moment(state.created_at),
         protocol_version=state.protocol_version,
     )
 
 
-def _of_checkpoint(checkpoint: Snapshot, current: int, form: str, created_ms: int) -> StateDescription:
+def _of_checkpoint(checkpoint: Snapshot, current: Snapshot, form: str, created_ms: int) -> StateDescription:
     files = list(checkpoint.files.values())
     return StateDescription(
         table_path=checkpoint.uri,
@@ -128,6 +128,8 @@ def _moment(ms: int) -> datetime | None:
         return None
 
 
-def _status(version: int, current: int, reason: str | None) -> str:
-    notes = [f"the table is at version {current}"] if current > version else []
+def _status(version: int, current: Snapshot, reason: str | None) -> str:
+    notes = [f"the table is at version {current.version}"] if current.version > version else []
+    if current.extras.skips:
+        notes.append(f"splits that merges could not read: {len(current.extras.skips)}")
     return "; ".join(["OK", *notes, *([f"to be compacted: {reason}"] if reason else [])])

@@ -8,7 +8,7 @@ from operator import index
 from os import PathLike
 from typing import Any, Final
 
-from indextables.config import Settings, in_hours, parse_duration
+from indextables.config import Settings, in_hours, parse_duration, parse_size
 from indextables.errors import InputError, PredicateError, QueryError
 from indextables.schema import TableSchema
 from indextables.storage import table_uri
@@ -106,6 +106,26 @@ def to_count(number: int | None, argument: str, unit: str) -> int | None:
     if isinstance(number, bool) or not hasattr(number, "__index__") or number < 0:
         raise InputError(f"{argument} is {number!r}; it takes a whole number of {unit}, zero or more")
     return min(index(number), MAX_ROWS)
+
+
+def to_size(size: str | int, argument: str) -> int:
+    """Return a number of bytes.
+
+    >>> to_size("100M", "target_size"), to_size(4096, "target_size")
+    (104857600, 4096)
+    >>> to_size("big", "target_size")
+    Traceback (most recent call last):
+        ...
+    indextables.errors.InputError: target_size is 'big'; it takes a size such as 4096, 64K, 100M or 2G
+    """
+    if isinstance(size, str):
+        try:
+            return parse_size(size)
+        except ValueError as expected:
+            raise InputError(f"{argument} is {size!r}; it takes {expected}") from None
+    if isinstance(size, bool) or not hasattr(size, "__index__"):
+        raise InputError(f"{argument} is {size!r}; it takes a number of bytes, or text such as '100M'")
+    return index(size)
 
 
 def check_flag(flag: bool, argument: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,8 @@ from indextables.table.arguments import (
     to_hours,
     to_millis,
     to_names,
+    to_settings,
+    to_size,
     to_version,
 )
 from indextables.table.changes import ChangeSet, Since, changes
@@ -50,7 +52,7 @@ from indextables.table.scan import (
 )
 
 if TYPE_CHECKING:
-    from indextables.maintenance import CleanedVersions, Purged, StateDescription, Truncated
+    from indextables.maintenance import CleanedVersions, Merged, Purged, StateDescription, Truncated
 
 
 class Table:
@@ -309,6 +311,45 @@ class Table:
         versions = {"min_reader_version": min_reader_version, "min_writer_version": min_writer_version}
         checked = {name: to_version(number, name) for name, number in versions.items() if number is not None}
         return upgrade_protocol(self._store(), self._settings, self._snapshot, **checked)
+
+    def merge_splits(
+        self,
+        *,
+        where: str | None = None,
+        target_size: str | int = "5G",
+        max_dest_splits: int | None = None,
+        max_source_splits: int | None = None,
+        settings: Mapping[str, str] | Settings | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Merged:
+        """Merge small splits of the newest version into splits of about the target size; return what was done.
+
+        Splits are merged within their partition, the smallest first. No row changes, and older versions stay readable
+        until a purge. `where` is a condition on partition columns. `target_size` is a number of bytes or text such as
+        `"100M"`. `max_dest_splits` limits how many splits are written, `max_source_splits` how many become one.
+        `settings` are added to those of the table. `progress` is called after each new split with the number of those
+        that are done and of all. Interrupting a merge is safe.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> for n in (1, 2, 3):
+        ...     _ = it.write("memory://doc-merge", pa.table({"n": [n]}))
+        >>> it.open("memory://doc-merge").merge_splits(target_size="100M").message
+        'merged 3 splits into 1'
+        >>> it.open("memory://doc-merge").to_arrow().column("n").to_pylist()
+        [1, 2, 3]
+        """
+        from indextables.maintenance import MergeOptions, merge_small_splits
+
+        options = MergeOptions(
+            where=TRUE if where is None else self._where(check_condition(where)),
+            target_size=to_size(target_size, "target_size"),
+            max_dest_splits=to_count(max_dest_splits, "max_dest_splits", "splits"),
+            max_source_splits=to_count(max_source_splits, "max_source_splits", "splits"),
+        )
+        if progress is not None and not callable(progress):
+            raise InputError(f"progress is {progress!r}; it takes a function of two numbers")
+        combined = Settings(dict(self._settings) | dict(to_settings(settings)))
+        return merge_small_splits(open_store(self._uri, combined), combined, options, progress=progress)
 
     def purge(
         self,

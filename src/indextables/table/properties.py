@@ -6,7 +6,6 @@ from typing import Final
 
 from indextables.config import Settings, keys
 from indextables.errors import SchemaError
-from indextables.log import Metadata
 from indextables.schema import TableSchema
 
 _KEYS: Final = frozenset(setting.key for setting in keys.TABLE_PROPERTIES)
@@ -38,9 +37,3 @@ def properties_to_store(settings: Settings, schema: TableSchema) -> dict[str, st
                 )
             properties[setting.key] = ",".join(column.name for column in columns)
     return properties
-
-
-def with_properties(settings: Settings, metadata: Metadata) -> Settings:
-    """Return the settings, completed by the properties of the table."""
-    properties = {key: value for key, value in metadata.configuration.items() if key in _KEYS}
-    return Settings(properties | dict(settings))

@@ -52,7 +52,7 @@ from indextables.split import FinishedSplit, SplitWriter
 from indextables.storage import ScratchDirectory, Store, open_store, options_for_tasks
 from indextables.table.append_rules import check_appendable
 from indextables.table.partitioning import PartitionKey, PartitionSpill
-from indextables.table.properties import properties_to_store, with_properties
+from indextables.table.properties import properties_to_store
 
 WriteMode = Literal["append", "overwrite", "error", "ignore"]
 
@@ -139,7 +139,7 @@ def build_write_plan(
     schema = TableSchema.of_table(metadata.schema_string)
     return WritePlan(
         uri=uri,
-        options=options_for_tasks(uri, with_properties(settings, metadata)),
+        options=options_for_tasks(uri, settings.with_properties(metadata.configuration)),
         mode=mode,
         base_version=base_version,
         metadata=metadata,

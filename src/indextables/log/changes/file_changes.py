@@ -31,6 +31,7 @@ from indextables.log.actions import (
     Metadata,
     Protocol,
     RemoveFile,
+    SkipFile,
     Txn,
     from_entries,
 )
@@ -168,10 +169,15 @@ class MergeGroup:
 
 @dataclass(frozen=True)
 class MergeSplits:
-    """Replaces files by fewer, larger ones with the same rows. `metadata` is what the new ones were written for."""
+    """Replaces files by fewer, larger ones with the same rows. `metadata` is what the new ones were written for.
+
+    `skips` record the files that the merge could not read. Their `path` is the key of the file; the rest of what the
+    log records about it, and how often it was skipped before, is taken from the table.
+    """
 
     groups: tuple[MergeGroup, ...]
     metadata: Metadata
+    skips: tuple[SkipFile, ...] = ()
     operation: str = "MERGE SPLITS"
     parameters: Mapping[str, str] = field(default_factory=dict)
 
@@ -179,7 +185,8 @@ class MergeSplits:
         if current is None:
             raise TableNotFoundError("there is no table to merge splits of")
         live_groups = [group for group in self.groups if all(key in current.files for key in group.sources)]
-        if self.groups and not live_groups:
+        skips = [_count_skip(skip, current) for skip in self.skips if skip.path in current.files]
+        if self.groups and not live_groups and not skips:
             raise CommitConflictError(
                 f"concurrent commits have removed every split that this merge read from {current.uri} "
                 f"(now at version {current.version}); there is nothing left to merge"
@@ -191,7 +198,19 @@ class MergeSplits:
             *register_mappings(current.metadata, self.metadata, adds),
             *_removes(sources, data_change=False),
             *adds,
+            *skips,
         ]
+
+
+def _count_skip(skip: SkipFile, current: Snapshot) -> SkipFile:
+    file, earlier = current.files[skip.path], current.extras.skips.get(skip.path)
+    return dataclasses.replace(
+        skip,
+        path=file.path,
+        partition_values=file.partition_values,
+        size=file.size,
+        skip_count=1 if earlier is None else earlier.skip_count + 1,
+    )
 
 
 def _removes(files: Iterable[AddFile], *, data_change: bool = True) -> list[RemoveFile]:

@@ -1,0 +1,173 @@
+"""Planning of a merge: which splits become one. Pure: no I/O."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import pyarrow.compute as pc
+
+from indextables.config import Settings, keys
+from indextables.errors import CorruptTableError, InputError
+from indextables.log import Metadata, SkipFile, Snapshot, writer_metadata
+from indextables.log.actions import check_writable, is_elsewhere
+from indextables.maintenance.partitions import check_partition_condition
+from indextables.predicates import TRUE, Predicate
+from indextables.state import KEY
+from indextables.storage import options_for_tasks
+
+DEFAULT_TARGET_BYTES: Final = 5 << 30
+MIN_TARGET_BYTES: Final = 1 << 20
+
+_HOUR_MS: Final = 3_600_000
+
+
+@dataclass(frozen=True)
+class MergeOptions:
+    """What to merge: the partitions, the size of the new splits in bytes, and how many of them at most.
+
+    `max_dest_splits` None is no limit; `max_source_splits` None is what the settings say.
+    """
+
+    where: Predicate = TRUE
+    target_size: int = DEFAULT_TARGET_BYTES
+    max_dest_splits: int | None = None
+    max_source_splits: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.target_size < MIN_TARGET_BYTES:
+            raise InputError(
+                f"the target size of a merge is {self.target_size} bytes; the minimum is {MIN_TARGET_BYTES} (1M)"
+            )
+        if self.max_dest_splits is not None and self.max_dest_splits < 1:
+            raise InputError(
+                f"a merge into at most {self.max_dest_splits} splits does nothing; the minimum is 1"
+            )
+        if self.max_source_splits is not None and self.max_source_splits < 2:
+            raise InputError(
+                f"a merge of at most {self.max_source_splits} splits into one does nothing; the minimum is 2"
+            )
+
+
+@dataclass(frozen=True)
+class SourceSplit:
+    """A split to merge, and what the log records about it."""
+
+    key: str
+    size: int
+    num_records: int | None
+    num_merge_ops: int
+
+
+@dataclass(frozen=True)
+class MergeTask:
+    """One group of splits of one partition. It has all that a task needs on any machine.
+
+    `metadata` is what the new split is written for.
+    """
+
+    uri: str
+    options: dict[str, str] = field(repr=False)  # credentials may be among them
+    metadata: Metadata
+    partition_values: Mapping[str, str]
+    sources: tuple[SourceSplit, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(source.size for source in self.sources)
+
+
+def plan_merge(
+    snapshot: Snapshot, options: MergeOptions, settings: Settings, *, now: int
+) -> tuple[MergeTask, ...]:
+    """Return the groups to merge, best first: those that replace the most splits.
+
+    Splits of at least `merge.skipSplitThreshold` of the target size stay as they are. So do those that an earlier merge
+    could not read, until it is time to try again. The smallest splits are merged first, and their rows keep the order
+    in which they were added.
+    """
+    check_partition_condition(snapshot, options.where, "MERGE SPLITS")
+    check_writable(snapshot.protocol, snapshot.uri)
+    if snapshot.gap is not None:
+        raise CorruptTableError(
+            f"version {snapshot.gap.first} of {snapshot.uri} is missing although version {snapshot.gap.next} exists; "
+            f"repair the table before you merge its splits"
+        )
+    metadata = writer_metadata(snapshot)
+    task_options = options_for_tasks(snapshot.uri, settings.with_properties(metadata.configuration))
+    most = options.max_source_splits or settings.get(keys.MERGE_MAX_SOURCES)
+    tasks = []
+    for values, candidates in _small_splits(snapshot, options, settings, now).items():
+        for group in _groups(sorted(candidates, key=_by_size), options.target_size, most):
+            in_order = tuple(candidate.split for candidate in sorted(group, key=_by_version))
+            tasks.append(MergeTask(snapshot.uri, task_options, metadata, dict(values), in_order))
+    tasks.sort(key=lambda task: (-len(task.sources), task.size))
+    return tuple(tasks[: options.max_dest_splits])
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    split: SourceSplit
+    version: int
+
+
+_PartitionKey: TypeAlias = tuple[tuple[str, str], ...]
+
+
+def _small_splits(
+    snapshot: Snapshot, options: MergeOptions, settings: Settings, now: int
+) -> dict[_PartitionKey, list[_Candidate]]:
+    """Return the splits that may be merged, by partition."""
+    limit = settings.get(keys.MERGE_SKIP_THRESHOLD) * options.target_size
+    cooldown_ms = settings.get(keys.MERGE_SKIP_HOURS) * _HOUR_MS
+    entries = snapshot.prune(options.where).entries
+    # Only the columns that are needed become objects, and only for the small files.
+    small = entries.filter(pc.less(entries.column("size"), limit))
+    columns = (
+        KEY,
+        "partitionValues",
+        "size",
+        "numRecords",
+        "numMergeOps",
+        "addedAtVersion",
+        "companionSourceFiles",
+    )
+    partitions: dict[_PartitionKey, list[_Candidate]] = defaultdict(list)
+    for key, values, size, rows, merges, version, companions in zip(
+        *(small.column(name).to_pylist() for name in columns), strict=True
+    ):
+        skip = snapshot.extras.skips.get(key)
+        if is_elsewhere(key) or companions or (skip is not None and now < _retry_time(skip, cooldown_ms)):
+            continue
+        split = SourceSplit(key=key, size=size, num_records=rows, num_merge_ops=merges or 0)
+        partitions[tuple(sorted(values or ()))].append(_Candidate(split, version))
+    return partitions
+
+
+def _retry_time(skip: SkipFile, cooldown_ms: int) -> int:
+    return skip.skip_timestamp + cooldown_ms if skip.retry_after is None else skip.retry_after
+
+
+def _groups(candidates: Sequence[_Candidate], target_size: int, most: int) -> Iterable[list[_Candidate]]:
+    """Yield groups of at least two splits that have at most the target size together."""
+    group: list[_Candidate] = []
+    size = 0
+    for candidate in candidates:
+        if len(group) == most or size + candidate.split.size > target_size:
+            if len(group) > 1:
+                yield group
+            group, size = [], 0
+        group.append(candidate)
+        size += candidate.split.size
+    if len(group) > 1:
+        yield group
+
+
+def _by_size(candidate: _Candidate) -> tuple[int, int, str]:
+    return candidate.split.size, candidate.version, candidate.split.key
+
+
+def _by_version(candidate: _Candidate) -> tuple[int, str]:
+    return candidate.version, candidate.split.key

@@ -1,0 +1,323 @@
+"""MERGE SPLITS: replace small splits of a partition by one larger split with the same rows.
+
+plan_merge      (once)           groups the small splits of each partition
+run_merge_task  (anywhere)       merges one group into a new split in the store, which no version names yet
+commit_merge    (for each batch) publishes one version that replaces the sources of a batch by its new splits
+
+Readers of older versions keep the sources. A purge deletes them when no readable version names them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from indextables.config import Settings, keys
+from indextables.errors import (
+    CommitConflictError,
+    CommitUnknownError,
+    IndexTablesError,
+    StorageError,
+    UnreadableSplitError,
+)
+from indextables.log import (
+    AddFile,
+    MergeGroup,
+    MergeSplits,
+    Metadata,
+    SkipFile,
+    Snapshot,
+    commit,
+    load_snapshot,
+    split_key,
+)
+from indextables.log.snapshots import mapping_of
+from indextables.maintenance.merge_plan import MergeOptions, MergeTask, SourceSplit, plan_merge
+from indextables.runtime import new_id, now_ms
+from indextables.schema import TableSchema, mapping_hash, partition_path
+from indextables.split import MergedSplit, MergeSource, merge_splits
+from indextables.storage import ScratchDirectory, Store, open_store
+
+OPERATION: Final = "merge"
+"""The name of merging in the log's records of files that merges skip."""
+
+_HOUR_MS: Final = 3_600_000
+_SHOWN: Final = 3
+
+Progress: TypeAlias = Callable[[int, int], object]
+"""Called after each group with the number of groups that are done and of all groups."""
+
+
+@dataclass(frozen=True)
+class MergedGroup:
+    """What a task did: `add` is the stored split with the rows of the files with keys `sources`.
+
+    `add` is None if fewer than two sources could be read. `unreadable` are the keys of the others, each with a reason.
+    `size` is that of the sources. `method` says how the split was made, `reason` why, if there is more to say.
+    """
+
+    sources: tuple[str, ...] = ()
+    size: int = 0
+    add: AddFile | None = None
+    method: str | None = None
+    reason: str | None = None
+    unreadable: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class CommittedMerge:
+    """The table after the commit of a batch. `dropped` groups are not part of it, for `reason`."""
+
+    snapshot: Snapshot
+    merged: tuple[MergedGroup, ...] = ()
+    dropped: tuple[MergedGroup, ...] = ()
+    skipped: tuple[tuple[str, str], ...] = ()
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The result of a merge. `status` is `success`, `partial_success`, or `no_action` if nothing was merged.
+
+    `merged_files` splits of `original_size_bytes` with `rows` rows became `merge_groups` splits of
+    `merged_size_bytes`. `linked` and `indexed_again` of these were made in that way. `dropped_groups` were not
+    committed because concurrent commits had removed one of their splits. `skipped_files` could not be read. `messages`
+    say why. `version` is that of the table afterwards.
+
+    >>> import indextables as it, pyarrow as pa
+    >>> for n in (1, 2, 3):
+    ...     _ = it.write("memory://doc-merged", pa.table({"n": [n]}))
+    >>> merged = it.open("memory://doc-merged").merge_splits()
+    >>> merged.status, merged.merged_files, merged.merge_groups, merged.rows, merged.version
+    ('success', 3, 1, 3, 3)
+    """
+
+    table_path: str
+    status: str
+    merged_files: int
+    merge_groups: int
+    original_size_bytes: int
+    merged_size_bytes: int
+    message: str
+    rows: int = 0
+    linked: int = 0
+    indexed_again: int = 0
+    dropped_groups: int = 0
+    skipped_files: int = 0
+    version: int = 0
+    duration_ms: int = 0
+    messages: tuple[str, ...] = field(default=(), repr=False)
+
+
+def run_merge_task(task: MergeTask, store: Store | None = None) -> MergedGroup:
+    """Merge the splits of one group and store the result under a new name. Readers see nothing of it yet.
+
+    A split that cannot be read is left out, and the others are merged without it. A task may run twice: the split that
+    is not committed is an orphan, which a purge deletes.
+    """
+    settings = Settings(task.options)
+    store = open_store(task.uri, settings) if store is None else store
+    sources = list(task.sources)
+    unreadable: list[tuple[str, str]] = []
+    with ScratchDirectory(settings) as directory:
+        schema = TableSchema.of_table(task.metadata.schema_string)
+        while len(sources) > 1:
+            try:
+                split = merge_splits(
+                    [MergeSource(store, source.key, source.size, source.num_records) for source in sources],
+                    mapping=mapping_of(task.metadata),
+                    schema=schema.without(task.metadata.partition_columns),
+                    settings=settings,
+                    directory=directory,
+                )
+            except UnreadableSplitError as reason:
+                unreadable.append((reason.path, str(reason.__cause__ or reason)))
+                sources = [source for source in sources if source.key != reason.path]
+                continue
+            return MergedGroup(
+                sources=tuple(source.key for source in sources),
+                size=sum(source.size for source in sources),
+                add=_store(task, sources, store, split),
+                method=split.method,
+                reason=split.reason,
+                unreadable=tuple(unreadable),
+            )
+    return MergedGroup(unreadable=tuple(unreadable))
+
+
+def _store(task: MergeTask, sources: Sequence[SourceSplit], store: Store, split: MergedSplit) -> AddFile:
+    metadata = task.metadata
+    folder = partition_path(task.partition_values, metadata.partition_columns)
+    path = f"{folder}/splits/split-{new_id()}.split".lstrip("/")
+    store.put_file(path, split.path)
+    return AddFile(
+        path=path,
+        partition_values=dict(task.partition_values),
+        size=split.size,
+        modification_time=now_ms(),
+        data_change=False,
+        min_values=split.min_values or None,
+        max_values=split.max_values or None,
+        stats=split.stats,
+        num_records=split.num_records,
+        footer_start_offset=split.footer_start,
+        footer_end_offset=split.footer_end,
+        has_footer_offsets=True,
+        num_merge_ops=max(source.num_merge_ops for source in sources) + 1,
+        doc_mapping_ref=mapping_hash(mapping_of(metadata).to_json()),
+        uncompressed_size_bytes=split.uncompressed_size,
+    )
+
+
+def commit_merge(
+    store: Store,
+    groups: Sequence[MergedGroup],
+    *,
+    metadata: Metadata,
+    base: Snapshot,
+    settings: Settings,
+    clock: Callable[[], int] = now_ms,
+) -> CommittedMerge:
+    """Publish the merged groups of a batch, and the splits that could not be read, as one version.
+
+    A group is dropped if a concurrent commit has removed one of its sources: the rows of that source are no longer in
+    the table, or another file has them. The new split of a dropped group is deleted, since no version names it and no
+    other process knows it. If the outcome of the commit is unknown, CommitUnknownError, and nothing is deleted.
+    """
+    stored = tuple(group for group in groups if group.add is not None)
+    skipped = tuple(entry for group in groups for entry in group.unreadable)
+    if not stored and not skipped:
+        return CommittedMerge(base)
+    now = clock()
+    retry_after = now + settings.get(keys.MERGE_SKIP_HOURS) * _HOUR_MS
+    change = MergeSplits(
+        groups=tuple(MergeGroup(group.sources, (group.add,)) for group in stored if group.add is not None),
+        metadata=metadata,
+        skips=tuple(
+            SkipFile(key, skip_timestamp=now, reason=reason, operation=OPERATION, retry_after=retry_after)
+            for key, reason in skipped
+        ),
+    )
+    try:
+        done = commit(store, change, base=base, settings=settings, clock=clock)
+    except CommitUnknownError:
+        raise
+    except CommitConflictError as reason:
+        discard_groups(store, stored)
+        return CommittedMerge(base, dropped=stored, reason=str(reason))
+    except IndexTablesError:
+        discard_groups(store, stored)
+        raise
+    added = {action.path for action in done.actions if isinstance(action, AddFile)}
+    merged = tuple(group for group in stored if group.add is not None and group.add.path in added)
+    dropped = tuple(group for group in stored if group.add is not None and group.add.path not in added)
+    discard_groups(store, dropped)
+    recorded = {split_key(action.path, store.uri) for action in done.actions if isinstance(action, SkipFile)}
+    return CommittedMerge(
+        snapshot=done.snapshot,
+        merged=merged,
+        dropped=dropped,
+        skipped=tuple(entry for entry in skipped if entry[0] in recorded),
+        reason="concurrent commits have removed one of their splits" if dropped else None,
+    )
+
+
+def discard_groups(store: Store, groups: Iterable[MergedGroup]) -> None:
+    """Delete the new splits of groups that certainly were not committed. A purge deletes what cannot be deleted now."""
+    for group in groups:
+        if group.add is not None:
+            with contextlib.suppress(StorageError):
+                store.delete(group.add.path)
+
+
+def merge_small_splits(
+    store: Store,
+    settings: Settings,
+    options: MergeOptions | None = None,
+    *,
+    progress: Progress | None = None,
+    clock: Callable[[], int] = now_ms,
+) -> Merged:
+    """Merge the small splits of the newest version, and commit after each batch. Safe next to any other commit.
+
+    An error or an interrupt leaves the batches that are committed; the rest of the table is as it was.
+    """
+    started = clock()
+    snapshot = load_snapshot(store, settings=settings)
+    tasks = plan_merge(snapshot, options or MergeOptions(), settings, now=started)
+    result = empty_result(snapshot)
+    size = settings.get(keys.MERGE_BATCH_SIZE)
+    for first in range(0, len(tasks), size):
+        groups: list[MergedGroup] = []
+        try:
+            for number, task in enumerate(tasks[first : first + size], first + 1):
+                groups.append(run_merge_task(task, store))
+                if progress is not None:
+                    progress(number, len(tasks))
+        except BaseException:
+            discard_groups(store, groups)
+            raise
+        committed = commit_merge(
+            store, groups, metadata=tasks[0].metadata, base=snapshot, settings=settings, clock=clock
+        )
+        snapshot = committed.snapshot
+        result = add_committed(result, committed)
+    return dataclasses.replace(result, duration_ms=max(clock() - started, 0))
+
+
+def empty_result(snapshot: Snapshot) -> Merged:
+    """Return the result of a merge that has not merged anything yet."""
+    return Merged(
+        table_path=snapshot.uri,
+        status="no_action",
+        merged_files=0,
+        merge_groups=0,
+        original_size_bytes=0,
+        merged_size_bytes=0,
+        message=f"no partition has two small splits at version {snapshot.version}",
+        version=snapshot.version,
+    )
+
+
+def add_committed(result: Merged, committed: CommittedMerge) -> Merged:
+    """Return the result after one more batch."""
+    adds = [group.add for group in committed.merged if group.add is not None]
+    methods = [group.method for group in committed.merged]
+    total = dataclasses.replace(
+        result,
+        merged_files=result.merged_files + sum(len(group.sources) for group in committed.merged),
+        merge_groups=result.merge_groups + len(adds),
+        original_size_bytes=result.original_size_bytes + sum(group.size for group in committed.merged),
+        merged_size_bytes=result.merged_size_bytes + sum(add.size for add in adds),
+        rows=result.rows + sum(add.num_records or 0 for add in adds),
+        linked=result.linked + methods.count("linked"),
+        indexed_again=result.indexed_again + methods.count("indexed again"),
+        dropped_groups=result.dropped_groups + len(committed.dropped),
+        skipped_files=result.skipped_files + len(committed.skipped),
+        version=committed.snapshot.version,
+        messages=(*result.messages, *_messages(committed)),
+    )
+    incomplete = total.dropped_groups or total.skipped_files
+    status = "no_action" if not total.merge_groups else "partial_success" if incomplete else "success"
+    return dataclasses.replace(total, status=status, message=_message(total))
+
+
+def _messages(committed: CommittedMerge) -> list[str]:
+    """Return what a user should know about a batch, each text once."""
+    texts = [f"indexed again: {group.reason}" for group in committed.merged if group.reason is not None]
+    if committed.dropped:
+        texts.append(f"{len(committed.dropped)} groups were not committed: {committed.reason}")
+    texts += [f"cannot read {key}: {reason}" for key, reason in committed.skipped]
+    return list(dict.fromkeys(texts))
+
+
+def _message(result: Merged) -> str:
+    if not result.merge_groups and not result.messages:
+        return result.message
+    parts = [f"merged {result.merged_files} splits into {result.merge_groups}", *result.messages[:_SHOWN]]
+    if len(result.messages) > _SHOWN:
+        parts.append(f"and {len(result.messages) - _SHOWN} more messages")
+    return "; ".join(parts)
