@@ -28,8 +28,8 @@ as many hits as there are entries.
 AfterFork: TypeAlias = Literal["keep", "drop", "abandon"]
 """What a forked child does with the entries that it inherits.
 
-`keep` is for plain data. `drop` is for what has threads, or shares a file position with the parent. `abandon` is for
-what must not even be closed in the child: it is out of the cache, and never freed.
+`keep` is for plain data. `drop` is for values that have threads, or share a file position with the parent. `abandon` is
+for values that must not even be closed in the child: they leave the cache and are never freed.
 """
 
 
@@ -73,7 +73,7 @@ class _Entry(NamedTuple, Generic[V]):
 class Cache(Generic[K, V]):
     """At most `entries` values by key. None is not a value.
 
-    Threads may share it. Values that leave it are freed after its lock is released, as that may take time.
+    Threads may share it. Evicted values are freed after the lock is released, because freeing them may take time.
 
     >>> cache = Cache[str, int](entries=2)
     >>> cache.put("a", 1), cache.put("b", 2), cache.get("a"), cache.put("c", 3)
@@ -166,7 +166,7 @@ class Cache(Generic[K, V]):
                 evicted.append(self._take(self._victim(spare=key)))
 
     def get_or_make(self, key: K, make: Callable[[], V]) -> V:
-        """Return the value, made now if it is missing. Threads that miss it at the same time each make one."""
+        """Return the value; make it if it is missing. Threads that miss it at the same time each make one."""
         value = self.get(key)
         if value is None:
             value = make()
@@ -174,7 +174,7 @@ class Cache(Generic[K, V]):
         return value
 
     def make_once(self, key: K, make: Callable[[], V]) -> V:
-        """Return the value, made now if it is missing. Threads that miss it at the same time wait for the first."""
+        """Return the value; make it if it is missing. Threads that miss it at the same time wait for the first."""
         value = self.get(key)
         if value is not None:
             return value

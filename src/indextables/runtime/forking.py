@@ -5,8 +5,8 @@ library started before the fork is dead in the child, and a lock that another th
 released there. Waiting for either is a deadlock.
 
 The package's only at-fork hook is in this module, and it only counts: `generation` is another number in every child.
-Locks, caches and thread pools compare it with the number they were made under, and start over if it differs. So
-nothing is freed or called while a process forks.
+Locks, caches and thread pools compare it with the number of the process that made them, and start over if it differs.
+So nothing is freed or called while a process forks.
 """
 
 from __future__ import annotations

@@ -55,7 +55,9 @@ class Runtime:
         cache = self._caches.get(spec)
         if cache is None:
             fresh = Cache[K, V](entries=spec.entries, eviction=spec.eviction, after_fork=spec.after_fork)
-            cache = self._caches.setdefault(spec, fresh)  # one step: threads that meet here get the same one
+            cache = self._caches.setdefault(
+                spec, fresh
+            )  # atomic: of threads that race here, all get the same cache
         return cache
 
     def cache_sizes(self) -> dict[str, int]:
@@ -93,10 +95,10 @@ def now_ms() -> int:
 
 
 def sleep(seconds: float) -> None:
-    """Wait."""
+    """Wait for this many seconds."""
     _current.get().sleep(seconds)
 
 
 def new_id() -> uuid.UUID:
-    """Return an id that nothing else has."""
+    """Return a new unique id."""
     return _current.get().ids()

@@ -1,9 +1,9 @@
 """One pool of threads for the whole process: work in parallel, with the results in order.
 
-The thread that wants the results works too. It takes every item that no thread of the pool has begun, so the work
-comes to its end however busy the pool is. That is why work may itself be shared out again (a manifest is fetched in
-parallel with others, and its blocks are decoded in parallel): a caller waits only for items that a thread is running,
-those wait only for items below them, and at the bottom nothing waits.
+The calling thread works too: it runs every item that no thread of the pool has begun. So a call ends even if the pool
+has no free thread for it. For the same reason an item may itself call `map` (a manifest is fetched in parallel with
+others, and its blocks are decoded in parallel) without a deadlock: a caller waits only for items that a thread is
+running, these wait only for items of their own calls, and items of the innermost calls wait for nothing.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ class LimitedThreads:
     def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """Yield the result of every item, in order."""
 
-        def placed(item: Item) -> Result:
+        def run(item: Item) -> Result:
             with self._places:
                 return work(item)
 
-        return self._threads.map(placed, items, self._most)
+        return self._threads.map(run, items, self._most)
 
 
 class _Outcome(NamedTuple, Generic[Result]):
@@ -120,7 +120,7 @@ class _Run(Generic[Item, Result]):
         self._taken = 0
         self._calls: list[Future[None]] = []
         self._helpers = 0  # threads of the pool that were called and have not left
-        self._at_work = 0  # those of them that have come
+        self._at_work = 0  # those of them that have started
         self._stopped = False
 
     def results(self) -> Iterator[Result]:
@@ -167,7 +167,7 @@ class _Run(Generic[Item, Result]):
             self._changed.notify_all()
 
     def _call_helpers(self) -> None:
-        """Ask the pool for as many threads as have something to do. With a full pool they come later, or never."""
+        """Ask the pool for as many threads as have something to do. In a full pool they start later, or never."""
         with self._changed:
             ready = min(len(self._items), self._taken + self._ahead) - self._begun
             missing = min(self._most_helpers, ready) - self._helpers

@@ -1,9 +1,14 @@
 """Claiming a name: writers create the same object, and exactly one of them succeeds.
 
-Of the answers to a create only success proves anything. A writer cannot tell a lost answer from an error after the
-object was created, nor from a conflict with its own request that the network repeated. So after every other answer it
-reads the object back. With its own mark in the object, the claim has succeeded. With another mark, another writer was
-faster. If there is no object, the writer sends the same bytes again.
+Any number of writers may create the object at the same time. The store lets one create succeed and never replaces the
+object afterwards, so every writer that reads the object sees the same owner.
+
+Success proves that the writer owns the object. A refusal (permission, quota, no conditional creates) proves that this
+request wrote nothing. Any other answer proves nothing: the answer may have been lost after the object was created,
+and "it exists" may be a conflict with the writer's own request, which the network repeated. Then the writer reads the
+object back. With its own mark in the object, the claim has succeeded. With another mark, another writer was faster. If
+there is no object, the writer sends the same bytes again. If an earlier request of the same writer still arrives, one
+of the two creates fails, and the object has this writer's mark either way.
 """
 
 from __future__ import annotations
@@ -34,7 +39,7 @@ _CREATE_TRIES: Final = 3
 
 @dataclass(frozen=True)
 class Backoff:
-    """Pauses up to a limit that doubles, of random length, so that writers that met do not meet again."""
+    """Pauses of random length, up to a limit that doubles, so that writers which collided do not collide again."""
 
     base_ms: int
     max_ms: int
@@ -68,15 +73,14 @@ class Claim:
 def create_once(store: Store, key: str, data: bytes) -> bool:
     """Create the object if it does not exist. Return True if this call did, False if it exists.
 
-    For objects of which it does not matter who created them. StorageError if the store fails.
+    For objects that are the same whichever writer creates them. Raises StorageError if the store fails.
     """
     failure: Exception | None = None
     for _ in range(_CREATE_TRIES):
         try:
             store.create(key, data)
-        except (
-            StorageError
-        ) as reason:  # it existed, or it was created and the answer was lost, or it was not created
+        except StorageError as reason:
+            # It existed, or it was created and the answer was lost, or it was not created: `exists` tells.
             failure = reason
         else:
             return True
@@ -86,16 +90,17 @@ def create_once(store: Store, key: str, data: bytes) -> bool:
     raise failure
 
 
-def claim(store: Store, wanted: Claim, backoff: Backoff) -> bool:
+def claim(store: Store, target: Claim, backoff: Backoff) -> bool:
     """Create the object. Return True if it is this writer's, False if it is another's.
 
-    CommitUnknownError if that cannot be determined. Any other error means that nothing was written.
+    Raises CommitUnknownError if that cannot be determined. Any other error means that nothing was written.
     """
     doubt: Exception | None = None
     for attempt in range(_SAME_NAME_TRIES):
         try:
-            store.create(wanted.key, wanted.data)
+            store.create(target.key, target.data)
         except (StorageDeniedError, StorageFullError, UnsafeStoreError):
+            # A refusal says that this request wrote nothing. An earlier one whose answer is in doubt may have.
             if doubt is None:
                 raise
         except ObjectExistsError:
@@ -104,35 +109,35 @@ def claim(store: Store, wanted: Claim, backoff: Backoff) -> bool:
             doubt = reason
         else:
             return True
-        ours = _is_ours(store, wanted, backoff)
+        ours = _is_ours(store, target, backoff)
         if ours is not None:
             return ours
         backoff.pause(attempt)
     if doubt is None:
         raise CommitConflictError(
-            f"{store.uri} reports that {wanted.what} exists, and does not find it; try again later"
+            f"{store.uri} reports that {target.what} exists, and does not find it; try again later"
         )
     # A request that failed may still be on its way, and create the object later.
     raise CommitUnknownError(
-        f"the store at {store.uri} failed each of the {_SAME_NAME_TRIES} times it was sent {wanted.what}, which may "
+        f"the store at {store.uri} failed each of the {_SAME_NAME_TRIES} times it was sent {target.what}, which may "
         f"still be created; "
-        f"{wanted.advice} before you write again"
+        f"{target.advice} before you write again"
     ) from doubt
 
 
-def _is_ours(store: Store, wanted: Claim, backoff: Backoff) -> bool | None:
+def _is_ours(store: Store, target: Claim, backoff: Backoff) -> bool | None:
     """Return True if the object has this writer's mark, False if it has another, None if there is no object."""
     failure: Exception | None = None
     for attempt in range(READ_BACKS):
         try:
-            return wanted.is_ours(store.get(wanted.key, wanted.limit))
+            return target.is_ours(store.get(target.key, target.limit))
         except ObjectNotFoundError:
             return None
         except (StorageError, CorruptTableError) as reason:
             failure = reason
             backoff.pause(attempt)
     raise CommitUnknownError(
-        f"the store at {store.uri} failed after it was sent {wanted.what}, which could not be read back in "
+        f"the store at {store.uri} failed after it was sent {target.what}, which could not be read back in "
         f"{READ_BACKS} attempts; "
-        f"{wanted.advice} before you write again"
+        f"{target.advice} before you write again"
     ) from failure

@@ -1,7 +1,8 @@
 """A store on this machine's disk, durable: what a call has written survives the power cut after it.
 
-A create is a temporary file in the same directory, fsync, link, fsync of the directory. The link is the
-moment of truth: it fails if the name exists, and the name never shows half a file.
+A create is a temporary file in the same directory, fsync, link, fsync of the directory. Writers in any number of
+processes may create the same name. The link is atomic: it succeeds for one of them and fails for the others, because
+the name exists. A reader sees no file or the whole file, because the file is complete before it gets the name.
 
 A table holds regular files and directories. A link, a pipe or a device inside it is listed like a file, and refused by
 everything that would follow or read it; a delete removes the link itself. The root may be reached through links.
@@ -57,7 +58,7 @@ class LocalStore(ExistsByHead):
 
     def get(self, key: str, limit: int | None = None) -> bytes:
         try:
-            with self._opened(key) as fd:
+            with self._open(key) as fd:
                 size = check_size(self._name(key), os.fstat(fd).st_size, limit)
                 return self._read(fd, key, 0, size)
         except OSError as reason:
@@ -65,7 +66,7 @@ class LocalStore(ExistsByHead):
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         try:
-            with self._opened(key) as fd:
+            with self._open(key) as fd:
                 return self._read(fd, key, start, length)
         except OSError as reason:
             self._fail("read", key, reason)
@@ -171,9 +172,9 @@ class LocalStore(ExistsByHead):
         return status
 
     @contextlib.contextmanager
-    def _opened(self, key: str) -> Iterator[int]:
-        # Checked before it is opened, as opening a device can have effects. Checked again after, as another process may
-        # have put something else in its place in between.
+    def _open(self, key: str) -> Iterator[int]:
+        # Check before opening, because opening a device can have effects. Check the descriptor again, because another
+        # process may have replaced the file in between; what the descriptor refers to cannot be replaced.
         self._status(key)
         fd = os.open(self._path(key), _READ_FLAGS)
         try:
@@ -312,20 +313,21 @@ def _children(root: str, directory: str) -> Iterator[tuple[str, os.DirEntry[str]
     prefix = f"{directory}/" if directory else ""
     try:
         with os.scandir(f"{root}/{directory}") as entries:
-            found = [
+            children = [
                 (prefix + entry.name + ("/" if entry.is_dir(follow_symlinks=False) else ""), entry)
                 for entry in entries
             ]
     except (FileNotFoundError, NotADirectoryError):
         return iter(())
-    return iter(sorted(found, key=lambda pair: pair[0]))
+    return iter(sorted(children, key=lambda pair: pair[0]))
 
 
 @contextlib.contextmanager
 def _directory_of(root: str, key: str) -> Iterator[tuple[int, str]]:
     """Open the directory of a key, and yield its descriptor and the name of the file in it.
 
-    It is opened one part at a time, so that no link is followed that another process puts on the way.
+    Another process may replace a directory of the path by a link at any time. So the path is opened one directory at a
+    time, each below the descriptor of the one before, and the system refuses to open a link.
     """
     *parts, name = key.split("/")
     fd = os.open(root, _DIRECTORY_FLAGS)

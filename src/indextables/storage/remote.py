@@ -111,8 +111,8 @@ class RemoteStore(ExistsByHead):
             "list", directory, lambda _: list(self._client.list(place or None, offset=offset)), checked=False
         )
         # Not every service lists in the order of keys: S3 directory buckets do not.
-        found = sorted((self._info(meta) for page in pages for meta in page), key=lambda info: info.key)
-        return (info for info in found if start_after is None or info.key > start_after)
+        infos = sorted((self._info(meta) for page in pages for meta in page), key=lambda info: info.key)
+        return (info for info in infos if start_after is None or info.key > start_after)
 
     def create(self, key: str, data: bytes) -> None:
         if self._probe:

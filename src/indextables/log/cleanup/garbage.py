@@ -1,8 +1,14 @@
 """Garbage collection in the log: expired states and checkpoints, and manifests that no state names.
 
-`state_retention` decides what has expired. The `_manifest` file of a state is deleted first, so that no reader starts
-to read a state that is being deleted, and the manifests that it named are deleted last. Two collections may run at the
-same time: deleting a file that is already gone is not an error.
+`state_retention` decides what has expired. Readers, writers and other collections may run at the same time:
+
+- a reader never starts from a state that is half deleted, because its `_manifest` file is deleted first, and the
+  manifests that it named last. A reader that started earlier and finds a manifest gone gets an error, never fewer
+  files;
+- a writer of a state may rely on manifests that no state names yet. They are young, or the base state still names them,
+  and both are kept. If writing took longer than that, the writer checks its manifests after it has published the state
+  (see `commits.checkpoints`);
+- another collection may delete the same files: deleting a file that is already gone is not an error.
 
 A state that cannot be read may name any manifest. So one damaged state stops the collection before anything is deleted.
 """

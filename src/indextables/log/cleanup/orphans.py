@@ -1,4 +1,10 @@
-"""Orphaned splits: finding those that no version names, and deleting them in batches that any process can run."""
+"""Orphaned splits: finding those that no version names, and deleting them in batches that any process can run.
+
+A split that no version names yet may belong to a writer at work. The caller excludes it: a purge deletes only splits
+that are older than its retention, after it has committed the purge fence (`changes.purge_fence`). Readers need none of
+these splits, because no readable version names them. Two purges may delete the same split: deleting a file that is
+already gone is not an error.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +71,7 @@ def is_split_key(key: str) -> bool:
 def abandoned_files(store: Store, before_ms: int) -> list[ObjectInfo]:
     """Return temporary files of a table on a local disk that no writer has changed since `before_ms`.
 
-    Those of tables inside this one are left to them.
+    Temporary files of other tables inside this directory are not included.
     """
     if not isinstance(store, LocalStore):
         return []

@@ -73,7 +73,8 @@ def reachable_files(
     for version in read_versions(store, [file for file in listing.versions if file.version in readable]):
         keys.update(_named_keys(version, store.uri, removed=version.version - 1 in readable))
     for base in _bases_before_gap(listing, newest.version):
-        # If another clean-up has deleted the base in the meantime, its version cannot be read any more.
+        # Another clean-up may have deleted the base since the listing. Its version cannot be read any more, so its
+        # files are not needed for it.
         with contextlib.suppress(VersionNotFoundError):
             keys.update(read_snapshot(store, VersionSelector(base), settings).files)
     return ReachableFiles.of(keys)

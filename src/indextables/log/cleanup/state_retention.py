@@ -62,7 +62,6 @@ def expired_bases(
 
     `bases` ascend. `versions` are those that have a version file. `named` is the version in `_last_checkpoint`.
 
-
     >>> bases = [Base(10, 0), Base(20, 0), Base(30, 0)]
     >>> expired_bases(bases, range(40), named=30, retention=StateRetention(1, 5), now_ms=9)
     [10, 20]

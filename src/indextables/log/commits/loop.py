@@ -1,7 +1,9 @@
 """The commit loop: compute the change on the newest snapshot, publish it as the next version, retry until it succeeds.
 
-An attempt fails for one of two reasons. Another writer created the version first; or clean-up had already passed the
-version when this writer created it (see `versions.superseded`).
+Other writers, clean-ups and purges may run at any point of the loop. An attempt fails for one of two reasons: another
+writer created the version first, or clean-up had already passed the version when this writer created it (see
+`versions.superseded`). The next attempt computes the change again from a newer snapshot, so a change is never published
+on top of a version that it was not checked against.
 """
 
 from __future__ import annotations
@@ -102,8 +104,8 @@ def commit(
         if not actions and current is not None:
             if read_watermark(store, current.metadata.id) <= current.version:
                 return Committed(current.version, current, skipped=True)
-            # Clean-up moved past this snapshot while we looked. So there are newer versions: reload, there may be work
-            # to do.
+            # Clean-up has passed this snapshot since it was read. Clean-up keeps the newest version, so there is a
+            # newer one, on which the change may have something to do: load it.
             current = None
             continue
         if not isinstance(change, Restore):  # Restore re-adds old files and does this check itself
@@ -134,7 +136,7 @@ def commit(
                 )
                 checkpoint_if_due(store, change, after, settings, clock)
                 return Committed(version.version, after, tuple(version.actions))
-            current = None  # clean-up has passed the snapshot that it follows: start from the newest one
+            current = None  # clean-up has passed this snapshot: load the newest one
         else:
             _log.debug(
                 "%s: another writer created version %d first; attempt %d of %d",

@@ -83,11 +83,11 @@ def forget(uri: str | None = None) -> None:
 def count(uri: str, *, hit: bool) -> None:
     """Count a lookup of a snapshot of the table as a hit or a miss."""
 
-    def counted(figures: CacheFigures | None) -> CacheFigures:
+    def add_lookup(figures: CacheFigures | None) -> CacheFigures:
         figures = figures or CacheFigures()
         return CacheFigures(figures.hits + hit, figures.misses + (not hit))
 
-    current().cache(_FIGURES).update(uri, counted)
+    current().cache(_FIGURES).update(uri, add_lookup)
 
 
 def invalidate_cache(uri: str | None = None) -> CacheFigures:

@@ -25,7 +25,8 @@ def is_superseded(store: Store, version: int, txn_id: str, *, table_id: str | No
     `table_id` and `by_state` are those of the snapshot that the commit follows (None and False for a new table).
 
     Call this after the create. Clean-up advances the watermark before it deletes a file. So if the watermark is below
-    `version` now, no clean-up had deleted this number when the file was created, and the commit is valid.
+    `version` now, no clean-up had deleted this number when the file was created, and the commit is valid. A clean-up
+    that starts later finds the file and records its transaction.
     """
     if by_state and _has_state(store, version):
         return True

@@ -10,7 +10,8 @@ _transaction_log/_cleanup/<20 digits>.json      {"first": 8, "last": 15, "transa
 A record is named by the first version that it covers, which is the one after the last of the record before it. So:
 
 - the records form a chain, and one request for a known name tells whether there is a next one;
-- of two concurrent clean-ups, one creates the next record, and the other continues from its end;
+- of two concurrent clean-ups, one creates the next record, because the name can be created once; the other continues
+  from the end of that record;
 - when a record is created, all version files that it covers still exist, so it can name the transaction of each. A
   writer of one of these numbers can tell whether its own commit was covered, or whether it came too late.
 """
@@ -86,7 +87,8 @@ def read_watermark(store: Store, table_id: str | None = None, listed: Sequence[i
     """Return the last version that may be gone, or NO_WATERMARK.
 
     If `table_id` is given, start from the watermark cached for that table. `listed` are the first versions of the
-    records that a listing has shown, in order. Either may be out of date: the chain is followed to its end.
+    records that a listing has shown, in order. Either may be out of date, because a clean-up may have advanced the
+    watermark since. No clean-up deletes records, so the chain from there leads to the newest one.
     """
     end = None if table_id is None else current().cache(_WATERMARKS).get((store.uri, table_id))
     if end is None:
