@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -292,3 +293,37 @@ def check(case: Case, r: random.Random) -> None:
             for row in {0, case.stored.num_rows - 1} if case.stored.num_rows else ():
                 [chunk] = chunks.get_chunk_indices([row])
                 assert starts[chunk] <= row < starts[chunk + 1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (pa.list_(pa.int32()), [[1], [2, 3], None] * 400),
+        (
+            pa.struct([("x", pa.int32()), ("y.z", pa.int32())]),
+            [{"x": 1, "y.z": 2}, {"x": 3, "y.z": 4}, None] * 400,
+        ),
+        (pa.map_(pa.string(), pa.int32()), [[("k", 1)], [], None] * 400),
+    ],
+)
+def test_a_nested_column_may_have_a_dot_in_its_name(tmp_path: Path, kind: pa.DataType, values: list[object]):
+    rows = pa.table({"b.c": pa.array(values, kind), "b.d": pa.array(range(1200))})
+    with Writer(str(tmp_path), rows.schema) as writer:
+        writer.write(rows)
+        groups = writer.close()
+    for name in rows.schema.names:
+        assert (
+            Reader(groups, rows.schema, columns=[name])
+            .take([1, 700])
+            .equals(rows.select([name]).take([1, 700]))
+        )
+    assert pa.Table.from_batches(Reader(groups, rows.schema).scan()).to_pylist() == rows.to_pylist()
+
+
+def test_a_column_named_like_a_field_of_a_struct_is_another_column(tmp_path: Path):
+    inner = pa.array([{"c": n} for n in range(1200)], pa.struct([("c", pa.int32())]))
+    rows = pa.table({"b": inner, "b.c": pa.array(range(1200, 2400))})
+    with Writer(str(tmp_path), rows.schema) as writer:
+        writer.write(rows)
+        groups = writer.close()
+    assert Reader(groups, rows.schema).take([5]).to_pylist() == [{"b": {"c": 5}, "b.c": 1205}]

@@ -40,12 +40,19 @@ class Footer:
 
     @cached_property
     def leaves(self) -> dict[str, tuple[int, ...]]:
-        """The Parquet columns of each column: several for a struct, none of its own name for a list."""
-        names = set(self.schema.names)
+        """The Parquet columns of each column, by its name: several for a struct or a map."""
         leaves: dict[str, tuple[int, ...]] = {}
+        counts = [(field.name, _count_leaves(field.type)) for field in self.schema]
+        if sum(count for _, count in counts) == self.metadata.num_columns:
+            # By their order and not by their paths: in a path, a dot may be a part of a name.
+            first = 0
+            for name, count in counts:
+                leaves[name] = (*leaves.get(name, ()), *range(first, first + count))
+                first += count
+            return leaves
         for leaf in range(self.metadata.num_columns):
             path = self.metadata.schema.column(leaf).path
-            name = path if path in names else path.partition(".")[0]
+            name = path if path in self.schema.names else path.partition(".")[0]
             leaves[name] = (*leaves.get(name, ()), leaf)
         return leaves
 
@@ -53,14 +60,10 @@ class Footer:
     def kinds(self) -> list[LeafKind]:
         """How the Parquet columns are stored: the same in every row group of a file that has a page directory."""
         group = self.metadata.row_group(0)
-        chunks = [group.column(leaf) for leaf in range(group.num_columns)]
+        names = {leaf: name for name, leaves in self.leaves.items() for leaf in leaves}
         return [
-            LeafKind(
-                (path,) if (path := chunk.path_in_schema) in self.leaves else tuple(path.split(".")),
-                chunk.physical_type,
-                chunk.compression,
-            )
-            for chunk in chunks
+            LeafKind(_path(chunk.path_in_schema, names[leaf]), chunk.physical_type, chunk.compression)
+            for leaf, chunk in ((leaf, group.column(leaf)) for leaf in range(group.num_columns))
         ]
 
     @cached_property
@@ -95,6 +98,20 @@ class Footer:
             if statistics is not None and statistics.has_min_max:
                 bounds_of[name] = Bounds(low=statistics.min, high=statistics.max)
         return bounds_of
+
+
+def _count_leaves(kind: pa.DataType) -> int:
+    """Return how many Parquet columns a column of this type has."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return _count_leaves(kind.storage_type)
+    if not pa.types.is_nested(kind):
+        return 1
+    return sum(_count_leaves(kind.field(place).type) for place in range(kind.num_fields))
+
+
+def _path(path: str, name: str) -> tuple[str, ...]:
+    """Split a path in the schema after the name of its column, which may have dots."""
+    return (name, *path[len(name) + 1 :].split(".")) if path != name else (name,)
 
 
 def _is_compared(kind: pa.DataType) -> bool:
