@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from indextables.errors import PredicateError
 from indextables.predicates import (
     And,
     Compare,
@@ -104,3 +105,10 @@ def test_sql_reads_back_as_the_same_predicate(predicate: Predicate):
 )
 def test_the_sql_is_what_a_person_would_write(predicate: Predicate, text: str):
     assert to_sql(predicate) == text
+
+
+@pytest.mark.parametrize("text", ["a =", "a = = 1", "(a = 1", "SELECT 1"])
+def test_the_error_of_a_condition_that_does_not_parse_names_no_class_of_the_parser(text: str):
+    with pytest.raises(PredicateError, match="cannot parse the condition") as raised:
+        parse_where(text, TableSchema((Field("a", "integer"),)))
+    assert "sqlglot" not in str(raised.value)

@@ -11,6 +11,7 @@ from typing import Final
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import ParseError
 from sqlglot.tokens import Token, TokenType
 
 from indextables.errors import IndexTablesError, PredicateError
@@ -113,6 +114,13 @@ def _check_size(tokens: list[Token], limits: QueryLimits) -> None:
 
 
 def _first_line(reason: Exception) -> str:
+    """Return what is wrong in one line, without the names of sqlglot's classes."""
+    details = reason.errors if isinstance(reason, ParseError) else []
+    description = next((detail["description"] for detail in details if detail.get("description")), None)
+    if description is not None:
+        place = next((detail["highlight"] for detail in details if detail.get("highlight")), "")
+        reason_text = "a value is missing" if "Required keyword" in description else description.rstrip(".")
+        return f"{reason_text} at {place!r}" if place else f"{reason_text}"
     return str(reason).splitlines()[0] if str(reason) else type(reason).__name__
 
 
