@@ -50,7 +50,7 @@ def build(files: Files, home: Path) -> None:
         partition_columns=[SCHEMA.field(PARTITIONED_BY)],
         metadata=orjson.dumps(to_document(METADATA)).decode(),
         schema_registry={drawn.MAPPING_REF: drawn.MAPPING},
-        carried={**to_document(Protocol(4, 4)), "txns": {}, "timestamp": 0, "txnId": "bench"},
+        extras={**to_document(Protocol(4, 4)), "txns": {}, "timestamp": 0, "txnId": "bench"},
         measured=Measured([c for c in SCHEMA if c.name != PARTITIONED_BY], [drawn.MAPPING_REF]),
     )
     write_state(open_store(str(home)), None, Delta(drawn.as_entries(files)), context, StateOptions())

@@ -271,7 +271,7 @@ def test_a_state_whose_metadata_a_later_one_borrows_stays(store: Store):
     """As older writers leave it out of ordinary states."""
     grown(store, 5)
     for version in (2, 3, 4):
-        bare = dataclasses.replace(read_state(store, version), metadata=None, carried={})
+        bare = dataclasses.replace(read_state(store, version), metadata=None, extras={})
         store.put(state_key(version), encode_state(bare))
     assert collect(store, AT_ONCE, later(2)).states == (0, 2, 3)
     assert states(store) == [1, 4]

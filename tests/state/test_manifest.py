@@ -53,7 +53,7 @@ states = st.builds(
     schema_registry=texts.filter(lambda found: not any(key.startswith("docMapping") for key in found)),
     protocol_version=st.integers(1, 9),
     metadata=optional(text),
-    carried=st.dictionaries(text, text, max_size=2),
+    extras=st.dictionaries(text, text, max_size=2),
 )
 
 

@@ -2,7 +2,7 @@
 
 Written as `_manifest.avro`, one record; older tables have the same fields in `_manifest.json`. Two entries of the Avro
 header, which other readers ignore, hold what the record has no field for: the place and statistics of each manifest,
-and the values that the log needs to continue from this state (`carried`).
+and the values that the log needs to continue from this state (`extras`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MAX_MANIFEST: Final = 2 << 30
 """Likewise for a manifest of file entries."""
 
 _PLACES: Final = "indextables.manifests"
-_CARRIED: Final = "indextables.log"
+_EXTRAS: Final = "indextables.log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class StateManifest:
     schema_registry: Mapping[str, str] = field(default_factory=dict)
     protocol_version: int = 4
     metadata: str | None = None
-    carried: Mapping[str, Any] = field(default_factory=dict)
+    extras: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _field(name: str, kind: Any, **more: Any) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def encode_state(state: StateManifest, *, codec: str = "zstandard", level: int =
         level=level,
         metadata=lambda _: {
             _PLACES: orjson.dumps(places).decode(),
-            _CARRIED: orjson.dumps(state.carried).decode(),
+            _EXTRAS: orjson.dumps(state.extras).decode(),
         },
     )
     if len(data) > MAX_STATE:
@@ -203,8 +203,8 @@ def decode_state(data: bytes, name: str) -> StateManifest:
             raise ValueError("it does not hold exactly one record")
         record = fastavro.schemaless_reader(io.BytesIO(blocks[0].data), parsed, None)
         places = orjson.loads(header.metadata.get(_PLACES, "{}"))
-        carried = orjson.loads(header.metadata.get(_CARRIED, "{}"))
-        return _state(record, places, carried, name)
+        extras = orjson.loads(header.metadata.get(_EXTRAS, "{}"))
+        return _state(record, places, extras, name)
     except CorruptTableError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, IndexError, OverflowError) as reason:
@@ -243,7 +243,7 @@ def _manifest_document(info: ManifestInfo) -> dict[str, Any]:
 
 
 def _state(
-    record: Mapping[str, Any], places: Mapping[str, Any], carried: Mapping[str, Any], name: str
+    record: Mapping[str, Any], places: Mapping[str, Any], extras: Mapping[str, Any], name: str
 ) -> StateManifest:
     if (record.get("formatVersion") or FORMAT_VERSION) > FORMAT_VERSION:
         raise ProtocolError(
@@ -261,7 +261,7 @@ def _state(
         schema_registry={key.removeprefix(REGISTRY_PREFIX): _text(value) for key, value in registry.items()},
         protocol_version=_whole(record.get("protocolVersion") or 4),
         metadata=record.get("metadata"),
-        carried=carried,
+        extras=extras,
     )
 
 

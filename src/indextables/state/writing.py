@@ -45,7 +45,7 @@ class StateContext:
     metadata: str | None
     schema_registry: Mapping[str, str] = field(default_factory=dict)
     protocol_version: int = 4
-    carried: Mapping[str, Any] = field(default_factory=dict)
+    extras: Mapping[str, Any] = field(default_factory=dict)
     measured: Measured = field(default_factory=Measured)
 
 
@@ -226,7 +226,7 @@ def _manifest(context: StateContext, **figures: Any) -> StateManifest:
         schema_registry=context.schema_registry,
         protocol_version=context.protocol_version,
         metadata=context.metadata,
-        carried=context.carried,
+        extras=context.extras,
         **figures,
     )
 

@@ -34,7 +34,7 @@ def validate_state(store: Store, version: int, settings: Settings) -> Snapshot |
     """Return the snapshot that a state holds without any other file of the log, or None if it is not complete."""
     try:
         manifest = read_state(store, version)
-        if manifest.metadata is None or "protocol" not in manifest.carried:
+        if manifest.metadata is None or "protocol" not in manifest.extras:
             return None
         snapshot = snapshot_of_state(
             store, version, _EMPTY_LOG, parallelism=settings.get(keys.STATE_READ_PARALLELISM)

@@ -111,17 +111,17 @@ class CheckpointExtras:
     checksum: str | None = None
 
 
-def encode_extras(carried: CheckpointExtras) -> dict[str, Any]:
+def encode_extras(checkpoint: CheckpointExtras) -> dict[str, Any]:
     """Return the JSON object; empty extras are left out."""
-    extras = carried.extras
+    extras = checkpoint.extras
     document: dict[str, Any] = {
-        _TXNS: dict(carried.txns),
-        _TIMESTAMP: carried.timestamp_ms,
-        _TXN_ID: carried.txn_id,
-        _EXACT_FROM: carried.exact_from,
+        _TXNS: dict(checkpoint.txns),
+        _TIMESTAMP: checkpoint.timestamp_ms,
+        _TXN_ID: checkpoint.txn_id,
+        _EXACT_FROM: checkpoint.exact_from,
     }
-    if carried.checksum is not None:
-        document[_CHECKSUM] = carried.checksum
+    if checkpoint.checksum is not None:
+        document[_CHECKSUM] = checkpoint.checksum
     if extras.skips:
         document[_SKIPS] = [to_document(skip)[_SKIPS] for skip in extras.skips.values()]
     if extras.unknown:

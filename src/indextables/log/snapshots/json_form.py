@@ -64,7 +64,7 @@ def snapshot_of_checkpoint(store: Store, version: int, modified_ms: int = 0) -> 
 def snapshot_of_actions(uri: str, version: int, actions: Sequence[Action], modified_ms: int = 0) -> Snapshot:
     """Return the snapshot that the actions of a checkpoint describe."""
     metadata = next((action for action in parts_of(actions) if isinstance(action, Metadata)), None)
-    text = None if metadata is None else _carried_text(metadata, version)
+    text = None if metadata is None else _extras_text(metadata, version)
     if text is None:
         snapshot = replay(uri, None, [VersionActions(version, actions, modified_ms)])
         assert snapshot is not None
@@ -81,24 +81,24 @@ def _decode_snapshot(uri: str, version: int, actions: Sequence[Action], text: st
         extra = {str(path): dict(fields) for path, fields in document.get(_EXTRA, {}).items()}
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as reason:
         raise CorruptTableError(f"{name}: the extras that it carries cannot be read ({reason!r})") from None
-    carried = decode_extras(document, uri, name, version=version, created_ms=0)
+    decoded = decode_extras(document, uri, name, version=version, created_ms=0)
     adds = [part for part in parts_of(actions) if isinstance(part, AddFile | Adds)]
     others = [part for part in parts_of(actions) if not isinstance(part, AddFile | Adds | SkipFile)]
     num_files = sum(len(part) if isinstance(part, Adds) else 1 for part in adds)
     declared = sum(count for count, _, _ in runs)
     if declared != num_files or any(count < 1 for count, _, _ in runs):
         raise CorruptTableError(f"{name} has {num_files} files, but its metadata declares {declared}")
-    snapshot = replay(uri, None, [VersionActions(version, others, carried.timestamp_ms)])
+    snapshot = replay(uri, None, [VersionActions(version, others, decoded.timestamp_ms)])
     assert snapshot is not None
-    files = LiveFiles(start=version, exact_from=carried.exact_from).edit()
+    files = LiveFiles(start=version, exact_from=decoded.exact_from).edit()
     _add_each(files, adds, uri, extra, np.repeat(versions, counts), np.repeat(times, counts))
     return dataclasses.replace(
         snapshot,
         files=files.done(),
-        txns=carried.txns,
-        txn_id=carried.txn_id,
-        extras=carried.extras,
-        checksum=carried.checksum,
+        txns=decoded.txns,
+        txn_id=decoded.txn_id,
+        extras=decoded.extras,
+        checksum=decoded.checksum,
     )
 
 
@@ -124,7 +124,7 @@ def _add_each(
             files.add(key, file, version=int(versions[row]), timestamp_ms=int(times[row]))
 
 
-def _carried_text(metadata: Metadata, version: int) -> str | None:
+def _extras_text(metadata: Metadata, version: int) -> str | None:
     """Return the extras of a checkpoint as JSON, or None if another writer copied them from another version."""
     seal = metadata.configuration.get(CHECKPOINT_SEAL, "").partition("-")[0]
     return None if seal not in ("", str(version)) else metadata.configuration.get(EXTRAS_PROPERTY)

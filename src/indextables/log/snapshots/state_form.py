@@ -62,10 +62,8 @@ def snapshot_of_state(
     """
     manifest = read_state(store, version)
     name = f"{store.uri}, state of version {version}"
-    carried = decode_extras(
-        manifest.carried, store.uri, name, version=version, created_ms=manifest.created_at
-    )
-    protocol = _single(manifest.carried.get(_PROTOCOL), Protocol, name)
+    decoded = decode_extras(manifest.extras, store.uri, name, version=version, created_ms=manifest.created_at)
+    protocol = _single(manifest.extras.get(_PROTOCOL), Protocol, name)
     metadata = _single(_loads(manifest.metadata, name), Metadata, name)
     if metadata is None:
         whole = listing if listing.start == 0 else list_log(store)
@@ -83,15 +81,15 @@ def snapshot_of_state(
     return Snapshot(
         uri=store.uri,
         version=version,
-        timestamp_ms=carried.timestamp_ms,
+        timestamp_ms=decoded.timestamp_ms,
         protocol=protocol,
         metadata=_with_registry(metadata, manifest),
-        files=LiveFiles(state, exact_from=carried.exact_from),
-        txns=carried.txns,
-        txn_id=carried.txn_id,
-        by_state=not manifest.carried and all(file.version != version for file in listing.versions),
-        extras=carried.extras,
-        checksum=carried.checksum,
+        files=LiveFiles(state, exact_from=decoded.exact_from),
+        txns=decoded.txns,
+        txn_id=decoded.txn_id,
+        by_state=not manifest.extras and all(file.version != version for file in listing.versions),
+        extras=decoded.extras,
+        checksum=decoded.checksum,
     )
 
 
@@ -111,7 +109,7 @@ def write_snapshot_state(
         metadata=orjson.dumps(to_document(snapshot.metadata)).decode(),
         schema_registry=registry,
         protocol_version=max(snapshot.protocol.min_reader_version, 4),
-        carried={**to_document(snapshot.protocol), **encode_extras(snapshot.checkpoint_extras)},
+        extras={**to_document(snapshot.protocol), **encode_extras(snapshot.checkpoint_extras)},
         measured=Measured(
             [column for column in snapshot.schema if column.name not in snapshot.partition_columns],
             own_refs(snapshot.metadata.configuration),
