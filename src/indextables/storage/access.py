@@ -69,85 +69,85 @@ def options_for_tasks(uri: str, settings: Settings) -> dict[str, str]:
 
 
 def s3_access(location: Location, settings: Settings) -> Access:
-    given = _named(settings, keys.S3, _S3) | _members(settings, keys.AWS)
+    options = _named(settings, keys.S3, _S3) | _members(settings, keys.AWS)
     config: dict[str, str | bool] = {}
-    if "region" in given:
-        config["region"] = given["region"]
-    path_style = _flag(given, "forcepathstyle", f"{keys.AWS.prefix}forcePathStyle")
+    if "region" in options:
+        config["region"] = options["region"]
+    path_style = _flag(options, "forcepathstyle", f"{keys.AWS.prefix}forcePathStyle")
     if path_style is not None:
         config["virtual_hosted_style_request"] = not path_style
-    endpoint = _endpoint(given, _S3_ENDPOINTS)
+    endpoint = _endpoint(options, _S3_ENDPOINTS)
     if endpoint:
         # obstore wants the bucket inside the endpoint where it is to be part of the host's name.
         config["endpoint"] = (
             endpoint if path_style is not False else _with_bucket(endpoint, location.container)
         )
     credentials = None
-    if "accesskey" in given or "secretkey" in given:
-        _together(given, keys.AWS, ("accessKey", "secretKey"))
+    if "accesskey" in options or "secretkey" in options:
+        _together(options, keys.AWS, ("accessKey", "secretKey"))
         credentials = {
-            "access_key_id": given["accesskey"],
-            "secret_access_key": given["secretkey"],
-            "token": given.get("sessiontoken"),
+            "access_key_id": options["accesskey"],
+            "secret_access_key": options["secretkey"],
+            "token": options.get("sessiontoken"),
             "expires_at": None,
         }
-    return Access(endpoint, config, credentials, _secrets(given, keys.AWS, "AWS_"))
+    return Access(endpoint, config, credentials, _secrets(options, keys.AWS, "AWS_"))
 
 
 def azure_access(location: Location, settings: Settings) -> Access:
-    given = _members(settings, keys.AZURE)
-    if "connectionstring" in given:
-        given = _connection_string(given["connectionstring"]) | given
+    options = _members(settings, keys.AZURE)
+    if "connectionstring" in options:
+        options = _connection_string(options["connectionstring"]) | options
     config: dict[str, str | bool] = {}
-    account = location.account or given.get("accountname", "")
-    if given.get("accountname", account).lower() != account.lower():
+    account = location.account or options.get("accountname", "")
+    if options.get("accountname", account).lower() != account.lower():
         raise ConfigError(
-            f"{location.uri} is in the account {account!r}, but the settings are for {given['accountname']!r}; "
+            f"{location.uri} is in the account {account!r}, but the settings are for {options['accountname']!r}; "
             f"use the settings of account {account!r}"
         )
     if account:
         config["account_name"] = account
-    endpoint = _endpoint(given, _AZURE_ENDPOINTS)
+    endpoint = _endpoint(options, _AZURE_ENDPOINTS)
     if endpoint:
         config["endpoint"] = endpoint
-    if any(name in given for name in _SERVICE_PRINCIPAL):
-        _together(given, keys.AZURE, ("tenantId", "clientId", "clientSecret"))
-        config |= {theirs: given[ours] for ours, theirs in _SERVICE_PRINCIPAL.items()}
+    if any(name in options for name in _SERVICE_PRINCIPAL):
+        _together(options, keys.AZURE, ("tenantId", "clientId", "clientSecret"))
+        config |= {theirs: options[ours] for ours, theirs in _SERVICE_PRINCIPAL.items()}
         config["credential_type"] = "client_secret"
     credentials: dict[str, Any] | None = None
     for ours, theirs in (("bearertoken", "token"), ("accountkey", "access_key"), ("sastoken", "sas_token")):
-        if ours in given:
-            credentials = {theirs: given[ours].removeprefix("?"), "expires_at": None}
+        if ours in options:
+            credentials = {theirs: options[ours].removeprefix("?"), "expires_at": None}
             break
-    return Access(endpoint, config, credentials, _secrets(given, keys.AZURE, "AZURE_"))
+    return Access(endpoint, config, credentials, _secrets(options, keys.AZURE, "AZURE_"))
 
 
 def _members(settings: Settings, family: Family) -> dict[str, str]:
     """Return the members of a family by their names in lower case, as Spark changes the case of option names."""
-    given: dict[str, str] = {}
+    options: dict[str, str] = {}
     for name, value in settings.family(family).items():
         if not family.has(name):
             raise ConfigError(f"unknown setting {family.prefix + name!r}; the family takes {family.meaning}")
         if value.strip():
-            given[name.lower()] = value.strip()
-    return given
+            options[name.lower()] = value.strip()
+    return options
 
 
 def _named(settings: Settings, family: Family, names: Mapping[str, str]) -> dict[str, str]:
     return {names[name]: value for name, value in _members(settings, family).items()}
 
 
-def _flag(given: Mapping[str, str], name: str, key: str) -> bool | None:
-    if name not in given:
+def _flag(options: Mapping[str, str], name: str, key: str) -> bool | None:
+    if name not in options:
         return None
     try:
-        return boolean(given[name])
+        return boolean(options[name])
     except ValueError as reason:
-        raise ConfigError(f"setting {key!r} is {given[name]!r}; it takes {reason}") from None
+        raise ConfigError(f"setting {key!r} is {options[name]!r}; it takes {reason}") from None
 
 
-def _endpoint(given: Mapping[str, str], variables: tuple[str, ...]) -> str:
-    endpoint = given.get("endpoint") or next(filter(None, map(os.environ.get, variables)), "")
+def _endpoint(options: Mapping[str, str], variables: tuple[str, ...]) -> str:
+    endpoint = options.get("endpoint") or next(filter(None, map(os.environ.get, variables)), "")
     if not endpoint:
         return ""
     endpoint = (endpoint if "://" in endpoint else f"https://{endpoint}").rstrip("/")
@@ -165,8 +165,8 @@ def _with_bucket(endpoint: str, bucket: str) -> str:
     return endpoint if rest.startswith(f"{bucket}.") else f"{scheme}://{bucket}.{rest}"
 
 
-def _together(given: Mapping[str, str], family: Family, names: tuple[str, ...]) -> None:
-    missing = [family.prefix + name for name in names if name.lower() not in given]
+def _together(options: Mapping[str, str], family: Family, names: tuple[str, ...]) -> None:
+    missing = [family.prefix + name for name in names if name.lower() not in options]
     if missing:
         raise ConfigError(
             f"{', '.join(missing)} is not set: {', '.join(names)} of {family.prefix}* go together"
@@ -185,7 +185,7 @@ def _connection_string(text: str) -> dict[str, str]:
     return {ours: parts[theirs] for theirs, ours in _CONNECTION_STRING.items() if theirs in parts}
 
 
-def _secrets(given: Mapping[str, str], family: Family, prefix: str) -> tuple[str, ...]:
+def _secrets(options: Mapping[str, str], family: Family, prefix: str) -> tuple[str, ...]:
     of_environment = (
         value
         for name, value in os.environ.items()
@@ -196,7 +196,7 @@ def _secrets(given: Mapping[str, str], family: Family, prefix: str) -> tuple[str
     )
     # An access key only names a secret. It is often a word that messages need, such as `minio`.
     of_settings = (
-        value for name, value in given.items() if name != "accesskey" and not family.may_show(name)
+        value for name, value in options.items() if name != "accesskey" and not family.may_show(name)
     )
     # The longest first: masking a shorter one that is a part of it would leave the rest of it in the message.
     return tuple(sorted({*of_settings, *of_environment}, key=len, reverse=True))
