@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import random
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
 import pyarrow as pa
@@ -25,6 +26,7 @@ from indextables.predicates import (
     StringMatch,
     TextQuery,
 )
+from indextables.rows import join_files
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import (
     FinishedSplit,
@@ -36,7 +38,9 @@ from indextables.split import (
     merge_splits,
     open_split,
 )
-from indextables.split.merge import sources
+from indextables.split.index import RowRuns
+from indextables.split.merge import index_linking, linking, merging, sources
+from indextables.split.merge.index_linking import CannotLinkError
 from indextables.storage import open_store
 from support.foreign import FIXTURES, TABLES
 
@@ -121,9 +125,32 @@ class Merged:
         self.fresh = opened(self.fresh_split)
 
 
-@pytest.fixture(scope="module", params=[[150, 1, 90, 0, 210]], ids=["five"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        ("linked", [150, 1, 90, 0, 210]),
+        ("linked", [100, 130]),
+        ("linked", [60, 3, 40, 20, 70, 64, 65, 10]),
+        ("linked", [20, 31] * 10),
+        ("indexed again", [150, 1, 90, 0, 210]),
+    ],
+    ids=lambda param: f"{len(param[1])} splits {param[0]}",
+)
 def merged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Merged:
-    return Merged(tmp_path_factory.mktemp("merge"), request.param)
+    method, counts = request.param
+    with pytest.MonkeyPatch.context() as patch:
+        if method != "linked":
+            patch.setattr(merging, "link_splits", _cannot_link)
+        result = Merged(tmp_path_factory.mktemp("merge"), counts)
+    assert (result.split.method, result.split.reason) == (
+        method,
+        None if method == "linked" else "as the test says",
+    )
+    return result
+
+
+def _cannot_link(*_: object, **__: object) -> NoReturn:
+    raise CannotLinkError("as the test says")
 
 
 # --- generated queries ----------------------------------------------------------------------------------------
@@ -222,6 +249,8 @@ def test_statistics_are_those_of_a_split_written_at_once(merged: Merged) -> None
     split, fresh = merged.split, merged.fresh_split
     assert split.num_records == fresh.num_records == sum(split.num_records for split in merged.splits)
     assert (split.min_values, split.max_values) == (fresh.min_values, fresh.max_values)
+    assert split.stats == fresh.stats
+    assert split.stats is not None
     assert split.path.stat().st_size == split.size == split.footer_end
     assert split.footer_start < split.footer_end
 
@@ -243,6 +272,7 @@ def test_a_split_of_the_older_tokenizer_gets_the_words_that_its_index_lacks(tmp_
             settings=Settings(),
             directory=tmp_path,
         )
+        assert "before splits had row ids of their own" in str(split.reason)
         columns = tuple(old.schema.names)
         before = rows(old, RowRequest(columns))
         with opened(split) as new:
@@ -274,6 +304,7 @@ def test_splits_of_the_original_become_one_of_this_package(tmp_path: Path, name:
         settings=Settings(),
         directory=tmp_path,
     )
+    assert (split.method, str(split.reason).endswith("is of another writer")) == ("indexed again", True)
     with opened(split) as new:
         assert (new.mapping, new.num_rows) == (mapping, len(before))
         assert [orjson.dumps(row, default=repr) for row in rows(new, RowRequest(columns))] == [
@@ -299,7 +330,7 @@ def _flip(path: Path, at: int) -> None:
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize("damage", ["rows", "footer", "cut", "missing"])
+@pytest.mark.parametrize("damage", ["rows", "index", "footer", "cut", "missing"])
 def test_a_damaged_source_is_named(tmp_path: Path, three: list[FinishedSplit], damage: str) -> None:
     broken = three[1]
     store = open_store(str(broken.path.parent))
@@ -308,12 +339,15 @@ def test_a_damaged_source_is_named(tmp_path: Path, three: list[FinishedSplit], d
     match damage:
         case "rows":
             _flip(broken.path, inside.offset + inside.length // 4)
+        case "index":
+            _flip(broken.path, 100)
         case "footer":
             _flip(broken.path, broken.footer_start + 20)
         case "cut":
             broken.path.write_bytes(broken.path.read_bytes()[:-100])
         case _:
             broken.path.unlink()
+    (tmp_path / "merged").mkdir()
     with pytest.raises(UnreadableSplitError, match=r"cannot merge split .*: ") as error:
         merge(tmp_path / "merged", *map(source, three))
     assert error.value.path == broken.path.name
@@ -345,16 +379,134 @@ def test_a_source_of_other_columns_is_named(tmp_path: Path, three: list[Finished
     assert error.value.path == strange.path.name
 
 
+@pytest.mark.parametrize("step", ["extract_members", "join_files", "assemble_split"])
 def test_a_full_disk_is_not_the_fault_of_a_source(
+    tmp_path: Path, three: list[FinishedSplit], monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def full(*_: object, **__: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(linking, step, full)
+    (tmp_path / "merged").mkdir()
+    with pytest.raises(StorageFullError, match="cannot merge splits in"):
+        merge(tmp_path / "merged", *map(source, three))
+    assert list((tmp_path / "merged").iterdir()) == []
+
+
+def test_a_full_disk_while_indexing_leaves_nothing(
     tmp_path: Path, three: list[FinishedSplit], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_writer: SplitWriter, _batch: pa.RecordBatch) -> None:
+    def full(_writer: SplitWriter, _batch: pa.RecordBatch) -> NoReturn:
         raise StorageFullError("the disk is full")
 
+    monkeypatch.setattr(merging, "link_splits", _cannot_link)
     monkeypatch.setattr(SplitWriter, "write", full)
     with pytest.raises(StorageFullError):
         merge(tmp_path / "merged", *map(source, three))
     assert list((tmp_path / "merged").iterdir()) == []
+
+
+# --- why rows are indexed again -------------------------------------------------------------------------------
+
+
+def _again(directory: Path, splits: list[FinishedSplit], options: dict[str, str] | None = None) -> str | None:
+    """Merge, check the rows, and return why the splits were not linked."""
+    split = merge(directory / "merged", *map(source, splits), options=options)
+    assert list((directory / "merged").iterdir()) == [split.path]
+    with opened(split) as reader:
+        before = [row["id"] for one in splits for row in rows(opened(one), RowRequest(("id",)))]
+        assert [row["id"] for row in rows(reader, RowRequest(("id",)))] == before
+        assert reader.count(TextQuery("TEXTSEARCH", "text", "alpha")) == sum(
+            opened(one).count(TextQuery("TEXTSEARCH", "text", "alpha")) for one in splits
+        )
+    assert (split.method == "linked") == (split.reason is None)
+    return split.reason
+
+
+def test_splits_that_fit_together_are_linked_and_can_be_linked_once_more(
+    tmp_path: Path, three: list[FinishedSplit]
+) -> None:
+    first = merge(tmp_path / "once", *map(source, three[:2]))
+    assert first.method == "linked"
+    assert _again(tmp_path, [three[2], first]) is None
+
+
+def test_columns_in_files_of_their_own_are_joined_each(tmp_path: Path) -> None:
+    rng, options = random.Random(SEED), {**OPTIONS, "spark.indextables.columns.groups": "raw; title,number"}
+    splits = [write(tmp_path / "s", random_rows(rng, n * 90, 90), options=options) for n in range(3)]
+    split = merge(tmp_path / "merged", *map(source, splits), options=options)
+    assert split.method == "linked"
+    before = [row for one in splits for row in rows(opened(one), RowRequest(tuple(SCHEMA.names)))]
+    with opened(split) as reader:
+        assert repr(rows(reader, RowRequest(tuple(SCHEMA.names)))) == repr(before)
+        some = RowRequest(("raw", "id", "title"), Compare("=", "id", 100))
+        assert [row["id"] for row in rows(reader, some)] == [100]
+
+
+def test_joined_rows_that_cannot_be_read_are_written_again(
+    tmp_path: Path, three: list[FinishedSplit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(files: Any, target: Path) -> tuple[bytes, bytes]:
+        checksums, pages = join_files(files, target)
+        _flip(target, 200)
+        return checksums, pages
+
+    monkeypatch.setattr(linking, "join_files", damaged)
+    assert "the joined rows cannot be read" in str(_again(tmp_path, three))
+
+
+def test_the_same_row_ids_twice_are_indexed_again(tmp_path: Path, three: list[FinishedSplit]) -> None:
+    assert "their row ids overlap" in str(_again(tmp_path, [three[0], three[0]]))
+
+
+def test_other_compression_is_indexed_again(tmp_path: Path, three: list[FinishedSplit]) -> None:
+    options = {**OPTIONS, "spark.indextables.write.compression": "zstd"}
+    other = write(tmp_path / "sources", random_rows(random.Random(1), 300, 50), options=options)
+    assert "compressed in different ways" in str(_again(tmp_path, [three[0], other]))
+
+
+def test_many_small_row_groups_are_written_again(tmp_path: Path, three: list[FinishedSplit]) -> None:
+    assert "which is too few" in str(_again(tmp_path, three, options={}))
+
+
+def test_little_space_is_no_reason_to_fail(
+    tmp_path: Path, three: list[FinishedSplit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linking, "_DISK_SHARE", 1 << 60)
+    assert "bytes free, and linking takes up to" in str(_again(tmp_path, three))
+
+
+def test_a_merge_that_the_engine_refuses_is_indexed_again(
+    tmp_path: Path, three: list[FinishedSplit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_linking, "_no_deletes", lambda documents: b"damaged")
+    assert _again(tmp_path, three) is not None
+
+
+def test_an_index_that_lacks_a_row_is_indexed_again(
+    tmp_path: Path, three: list[FinishedSplit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = index_linking._no_deletes
+
+    def one_deleted(documents: int) -> bytes:
+        data = bytearray(whole(documents))
+        data[4] &= 0xFE
+        return bytes(data)
+
+    monkeypatch.setattr(index_linking, "_no_deletes", one_deleted)
+    assert "the engine left 1 segments" in str(_again(tmp_path, three))
+
+
+def test_wrong_ids_are_indexed_again(
+    tmp_path: Path, three: list[FinishedSplit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shifted(sources: Any, options: Any) -> RowRuns:
+        runs = check(sources, options).runs
+        return RowRuns((runs[0]._replace(base=runs[0].base + 1), *runs[1:]))
+
+    check = linking._check_linkable
+    monkeypatch.setattr(linking, "_check_linkable", shifted)
+    assert "row id" in str(_again(tmp_path, three))
 
 
 def test_a_merge_of_no_splits_is_refused(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ class SplitContents:
             groups = Manifest.from_bytes(manifest).column_groups
             self.rows = RowStore(_members(bundle, groups, self.schema))
             self.num_rows = groups[0].num_rows
-            self._row_runs = _row_runs(bundle, self.num_rows)
+            self.row_runs = _row_runs(bundle, self.num_rows)
             self._blooms = SplitBlooms(bundle, self.schema)
         except (ValueError, KeyError, IndexError, TypeError, SchemaError, CorruptTableError) as reason:
             raise bundle.damaged(reason) from reason
@@ -110,7 +110,7 @@ class SplitContents:
     def search(self) -> IndexSearch:
         self._check_documents()
         opened = open_index(self._bundle, self._settings)
-        return IndexSearch(opened, self.mapping, self._bundle, self._row_runs)
+        return IndexSearch(opened, self.mapping, self._bundle, self.row_runs)
 
     @cached_property
     def answers(self) -> TextAnswers:

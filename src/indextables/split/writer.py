@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,15 +13,8 @@ import pyarrow as pa
 from indextables.config import Settings, keys
 from indextables.runtime import new_id
 from indextables.schema import FieldMapping, TableSchema, conform
-from indextables.split.container import (
-    BLOOM_COLUMNS,
-    MANIFEST,
-    MAPPING,
-    ROW_RUNS,
-    bloom_members,
-    rows_member,
-    write_bundle,
-)
+from indextables.split.assembly import RowsPart, assemble_split
+from indextables.split.container import rows_member
 from indextables.split.index import IndexBuilder, IndexFields, RowRuns, new_base
 from indextables.split.rows_writer import RowsMemberWriter, column_groups
 from indextables.stats import BloomCollector, MinMaxCollector, inline_stats
@@ -75,7 +67,7 @@ class SplitWriter:
         self._index = IndexBuilder(
             IndexFields(mapping), self._work / "index", settings.get(keys.HEAP_SIZE), self._base
         )
-        self._stats = MinMaxCollector(schema, *_statistics(schema, mapping, settings))
+        self._stats = MinMaxCollector(schema, *statistics_columns(schema, mapping, settings))
         filtered = [name for name in settings.get(keys.BLOOM_COLUMNS) if schema.get(name) is not None]
         self._blooms = BloomCollector(schema, filtered, settings.get(keys.BLOOM_FPP))
         self._max_inline = settings.get(keys.BLOOM_MAX_INLINE_BYTES)
@@ -106,36 +98,18 @@ class SplitWriter:
         return disk_errors("build a split in", str(self._target.parent), SCRATCH_ADVICE)
 
     def _finish(self) -> FinishedSplit:
-        from indextables.columns import (  # noqa: PLC0415 - opening a table does not need it
-            ColumnGroup,
-            ColumnGroupFile,
-            Manifest,
-        )
-
         self._flush()
         index_files = self._index.finish()
-        documents: list[tuple[str, bytes]] = []
-        for part in self._parts:
-            documents += part.finish()
-        manifest = Manifest(
-            tuple(
-                ColumnGroup(part.columns, "parquet", (ColumnGroupFile(part.path.name, 0, self.rows),))
-                for part in self._parts
-            )
-        )
-        # Parquet files are the last of the large members, so that a reader's first read gets the footers.
         filters = self._blooms.filters()
-        blooms, bloom_columns = bloom_members(filters)
-        paths = (*index_files, *self._write_members(blooms), *(part.path for part in self._parts))
-        files = [(path.name, path) for path in paths]
-        documents += [
-            (MANIFEST, manifest.to_bytes()),
-            (MAPPING, self._mapping.to_json().encode()),
-            (ROW_RUNS, RowRuns.single(self._base, self.rows).to_bytes()),
-        ]
-        if filters:
-            documents.append((BLOOM_COLUMNS, bloom_columns))
-        written = write_bundle(self._target, files, documents)
+        written = assemble_split(
+            self._target,
+            work=self._work,
+            index_files=index_files,
+            parts=[RowsPart(part.path, part.columns, part.finish()) for part in self._parts],
+            mapping=self._mapping,
+            row_runs=RowRuns.single(self._base, self.rows),
+            filters=filters,
+        )
         shutil.rmtree(self._work, ignore_errors=True)
         return FinishedSplit(
             path=self._target,
@@ -157,12 +131,6 @@ class SplitWriter:
         shutil.rmtree(self._work, ignore_errors=True)
         self._target.unlink(missing_ok=True)
 
-    def _write_members(self, members: Mapping[str, bytes]) -> Iterator[Path]:
-        """Write members to files of the work directory, and yield their paths."""
-        for name, data in members.items():
-            (self._work / name).write_bytes(data)
-            yield self._work / name
-
     def _buffer(self, piece: pa.RecordBatch) -> None:
         while piece.num_rows:
             taken = piece.slice(0, self._row_group_rows - self._pending_rows)
@@ -181,7 +149,7 @@ class SplitWriter:
         self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
 
 
-def _statistics(
+def statistics_columns(
     schema: TableSchema, mapping: FieldMapping, settings: Settings
 ) -> tuple[list[str], int | None]:
     """Return the columns with minimum and maximum, and how many characters of a string are kept.

@@ -1,6 +1,6 @@
 """The Tantivy index of a split: its fields, its words, its row ids, building it, and the errors of the engine."""
 
-from indextables.split.index.builder import META, IndexBuilder
+from indextables.split.index.builder import META, MIN_HEAP_BYTES, IndexBuilder
 from indextables.split.index.engine import engine_call, engine_errors, is_engine_failure
 from indextables.split.index.fields import (
     MAX_CUT_BYTES,
@@ -20,6 +20,7 @@ __all__ = [
     "MAX_CUT_BYTES",
     "MAX_TERM_BYTES",
     "META",
+    "MIN_HEAP_BYTES",
     "NULLS",
     "ROW",
     "UNINDEXED",

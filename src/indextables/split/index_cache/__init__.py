@@ -9,11 +9,13 @@ from indextables.split.index_cache.cache import (
     read_cached,
 )
 from indextables.split.index_cache.entry_record import checksum
+from indextables.split.index_cache.extraction import extract_members
 
 __all__ = [
     "OpenIndex",
     "checksum",
     "entry_name",
+    "extract_members",
     "is_cached",
     "open_cached",
     "open_index",

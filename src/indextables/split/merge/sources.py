@@ -43,12 +43,12 @@ def source_rows(
         source_errors(source),
         open_split(source.store, source.path, source.size, settings=settings, mapping=mapping) as split,
     ):
-        _check_rows(split.num_rows, source.num_records)
+        check_rows(split.num_rows, source.num_records)
         columns = tuple(_stored_name(split.schema, name) for name in schema.names)
         for batch in split.rows(RowRequest(columns)):
             rows += batch.num_rows
             yield conform(batch, schema)
-        _check_rows(rows, split.num_rows)
+        check_rows(rows, split.num_rows)
 
 
 @contextmanager
@@ -69,6 +69,7 @@ def _stored_name(schema: TableSchema, name: str) -> str:
     return column.name
 
 
-def _check_rows(rows: int, expected: int | None) -> None:
+def check_rows(rows: int, expected: int | None) -> None:
+    """Raise TableError if a split has another number of rows than expected; None expects any."""
     if expected is not None and rows != expected:
         raise TableError(f"it has {rows} rows instead of {expected}")

@@ -1,0 +1,74 @@
+"""Assembling a split: the files of the index and the Parquet members become one container."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from indextables.schema import FieldMapping
+from indextables.split.container import (
+    BLOOM_COLUMNS,
+    MANIFEST,
+    MAPPING,
+    ROW_RUNS,
+    Written,
+    bloom_members,
+    write_bundle,
+)
+from indextables.split.index import RowRuns
+from indextables.stats import BloomFilter
+
+
+@dataclass(frozen=True)
+class RowsPart:
+    """A Parquet member: its file, its columns, and the small members that go with it."""
+
+    path: Path
+    columns: tuple[str, ...]
+    documents: Sequence[tuple[str, bytes]]
+
+
+def assemble_split(
+    target: Path,
+    *,
+    work: Path,
+    index_files: Sequence[Path],
+    parts: Sequence[RowsPart],
+    mapping: FieldMapping,
+    row_runs: RowRuns,
+    filters: Mapping[str, BloomFilter],
+) -> Written:
+    """Write the container. Temporary files go to the directory `work`."""
+    from indextables.columns import (  # noqa: PLC0415 - opening a table does not need it
+        ColumnGroup,
+        ColumnGroupFile,
+        Manifest,
+    )
+
+    rows = row_runs.num_rows
+    manifest = Manifest(
+        tuple(
+            ColumnGroup(part.columns, "parquet", (ColumnGroupFile(part.path.name, 0, rows),))
+            for part in parts
+        )
+    )
+    blooms, bloom_columns = bloom_members(filters)
+    # Parquet files are the last of the large members, so that a reader's first read gets the footers.
+    paths = (*index_files, *_write_members(work, blooms), *(part.path for part in parts))
+    documents = [document for part in parts for document in part.documents]
+    documents += [
+        (MANIFEST, manifest.to_bytes()),
+        (MAPPING, mapping.to_json().encode()),
+        (ROW_RUNS, row_runs.to_bytes()),
+    ]
+    if filters:
+        documents.append((BLOOM_COLUMNS, bloom_columns))
+    return write_bundle(target, [(path.name, path) for path in paths], documents)
+
+
+def _write_members(work: Path, members: Mapping[str, bytes]) -> Iterator[Path]:
+    """Write members to files of the work directory, and yield their paths."""
+    for name, data in members.items():
+        (work / name).write_bytes(data)
+        yield work / name
