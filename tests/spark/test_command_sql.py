@@ -17,12 +17,14 @@ from indextables.spark.sql import Job, finish_job, job_tasks, parse_command, run
 from indextables.spark.sql.rows import rows_answer
 from indextables.spark.sql.statements import (
     Age,
+    Amount,
     Checkpoint,
     Condition,
     DescribeLog,
     DescribeState,
     DropPartitions,
     InvalidateCache,
+    MergeSplits,
     Purge,
     RepairLog,
     TableName,
@@ -47,6 +49,19 @@ COMMANDS = {
         "/t", Age(24), Age(36), dry_run=True
     ),
     "PURGE INDEXTABLE '/t' TRANSACTION LOG RETENTION 1 HOUR": Purge("/t", None, Age(1)),
+    "MERGE SPLITS '/t'": MergeSplits("/t"),
+    "MERGE SPLITS '/t' TARGET SIZE 100M": MergeSplits("/t", target_size=Amount(100 << 20)),
+    "MERGE SPLITS '/t' TARGET SIZE 4194304 MAX DEST SPLITS 3 MAX SOURCE SPLITS PER MERGE 50": MergeSplits(
+        "/t", None, Amount(4 << 20), Amount(3), Amount(50)
+    ),
+    "MERGE SPLITS '/t' WHERE a = 1 TARGET SIZE 1G": MergeSplits(
+        "/t", Condition("a = 1", 24), Amount(1 << 30)
+    ),
+    "MERGE SPLITS '/t' WHERE target > 'MAX DEST' MAX SOURCE SPLITS PER MERGE 2": MergeSplits(
+        "/t", Condition("target > 'MAX DEST'", 24), max_source_splits=Amount(2)
+    ),
+    "OPTIMIZE '/t'": MergeSplits("/t"),
+    "OPTIMIZE '/t' WHERE a = 1": MergeSplits("/t", Condition("a = 1", 20)),
     "REPAIR INDEXFILES TRANSACTION LOG '/a/_transaction_log'": RepairLog("/a/_transaction_log"),
     "REPAIR INDEXFILES TRANSACTION LOG '/a/_transaction_log' AT LOCATION '/b/_transaction_log'": RepairLog(
         "/a/_transaction_log", "/b/_transaction_log"
@@ -108,10 +123,18 @@ def test_a_condition_goes_up_to_the_semicolon_at_the_end():
     [
         (
             "",
-            "expected DESCRIBE, TRUNCATE, DROP, INVALIDATE, CHECKPOINT, COMPACT, PURGE or REPAIR, found the end",
+            "COMPACT, PURGE, REPAIR, MERGE or OPTIMIZE, found the end",
             0,
         ),
         ("VACUUM INDEXTABLES '/t'", "found 'VACUUM'", 0),
+        ("MERGE SPLITS", "expected a table: its path in quotes, or a name, found the end", 12),
+        ("MERGE SPLITS '/t' TARGET SIZE x", "expected a size such as 4096, 64K, 100M or 2G, found 'x'", 30),
+        ("MERGE SPLITS '/t' MAX SPLITS 3", "expected DEST or SOURCE, found 'SPLITS'", 22),
+        ("MERGE SPLITS '/t' MAX DEST SPLITS 1 MAX DEST SPLITS 1", "expected SOURCE, found 'DEST'", 40),
+        ("MERGE SPLITS '/t' MAX DEST SPLITS few", "expected a whole number of splits, found 'few'", 34),
+        ("MERGE SPLITS '/t' PRECOMMIT", "PRECOMMIT is not supported", 18),
+        ("MERGE SPLITS '/t' WHERE TARGET SIZE 1G", "expected a condition on partition columns", 24),
+        ("OPTIMIZE '/t' ZORDER BY (a)", "expected the end of the command, found 'ZORDER'", 14),
         ("DESCRIBE TABLE t", "expected INDEXTABLES or TANTIVY4SPARK, found 'TABLE'", 9),
         ("DESCRIBE INDEXTABLES LOG '/t'", "expected TRANSACTION or STATE, found 'LOG'", 21),
         ("DESCRIBE INDEXTABLES TRANSACTION '/t'", "expected LOG, found \"'/t'\"", 33),

@@ -395,10 +395,20 @@ def what_no_version_needs_is_purged(spark, world) -> None:
         spark.sql(f"PURGE INDEXTABLE {quoted(path)} OLDER THAN 23 HOURS").collect()
 
 
+def splits_are_merged(spark, world) -> None:
+    path = new_table(spark, world, versions=1)
+    spark.sql(f"INSERT INTO indextables.`{path}` SELECT * FROM indextables.`{path}`")
+    merged = only(spark.sql(f"MERGE SPLITS {quoted(path)} WHERE day = 0"))
+    assert merged["metrics"].status == "success"
+    assert merged["metrics"].merge_groups == 1
+    assert spark.read.format("indextables").load(path).count() == 20
+
+
 CASES: dict[str, Callable[[Any, dict[str, Any]], None]] = {
     case.__name__: case
     for case in (
         the_log_is_described_in_47_columns,
+        splits_are_merged,
         without_all_the_newest_state_is_described,
         a_log_too_long_for_one_answer_arrives_whole,
         a_checkpoint_is_written_and_the_state_described,

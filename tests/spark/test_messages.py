@@ -103,13 +103,7 @@ def test_a_streaming_write_is_refused_with_what_works(spark, path, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def test_merge_splits_is_refused_with_what_works(spark, path):
-    for sql in (f"MERGE SPLITS '{path}'", f"merge splits indextables.`{path}` TARGET SIZE 100M"):
-        with pytest.raises(AnalysisException, match="MERGE SPLITS is not supported. .* INSERT OVERWRITE"):
-            spark.sql(sql)
-
-
-def test_what_merge_splits_says_works(spark, tmp_path):
+def test_a_table_is_rewritten_with_fewer_splits(spark, tmp_path):
     path = str(tmp_path / "many")
     for n in range(3):
         it.write(path, pa.table({"n": [n]}))

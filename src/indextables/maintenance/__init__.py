@@ -17,7 +17,6 @@ from indextables.maintenance.history_cleanup import (
 )
 from indextables.maintenance.log_description import LOG_SCHEMA, describe_log
 from indextables.maintenance.merge_plan import (
-    DEFAULT_TARGET_BYTES,
     MergeOptions,
     MergeTask,
     SourceSplit,
@@ -34,7 +33,7 @@ from indextables.maintenance.merges import (
     merge_small_splits,
     run_merge_task,
 )
-from indextables.maintenance.partitions import DroppedPartitions, drop_partitions
+from indextables.maintenance.partitions import DroppedPartitions, check_partition_condition, drop_partitions
 from indextables.maintenance.purges import (
     PreparedPurge,
     Purged,
@@ -49,7 +48,6 @@ from indextables.maintenance.state_description import StateDescription, describe
 from indextables.maintenance.upgrade import renormalize_schemas, upgrade_and_checkpoint, upgrade_protocol
 
 __all__ = [
-    "DEFAULT_TARGET_BYTES",
     "LOG_SCHEMA",
     "CleanedVersions",
     "CommittedMerge",
@@ -65,6 +63,7 @@ __all__ = [
     "StateDescription",
     "Truncated",
     "add_committed",
+    "check_partition_condition",
     "clean_versions",
     "commit_merge",
     "describe_log",

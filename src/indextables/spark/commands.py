@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import pyarrow as pa
+
 from indextables.errors import IndexTablesError
 from indextables.spark.formats import DATASETS, TABLES, Answer, Format
 from indextables.spark.gc_freeze import freeze_objects
@@ -45,11 +47,13 @@ def _sql(request: Request) -> Answer:
     Return the name of a table instead, if the JVM is to look it up first; or a job, if the JVM is to run it first.
     """
     arguments = request.arguments
+    outcome: pa.Table | TableName | Job
     if "job" in arguments:
-        return rows_answer(finish_job(arguments["job"], arguments["results"]))
-    outcome = run_command(
-        arguments["sql"], request.options, arguments.get("located"), with_jobs=True, zone=request.zone
-    )
+        outcome = finish_job(arguments["job"], arguments["results"])
+    else:
+        outcome = run_command(
+            arguments["sql"], request.options, arguments.get("located"), with_jobs=True, zone=request.zone
+        )
     if isinstance(outcome, TableName):
         return {"locate": list(outcome.parts)}
     return {"job": outcome.file} if isinstance(outcome, Job) else rows_answer(outcome)

@@ -6,7 +6,7 @@ from indextables.storage.disk import disk_error, disk_errors, system_error
 from indextables.storage.local import LocalStore
 from indextables.storage.opening import open_store
 from indextables.storage.ranged import RangedFile
-from indextables.storage.scratch import SCRATCH_ADVICE, ScratchDirectory, remove_leftovers
+from indextables.storage.scratch import SCRATCH_ADVICE, ScratchDirectory, remove_leftovers, scratch_parent
 from indextables.storage.store import LOG_DIRECTORY, ExistsByHead, ObjectInfo, Store, check_key
 from indextables.storage.uri import is_on_this_machine, table_uri
 
@@ -31,6 +31,7 @@ __all__ = [
     "open_store",
     "options_for_tasks",
     "remove_leftovers",
+    "scratch_parent",
     "system_error",
     "table_uri",
 ]

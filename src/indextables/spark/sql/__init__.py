@@ -1,7 +1,7 @@
 """The SQL commands: their grammar, what each of them does, and the form of their rows."""
 
 from indextables.spark.sql.grammar import parse_command
-from indextables.spark.sql.purging import Job, finish_job, job_tasks, run_job_task
+from indextables.spark.sql.jobs import Job, finish_job, job_tasks, run_job_task
 from indextables.spark.sql.rows import rows_answer
 from indextables.spark.sql.running import run_command
 from indextables.spark.sql.statements import Statement, TableName

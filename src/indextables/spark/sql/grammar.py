@@ -5,18 +5,19 @@
 
 from __future__ import annotations
 
-from typing import Final, NoReturn
+from typing import Final
 
-from indextables.config import in_hours, parse_duration
-from indextables.errors import CommandError
+from indextables.config import in_hours, parse_duration, parse_size
 from indextables.spark.sql.statements import (
     Age,
+    Amount,
     Checkpoint,
     Condition,
     DescribeLog,
     DescribeState,
     DropPartitions,
     InvalidateCache,
+    MergeSplits,
     Purge,
     RepairLog,
     Statement,
@@ -27,8 +28,8 @@ from indextables.spark.sql.statements import (
 from indextables.spark.sql.tokens import Token, misplaced, tokenize
 
 _PRODUCT: Final = ("INDEXTABLES", "TANTIVY4SPARK")
-_LONGEST_AGE: Final = 9
-"""The largest number of digits in a number of days or hours."""
+_LONGEST_NUMBER: Final = 9
+"""The largest number of digits in a number of days, hours or splits."""
 
 _CATALOG: Final = "indextables"
 
@@ -71,10 +72,11 @@ class _Parser:
             "PURGE": self._purge,
             "REPAIR": self._repair,
             "MERGE": self._merge,
+            "OPTIMIZE": self._optimize,
         }
         verb = self._accept(*verbs)
         if verb is None:
-            raise self._expected(*(name for name in verbs if name not in ("DESC", "MERGE")))
+            raise self._expected(*(name for name in verbs if name != "DESC"))
         return verbs[verb.value.upper()]()
 
     def _describe(self) -> Statement:
@@ -85,12 +87,45 @@ class _Parser:
         table = self._table()
         return DescribeLog(table, include_all=self._phrase("INCLUDE", "ALL"))
 
-    def _merge(self) -> NoReturn:
+    def _merge(self) -> Statement:
         self._expect("SPLITS")
-        raise CommandError(
-            "MERGE SPLITS is not supported. For fewer and larger splits, write the table again with fewer tasks: "
-            "INSERT OVERWRITE indextables.`/data/logs` SELECT /*+ COALESCE(1) */ * FROM indextables.`/data/logs`"
-        )
+        table = self._table()
+        where = self._condition() if self._accept("WHERE") else None
+        size = self._size() if self._phrase("TARGET", "SIZE") else None
+        limits: dict[str, Amount] = {}
+        while self._accept("MAX"):
+            word = self._expect(*(name for name in ("DEST", "SOURCE") if name not in limits)).value.upper()
+            for follows in ("SPLITS",) if word == "DEST" else ("SPLITS", "PER", "MERGE"):
+                self._expect(follows)
+            limits[word] = self._count()
+        if self._next.is_word("PRECOMMIT"):
+            raise misplaced(
+                "PRECOMMIT is not supported: it merges the splits of a write before their commit, and a write here "
+                "commits its splits as they are. Run MERGE SPLITS after the write",
+                self._sql,
+                self._next.start,
+            )
+        return MergeSplits(table, where, size, limits.get("DEST"), limits.get("SOURCE"))
+
+    def _optimize(self) -> Statement:
+        table = self._table()
+        return MergeSplits(table, self._condition() if self._accept("WHERE") else None)
+
+    def _size(self) -> Amount:
+        token = self._next
+        try:
+            number = parse_size(token.value if token.kind in ("word", "string") else "")
+        except ValueError as reason:
+            raise self._expected(str(reason)) from None
+        self._at += 1
+        return Amount(number, token.start)
+
+    def _count(self) -> Amount:
+        token = self._next
+        if token.kind != "word" or not token.value.isdecimal() or len(token.value) > _LONGEST_NUMBER:
+            raise self._expected("a whole number of splits")
+        self._at += 1
+        return Amount(int(token.value), token.start)
 
     def _truncate(self) -> Statement:
         self._expect(*_PRODUCT)
@@ -127,7 +162,7 @@ class _Parser:
 
     def _age(self) -> Age:
         token = self._next
-        if token.kind != "word" or not token.value.isdecimal() or len(token.value) > _LONGEST_AGE:
+        if token.kind != "word" or not token.value.isdecimal() or len(token.value) > _LONGEST_NUMBER:
             raise self._expected("a whole number of days or hours")
         self._at += 1
         unit = self._expect("DAYS", "HOURS", "DAY", "HOUR")
@@ -177,14 +212,24 @@ class _Parser:
         return token.value
 
     def _condition(self) -> Condition:
-        """Take the rest of the text, without the semicolon at its end."""
+        """Take the text up to the next clause of the command, or up to its end or the semicolon there."""
         first = self._next
-        while self._next.kind != "end" and not self._is_symbol(";"):
+        while self._next.kind != "end" and not self._is_symbol(";") and not self._is_clause():
             self._at += 1
         if self._next is first:
             raise self._expected("a condition on partition columns")
         last = self._tokens[self._at - 1]
         return Condition(self._sql[first.start : last.end], first.start)
+
+    def _is_clause(self) -> bool:
+        """Return True if a clause that may follow a condition begins here. Each is two words that no condition has."""
+        if self._next.is_word("PRECOMMIT"):
+            return self._tokens[self._at + 1].kind == "end" or self._tokens[self._at + 1].value == ";"
+        words = {"TARGET": ("SIZE",), "MAX": ("DEST", "SOURCE")}
+        return any(
+            self._next.is_word(word) and self._tokens[self._at + 1].is_word(*following)
+            for word, following in words.items()
+        )
 
     @property
     def _next(self) -> Token:

@@ -1,8 +1,8 @@
-"""Files on the driver's disk that hold a purge while its tasks run: JSON of plain values, for this user only.
+"""Files on the driver's disk that hold a command while its tasks run: JSON of plain values, for this user only.
 
 The JVM sends the name of the file back in a request, and anyone who can write SQL can write a request (see
 `spark.request`). So only a file of this kind and of this user is read, its contents are checked, and its tasks delete
-nothing but splits.
+and read nothing but splits.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import orjson
 from indextables.errors import InputError, StorageError
 from indextables.log.cleanup import StateRetention, is_split_key
 from indextables.maintenance import PreparedPurge
+from indextables.spark.sql.waiting_merge import WaitingMerge, merge_document, waiting_merge
 from indextables.storage import ObjectInfo, check_key, disk_errors
 
 MAX_BYTES: Final = 1 << 30
@@ -40,12 +41,14 @@ class WaitingPurge:
     prepared: PreparedPurge
 
 
-def save(waiting: WaitingPurge) -> str | None:
+def save(waiting: WaitingPurge | WaitingMerge) -> str | None:
     """Write the file and return its name, or None if it would be too large."""
-    document = orjson.dumps(_document(waiting))
+    document = orjson.dumps(
+        merge_document(waiting) if isinstance(waiting, WaitingMerge) else _document(waiting)
+    )
     if len(document) > MAX_BYTES:
         return None
-    with disk_errors("save a purge in", tempfile.gettempdir()):
+    with disk_errors("save a job in", tempfile.gettempdir()):
         handle, path = tempfile.mkstemp(prefix="indextables-", suffix=".job")
         try:
             with os.fdopen(handle, "wb") as file:
@@ -56,10 +59,11 @@ def save(waiting: WaitingPurge) -> str | None:
     return path
 
 
-def read(file: str) -> WaitingPurge:
-    """Return the purge that waits in a file. InputError for any file that `save` did not write."""
+def read(file: str) -> WaitingPurge | WaitingMerge:
+    """Return the purge or merge that waits in a file. InputError for any file that `save` did not write."""
     try:
-        return _waiting_purge(orjson.loads(_bytes(file)))
+        document = orjson.loads(_bytes(file))
+        return waiting_merge(document) if document.get("kind") == "merge" else _waiting_purge(document)
     except FileNotFoundError:
         raise InputError(f"there is no job in {file[:200]!r}; it may have been finished already") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, StorageError) as reason:

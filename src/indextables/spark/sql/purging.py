@@ -6,8 +6,7 @@ driver's disk, and asks the JVM to run the tasks. With the results of the tasks 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, Final
 
 import orjson
@@ -48,21 +47,11 @@ METRICS: Final = pa.struct(
 )
 PURGE_COLUMNS: Final = pa.schema({"table_path": pa.string(), "metrics": METRICS})
 
-RESULT: Final = pa.schema({"result": pa.string()})
-"""The rows of a job: one for each task, as JSON."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """A purge whose tasks the JVM is to run. `file` holds it until it is finished."""
-
-    file: str
-
 
 def run_purge(
     statement: Purge, uri: str, settings: Settings, sql: str, *, with_jobs: bool = False
-) -> pa.Table | Job:
-    """Purge and return its row, or return a job if there is much to delete and the caller can run jobs."""
+) -> pa.Table | str:
+    """Purge and return its row, or the file of a job if there is much to delete and the caller can run jobs."""
     hours = _retention_hours(statement, settings, sql)
     store = open_store(uri, settings)
     prepared = prepare_purge(
@@ -75,33 +64,33 @@ def run_purge(
     if with_jobs and not prepared.dry_run and len(prepared.splits) > DELETE_BATCH:
         file = job_files.save(WaitingPurge(uri, options_for_tasks(uri, settings), prepared))
         if file is not None:
-            return Job(file)
+            return file
     deleted = Deleted() if prepared.dry_run else delete_in_process(store, prepared.splits, settings)
     return _row(finish_purge(store, prepared, deleted))
 
 
-def job_tasks(file: str) -> tuple[DeleteTask, ...]:
-    """Return the tasks of a job."""
-    waiting = job_files.read(file)
+def purge_tasks(waiting: WaitingPurge) -> tuple[DeleteTask, ...]:
+    """Return the tasks of a purge."""
     options = dict(waiting.options)
     at_most = Settings(options).get(keys.PURGE_PARALLELISM)
     return tuple(delete_tasks(waiting.uri, options, waiting.prepared.splits, at_most))
 
 
-def run_job_task(task: DeleteTask) -> Iterator[pa.RecordBatch]:
-    """Run one task, on any executor, and yield its result as a row. A task may run twice: files may be gone already."""
+def run_purge_task(task: DeleteTask) -> str:
+    """Run one task, on any executor, and return its result. A task may run twice: files may be gone already."""
     deleted = run_delete_task(task)
-    result = orjson.dumps([deleted.files, deleted.bytes, deleted.failures]).decode()
-    yield pa.RecordBatch.from_pylist([{"result": result}], schema=RESULT)
+    return orjson.dumps([deleted.files, deleted.bytes, deleted.failures]).decode()
 
 
-def finish_job(file: str, results: Sequence[str]) -> pa.Table:
+def decode_deleted(results: Sequence[str]) -> Deleted:
+    """Return what the tasks of a purge have deleted. InputError if a result is not that of a purge."""
+    return total_deleted([_deleted(result) for result in results])
+
+
+def finish_waiting_purge(waiting: WaitingPurge, deleted: Deleted) -> pa.Table:
     """Finish a purge whose tasks have run, and return its row."""
-    waiting = job_files.read(file)
-    parts = [_deleted(result) for result in results]
-    job_files.remove(file)
     store = open_store(waiting.uri, Settings(waiting.options))
-    return _row(finish_purge(store, waiting.prepared, total_deleted(parts)))
+    return _row(finish_purge(store, waiting.prepared, deleted))
 
 
 def _retention_hours(statement: Purge, settings: Settings, sql: str) -> int:

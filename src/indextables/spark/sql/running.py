@@ -18,13 +18,16 @@ from indextables.log.snapshots import invalidate_cache
 from indextables.maintenance import drop_partitions, repair, upgrade_and_checkpoint
 from indextables.predicates import QueryLimits, parse_where
 from indextables.spark.sql.grammar import parse_command
-from indextables.spark.sql.purging import Job, run_purge
+from indextables.spark.sql.jobs import Job
+from indextables.spark.sql.merging import run_merge
+from indextables.spark.sql.purging import run_purge
 from indextables.spark.sql.statements import (
     Checkpoint,
     DescribeLog,
     DescribeState,
     DropPartitions,
     InvalidateCache,
+    MergeSplits,
     Other,
     Purge,
     RepairLog,
@@ -122,7 +125,7 @@ def run_command(
     """Run a command and return its rows, or a `TableName` if Spark must look it up first (nothing has run then).
 
     The second call passes the table's location as `located`. With `with_jobs`, a command may return a `Job` to run (see
-    `purging`). Times in a condition that name no time zone are in `zone`.
+    `jobs`). Times in a condition that name no time zone are in `zone`.
 
     >>> import indextables as it
     >>> it.write("memory://doc-sql", pa.table({"n": [1]}))
@@ -138,10 +141,14 @@ def run_command(
         if located is None:
             return table
         table = located
-    if isinstance(statement, Purge):
+    if isinstance(statement, Purge | MergeSplits):
         assert table is not None
         opened = open_table(table, settings=options)
-        return run_purge(statement, opened.uri, opened.settings, sql, with_jobs=with_jobs)
+        if isinstance(statement, Purge):
+            outcome = run_purge(statement, opened.uri, opened.settings, sql, with_jobs=with_jobs)
+        else:
+            outcome = run_merge(statement, opened, sql, zone, with_jobs=with_jobs)
+        return Job(outcome) if isinstance(outcome, str) else outcome
     return _run(statement, table, options, sql, zone)
 
 

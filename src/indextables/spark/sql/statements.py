@@ -67,6 +67,25 @@ class Purge:
 
 
 @dataclass(frozen=True)
+class Amount:
+    """A number of bytes or splits, and its position in the command."""
+
+    number: int
+    position: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class MergeSplits:
+    """What to merge. None: the partitions are all, and the settings decide the rest."""
+
+    table: TableRef
+    where: Condition | None = None
+    target_size: Amount | None = None
+    max_dest_splits: Amount | None = None
+    max_source_splits: Amount | None = None
+
+
+@dataclass(frozen=True)
 class InvalidateCache:
     """Invalidate the cache of one table, or of all tables."""
 
@@ -97,4 +116,4 @@ Other: TypeAlias = (
 )
 """The commands that the driver runs by itself."""
 
-Statement: TypeAlias = Other | Purge
+Statement: TypeAlias = Other | Purge | MergeSplits

@@ -17,9 +17,10 @@ final class Commands {
   private static final Set<String> PRODUCT = Set.of("INDEXTABLES", "INDEXTABLE", "INDEXFILES", "TANTIVY4SPARK");
   private static final Set<String> VERBS =
       Set.of("TRUNCATE", "DROP", "REPAIR", "INVALIDATE", "CHECKPOINT", "COMPACT", "PURGE");
-  /** {@code MERGE SPLITS}: Python refuses it and says what to do instead. */
   private static final String MERGE = "MERGE";
   private static final String SPLITS = "SPLITS";
+  /** Other formats have it too, so it is ours only for a table of the catalog {@code indextables}. */
+  private static final String OPTIMIZE = "OPTIMIZE";
   private static final Set<String> DESCRIBE = Set.of("DESCRIBE", "DESC");
   private static final Set<String> EXPLAIN_MODES = Set.of("LOGICAL", "FORMATTED", "EXTENDED", "CODEGEN", "COST");
   /** Words that may follow {@code DESCRIBE table column}, or replace the column, in Spark's own SQL. */
@@ -69,6 +70,9 @@ final class Commands {
     }
     if (verb.equals(MERGE)) {
       return next().equals(SPLITS);
+    }
+    if (verb.equals(OPTIMIZE)) {
+      return next().replace("`", "").equalsIgnoreCase(IndexTablesCatalog.NAME) && next().equals(".");
     }
     return DESCRIBE.contains(verb)
         && PRODUCT.contains(next())

@@ -51,7 +51,7 @@ final class RunProcedure implements UnboundProcedure, BoundProcedure {
       String path = NamedTable.location(Json.strings(answer.get("locate")));
       answer = PythonBridge.ask(command.with("located", path)).get();
     }
-    if (answer.has("job")) {
+    while (answer.has("job")) { // a merge has one job for each batch that it commits
       answer = TaskJob.finished(command, answer.get("job").asText());
     }
     return List.<Scan>of(CommandRows.of(answer)).iterator();

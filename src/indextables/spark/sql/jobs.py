@@ -1,0 +1,71 @@
+"""Jobs: commands whose tasks the JVM runs on Spark's executors. A file on the driver's disk holds each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+
+from indextables.log.cleanup import DeleteTask
+from indextables.maintenance import MergeTask, run_merge_task
+from indextables.spark.sql import job_files
+from indextables.spark.sql.merging import finish_batch
+from indextables.spark.sql.purging import decode_deleted, finish_waiting_purge, purge_tasks, run_purge_task
+from indextables.spark.sql.waiting_merge import WaitingMerge, decode_groups, encode_group
+
+RESULT: Final = pa.schema({"result": pa.string()})
+"""The rows of a job: one for each task, as JSON."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command whose tasks the JVM is to run. `file` holds it until it is finished."""
+
+    file: str
+
+
+@dataclass(frozen=True)
+class NumberedMerge:
+    """A task of a merge, and its number in the job."""
+
+    number: int
+    task: MergeTask
+
+
+JobTask: TypeAlias = DeleteTask | NumberedMerge
+
+
+def job_tasks(file: str) -> tuple[JobTask, ...]:
+    """Return the tasks of a job."""
+    waiting = job_files.read(file)
+    if isinstance(waiting, WaitingMerge):
+        return tuple(
+            NumberedMerge(number, task) for number, task in enumerate(waiting.tasks[: waiting.batch])
+        )
+    return purge_tasks(waiting)
+
+
+def run_job_task(task: JobTask) -> Iterator[pa.RecordBatch]:
+    """Run one task, on any executor, and yield its result as a row."""
+    if isinstance(task, NumberedMerge):
+        result = encode_group(task.number, run_merge_task(task.task))
+    else:
+        result = run_purge_task(task)
+    yield pa.RecordBatch.from_pylist([{"result": result}], schema=RESULT)
+
+
+def finish_job(file: str, results: Sequence[str]) -> pa.Table | Job:
+    """Finish a job whose tasks have run: return the rows of the command, or the job of its next batch."""
+    waiting = job_files.read(file)
+    outcome: pa.Table | str
+    if isinstance(waiting, WaitingMerge):
+        groups = decode_groups(waiting, results)
+        job_files.remove(file)  # before the commit, so that a batch is never committed, or discarded, twice
+        outcome = finish_batch(waiting, groups)
+    else:
+        deleted = decode_deleted(results)
+        job_files.remove(file)
+        outcome = finish_waiting_purge(waiting, deleted)
+    return Job(outcome) if isinstance(outcome, str) else outcome

@@ -1,0 +1,149 @@
+"""MERGE SPLITS and OPTIMIZE: on the driver alone, or with the groups distributed to Spark's executors.
+
+As in a purge, Python on the driver saves the tasks of a batch to a file and asks the JVM to run them. With their
+results it commits the batch, and asks for the next one until none is left.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import pyarrow as pa
+
+from indextables.config import Settings, keys
+from indextables.errors import CommandError, InputError, PredicateError
+from indextables.log import load_snapshot
+from indextables.maintenance import (
+    Merged,
+    MergedGroup,
+    MergeOptions,
+    add_committed,
+    check_partition_condition,
+    commit_merge,
+    empty_result,
+    merge_small_splits,
+    plan_merge,
+)
+from indextables.predicates import QueryLimits, parse_where
+from indextables.runtime import now_ms
+from indextables.spark.sql import job_files
+from indextables.spark.sql.statements import Amount, MergeSplits
+from indextables.spark.sql.tokens import misplaced
+from indextables.spark.sql.waiting_merge import WaitingMerge
+from indextables.storage import open_store, options_for_tasks, scratch_parent
+from indextables.table import Table
+
+METRICS: Final = pa.struct(
+    {
+        "status": pa.string(),
+        "merged_files": pa.int64(),
+        "merge_groups": pa.int64(),
+        "original_size_bytes": pa.int64(),
+        "merged_size_bytes": pa.int64(),
+        "message": pa.string(),
+    }
+)
+MERGE_COLUMNS: Final = pa.schema(
+    {
+        "table_path": pa.string(),
+        "metrics": METRICS,
+        "temp_directory_path": pa.string(),
+        "heap_size_bytes": pa.int64(),
+    }
+)
+
+
+def run_merge(
+    statement: MergeSplits, table: Table, sql: str, zone: str, *, with_jobs: bool = False
+) -> pa.Table | str:
+    """Merge and return the row, or return the file of a job if the caller can run jobs and there is work to do."""
+    settings = table.settings
+    options = _options(statement, table, sql, zone)
+    store = open_store(table.uri, settings)
+    if not with_jobs:
+        return _row(merge_small_splits(store, settings, options), settings)
+    snapshot = load_snapshot(store, settings=settings)
+    tasks = plan_merge(snapshot, options, settings, now=now_ms())
+    if not tasks:
+        return _row(empty_result(snapshot), settings)
+    file = job_files.save(
+        WaitingMerge(
+            uri=snapshot.uri,
+            options=options_for_tasks(snapshot.uri, settings),
+            metadata=tasks[0].metadata,
+            tasks=tasks,
+            batch=settings.get(keys.MERGE_BATCH_SIZE),
+            result=empty_result(snapshot),
+        )
+    )
+    if file is None:
+        raise CommandError("this merge has too many splits for one command; use WHERE or MAX DEST SPLITS")
+    return file
+
+
+def finish_batch(waiting: WaitingMerge, groups: Sequence[MergedGroup]) -> pa.Table | str:
+    """Commit the batch whose tasks have run. Return the row of the merge, or the file of the job of the next batch."""
+    remaining = waiting.tasks[waiting.batch :]
+    settings = Settings(waiting.options)
+    store = open_store(waiting.uri, settings)
+    base = load_snapshot(store, settings=settings)
+    if any(group.add is not None and group.add.path in base.files for group in groups):
+        raise InputError("the result of a task names a split that is in the table already")
+    committed = commit_merge(store, groups, metadata=waiting.metadata, base=base, settings=settings)
+    result = add_committed(waiting.result, committed)
+    if not remaining:
+        return _row(result, settings)
+    file = job_files.save(
+        WaitingMerge(
+            uri=waiting.uri,
+            options=waiting.options,
+            metadata=waiting.metadata,
+            tasks=remaining,
+            batch=waiting.batch,
+            result=result,
+        )
+    )
+    assert file is not None, "it is shorter than the file of the batch before"
+    return file
+
+
+def _options(statement: MergeSplits, table: Table, sql: str, zone: str) -> MergeOptions:
+    options = MergeOptions()
+    where = statement.where
+    if where is not None:
+        try:
+            limits = QueryLimits.of(table.settings)
+            predicate = parse_where(where.text, table.snapshot.schema, limits=limits, zone=zone)
+            check_partition_condition(table.snapshot, predicate, "MERGE SPLITS")
+        except PredicateError as reason:
+            raise misplaced(str(reason), sql, where.position) from None
+        options = dataclasses.replace(options, where=predicate)
+    size, dest, sources = statement.target_size, statement.max_dest_splits, statement.max_source_splits
+    with _errors_at(size, sql):
+        options = options if size is None else dataclasses.replace(options, target_size=size.number)
+    with _errors_at(dest, sql):
+        options = options if dest is None else dataclasses.replace(options, max_dest_splits=dest.number)
+    with _errors_at(sources, sql):
+        return options if sources is None else dataclasses.replace(options, max_source_splits=sources.number)
+
+
+@contextmanager
+def _errors_at(amount: Amount | None, sql: str) -> Iterator[None]:
+    """Show where in the command the number is that an error is about."""
+    try:
+        yield
+    except InputError as reason:
+        raise misplaced(str(reason), sql, 0 if amount is None else amount.position) from None
+
+
+def _row(done: Merged, settings: Settings) -> pa.Table:
+    row = {
+        "table_path": done.table_path,
+        "metrics": {column.name: getattr(done, column.name) for column in METRICS},
+        "temp_directory_path": str(scratch_parent(settings)),
+        "heap_size_bytes": settings.get(keys.HEAP_SIZE),
+    }
+    return pa.Table.from_pylist([row], schema=MERGE_COLUMNS)

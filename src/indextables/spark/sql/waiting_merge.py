@@ -1,0 +1,160 @@
+"""A merge on the driver's disk while Spark runs its tasks, and the results of the tasks: JSON of plain values.
+
+Both come back in a request, so both are checked (see `job_files`): a task reads nothing but splits of the table, and a
+result is accepted only for a group of the job, with a new split of its partition and the number of its rows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from indextables.errors import InputError
+from indextables.log import AddFile, Metadata
+from indextables.log.actions import FieldError, from_document, to_document
+from indextables.log.cleanup import is_split_key
+from indextables.maintenance import Merged, MergedGroup, MergeTask, SourceSplit
+from indextables.schema import partition_path
+from indextables.storage import check_key
+
+
+@dataclass(frozen=True)
+class WaitingMerge:
+    """The groups that are not merged yet, and the result so far. The first `batch` groups are one job."""
+
+    uri: str
+    options: Mapping[str, str] = field(repr=False)  # credentials may be among them
+    metadata: Metadata
+    tasks: tuple[MergeTask, ...]
+    batch: int
+    result: Merged
+
+
+def merge_document(waiting: WaitingMerge) -> dict[str, Any]:
+    return {
+        "kind": "merge",
+        "uri": waiting.uri,
+        "options": dict(waiting.options),
+        "metadata": to_document(waiting.metadata),
+        "batch": waiting.batch,
+        "result": dataclasses.asdict(waiting.result),
+        "tasks": [
+            [
+                dict(task.partition_values),
+                dict(task.options),
+                [dataclasses.astuple(source) for source in task.sources],
+            ]
+            for task in waiting.tasks
+        ],
+    }
+
+
+def waiting_merge(document: Any) -> WaitingMerge:
+    """Return the merge of a document. ValueError, KeyError or TypeError for what `merge_document` did not make."""
+    uri = _text(document["uri"])
+    metadata = _action(document["metadata"], Metadata)
+    result = Merged(**{**document["result"], "messages": tuple(map(_text, document["result"]["messages"]))})
+    tasks = tuple(
+        MergeTask(
+            uri, _texts(options), metadata, _texts(values), tuple(_source(uri, *entry) for entry in sources)
+        )
+        for values, options, sources in document["tasks"]
+    )
+    if not tasks or _whole(document["batch"]) < 1:
+        raise ValueError("it has no task")
+    return WaitingMerge(uri, _texts(document["options"]), metadata, tasks, document["batch"], result)
+
+
+def encode_group(number: int, group: MergedGroup) -> str:
+    """Return the result of the task with that number as text."""
+    return orjson.dumps(
+        {
+            "number": number,
+            "sources": group.sources,
+            "size": group.size,
+            "add": None if group.add is None else to_document(group.add),
+            "method": group.method,
+            "reason": group.reason,
+            "unreadable": group.unreadable,
+        }
+    ).decode()
+
+
+def decode_groups(waiting: WaitingMerge, results: Sequence[str]) -> list[MergedGroup]:
+    """Return the results of the tasks of a job. InputError if one is not a result of the job."""
+    return [_decode_group(result, waiting.tasks[: waiting.batch]) for result in results]
+
+
+def _decode_group(text: str, tasks: tuple[MergeTask, ...]) -> MergedGroup:
+    try:
+        document = orjson.loads(text)
+        number = _whole(document["number"])
+        if not 0 <= number < len(tasks):
+            raise ValueError("it is of another job")
+        return _group(document, tasks[number])
+    except (ValueError, KeyError, TypeError, AttributeError) as reason:
+        raise InputError(f"the result of a task is not the result of a merge: {reason}") from None
+
+
+def _group(document: Any, task: MergeTask) -> MergedGroup:
+    sizes = {source.key: source.size for source in task.sources}
+    sources = tuple(map(_text, document["sources"]))
+    unreadable = tuple((_text(key), _text(reason)) for key, reason in document["unreadable"])
+    if not {*sources, *(key for key, _ in unreadable)} <= sizes.keys():
+        raise ValueError("it names a split of another group")
+    add = None if document["add"] is None else _action(document["add"], AddFile)
+    if add is not None:
+        folder = partition_path(task.partition_values, task.metadata.partition_columns)
+        begin = f"{folder}/splits/split-".lstrip("/")
+        rows = [source.num_records for source in task.sources if source.key in sources]
+        if not is_split_key(check_key(task.uri, add.path)) or not add.path.startswith(begin):
+            raise ValueError("its split is not in the partition of its group")
+        if add.partition_values != task.partition_values or len(set(sources)) < 2:
+            raise ValueError("its split is not of its group")
+        if None not in rows and sum(count or 0 for count in rows) != add.num_records:
+            raise ValueError("its split has another number of rows")
+    return MergedGroup(
+        sources=sources,
+        size=sum(sizes[key] for key in sources),
+        add=add,
+        method=None if document["method"] is None else _text(document["method"]),
+        reason=None if document["reason"] is None else _text(document["reason"]),
+        unreadable=unreadable,
+    )
+
+
+def _source(uri: str, key: Any, size: Any, num_records: Any, num_merge_ops: Any) -> SourceSplit:
+    if not is_split_key(check_key(uri, _text(key))):
+        raise ValueError("it names a file that is not a split")
+    rows = None if num_records is None else _whole(num_records)
+    return SourceSplit(key, _whole(size), rows, _whole(num_merge_ops))
+
+
+def _action(document: Any, kind: Any) -> Any:
+    try:
+        (action,) = from_document(document)
+    except FieldError as reason:
+        raise ValueError(str(reason)) from None
+    if not isinstance(action, kind):
+        raise TypeError("it holds another action")
+    return action
+
+
+def _texts(values: Any) -> dict[str, str]:
+    return {_text(key): _text(value) for key, value in values.items()}
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a value in it is not a string")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError("a value in it is not a whole number")
+    return value

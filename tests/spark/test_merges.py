@@ -1,0 +1,130 @@
+"""MERGE SPLITS and OPTIMIZE through `spark.sql`: groups on executors, a commit for each batch, and errors in place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException, ParseException
+
+import indextables as it
+from indextables.errors import InputError
+from indextables.log.snapshots import cache
+from indextables.spark.sql import Job, finish_job, job_tasks, run_command, run_job_task
+
+COLUMNS = (
+    "table_path:string,"
+    "metrics:struct<status:string,merged_files:bigint,merge_groups:bigint,original_size_bytes:bigint,"
+    "merged_size_bytes:bigint,message:string>,"
+    "temp_directory_path:string,heap_size_bytes:bigint"
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """Four versions of a table with three partitions."""
+    path = str(tmp_path / "it's a table")
+    for n in range(4):
+        rows = pa.table({"n": range(n * 30, n * 30 + 30), "day": [d for d in range(3) for _ in range(10)]})
+        it.write(path, rows, partition_by=["day"])
+    return path
+
+
+def quoted(path: str) -> str:
+    return "'" + path.replace("'", "''") + "'"
+
+
+def files(path: str) -> int:
+    cache.forget()
+    return it.open(path).files().num_rows
+
+
+def numbers(path: str) -> list[int]:
+    return sorted(it.open(path).to_arrow(columns=["n"]).column("n").to_pylist())
+
+
+def test_splits_are_merged_on_executors_and_committed_in_batches(spark, path):
+    spark.conf.set("spark.indextables.merge.batchSize", "2")
+    try:
+        merged = spark.sql(f"MERGE SPLITS {quoted(path)} TARGET SIZE 100M")
+    finally:
+        spark.conf.unset("spark.indextables.merge.batchSize")
+    assert merged.schema.simpleString() == f"struct<{COLUMNS}>"
+    (row,) = merged.collect()
+    assert row.table_path == it.open(path).uri
+    assert (row.metrics.status, row.metrics.merged_files, row.metrics.merge_groups) == ("success", 12, 3)
+    assert row.metrics.message == "merged 12 splits into 3"
+    assert 0 < row.metrics.merged_size_bytes < row.metrics.original_size_bytes
+    assert row.temp_directory_path
+    assert row.heap_size_bytes > 0
+    assert (files(path), it.open(path).version) == (3, 5)
+    assert numbers(path) == list(range(120))
+    assert spark.read.format("indextables").load(path).count() == 120
+    again = spark.sql(f"MERGE SPLITS {quoted(path)}").head()
+    assert (again.metrics.status, again.metrics.merge_groups) == ("no_action", 0)
+
+
+def test_optimize_merges_the_partitions_of_a_condition(spark, path):
+    row = spark.sql(f"OPTIMIZE indextables.`{path}` WHERE day < 2").head()
+    assert (row.metrics.merge_groups, files(path)) == (2, 6)
+    spark.sql(f"optimize `indextables`.`{path}`")
+    assert files(path) == 3
+
+
+def test_optimize_of_other_tables_is_not_taken(spark):
+    for sql in ("OPTIMIZE events", "OPTIMIZE delta.`/t`", "OPTIMIZE '/t'", "OPTIMIZE indextables"):
+        with pytest.raises(ParseException, match="PARSE_SYNTAX_ERROR"):
+            spark.sql(sql)
+
+
+@pytest.mark.parametrize(
+    ("clause", "message"),
+    [
+        ("WHERE n = 1", "condition on partition columns only, and this one has 'n'"),
+        ("TARGET SIZE 1K", "the minimum is 1048576"),
+        ("MAX SOURCE SPLITS PER MERGE 1", "the minimum is 2"),
+        ("MAX DEST SPLITS 0", "the minimum is 1"),
+        ("PRECOMMIT", "PRECOMMIT is not supported"),
+    ],
+)
+def test_mistakes_are_shown_in_place(spark, path, clause, message):
+    with pytest.raises(AnalysisException, match=message) as caught:
+        spark.sql(f"MERGE SPLITS {quoted(path)} {clause}")
+    assert "(line 1, column" in str(caught.value)
+    assert files(path) == 12
+
+
+class TestJobs:
+    @pytest.fixture
+    def job(self, path) -> Job:
+        job = run_command(f"MERGE SPLITS {quoted(path)} MAX DEST SPLITS 1", {}, with_jobs=True)
+        assert isinstance(job, Job)
+        return job
+
+    def test_a_batch_is_committed_once(self, job, path):
+        results = [next(run_job_task(task)).column("result")[0].as_py() for task in job_tasks(job.file)]
+        assert finish_job(job.file, results).column("metrics")[0].as_py()["merged_files"] == 4
+        with pytest.raises(InputError, match="may have been finished already"):
+            finish_job(job.file, results)
+        assert numbers(path) == list(range(120))
+
+    @pytest.mark.parametrize("change", ["number", "path", "rows", "source", "text"])
+    def test_a_result_that_no_task_of_the_job_made_is_refused(self, job, path, change):
+        (task,) = job_tasks(job.file)
+        result = next(run_job_task(task)).column("result")[0].as_py()
+        key = task.task.sources[0].key
+        live = it.open(path).files(where="day = 2").column("path")[0].as_py()
+        new = result.partition('"path":"')[2].partition('"')[0]
+        forged = {
+            "number": result.replace('"number":0', '"number":1'),
+            "path": result.replace(new, live),
+            "rows": result.replace('"numRecords":40', '"numRecords":41'),
+            "source": result.replace(key, live),
+            "text": "{}",
+        }[change]
+        assert forged != result
+        with pytest.raises(InputError, match="the result of a task"):
+            finish_job(job.file, [forged])
+        assert (files(path), it.open(path).version) == (12, 3)
+        Path(job.file).unlink(missing_ok=True)
