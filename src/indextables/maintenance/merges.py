@@ -46,6 +46,8 @@ OPERATION: Final = "merge"
 
 _HOUR_MS: Final = 3_600_000
 _SHOWN: Final = 3
+_INDEXED_AGAIN: Final = "indexed again: "
+"""The beginning of the messages that say how a split was made; the others are about what was not merged."""
 
 Progress: TypeAlias = Callable[[int, int], object]
 """Called after each group with the number of groups that are done and of all groups."""
@@ -298,7 +300,7 @@ def add_committed(result: Merged, committed: CommittedMerge) -> Merged:
         dropped_groups=result.dropped_groups + len(committed.dropped),
         skipped_files=result.skipped_files + len(committed.skipped),
         version=committed.snapshot.version,
-        messages=(*result.messages, *_messages(committed)),
+        messages=tuple(dict.fromkeys((*result.messages, *_messages(committed)))),
     )
     incomplete = total.dropped_groups or total.skipped_files
     status = "no_action" if not total.merge_groups else "partial_success" if incomplete else "success"
@@ -307,7 +309,7 @@ def add_committed(result: Merged, committed: CommittedMerge) -> Merged:
 
 def _messages(committed: CommittedMerge) -> list[str]:
     """Return what a user should know about a batch, each text once."""
-    texts = [f"indexed again: {group.reason}" for group in committed.merged if group.reason is not None]
+    texts = [f"{_INDEXED_AGAIN}{group.reason}" for group in committed.merged if group.reason is not None]
     if committed.dropped:
         texts.append(f"{len(committed.dropped)} groups were not committed: {committed.reason}")
     texts += [f"cannot read {key}: {reason}" for key, reason in committed.skipped]
@@ -315,9 +317,10 @@ def _messages(committed: CommittedMerge) -> list[str]:
 
 
 def _message(result: Merged) -> str:
-    if not result.merge_groups and not result.messages:
+    problems = [text for text in result.messages if not text.startswith(_INDEXED_AGAIN)]
+    if not result.merge_groups and not problems:
         return result.message
-    parts = [f"merged {result.merged_files} splits into {result.merge_groups}", *result.messages[:_SHOWN]]
-    if len(result.messages) > _SHOWN:
-        parts.append(f"and {len(result.messages) - _SHOWN} more messages")
+    parts = [f"merged {result.merged_files} splits into {result.merge_groups}", *problems[:_SHOWN]]
+    if len(problems) > _SHOWN:
+        parts.append(f"and {len(problems) - _SHOWN} more messages")
     return "; ".join(parts)
