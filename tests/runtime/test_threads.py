@@ -173,3 +173,31 @@ def test_work_can_be_shared_out_while_the_interpreter_ends():
         "atexit.register(lambda: print(sum(current().threads.map(abs, range(20), 8))))\n"
     )
     assert output_of(script) == "190\n"
+
+
+def test_an_abandoned_iterator_may_be_freed_by_a_thread_that_works_for_it():
+    pool = Threads()
+    is_at_work, may_free, is_free = threading.Event(), threading.Event(), threading.Event()
+    abandoned: list[Iterator[int]] = []
+    caller = threading.get_ident()
+
+    def work(number: int) -> int:
+        if threading.get_ident() == caller:
+            assert is_at_work.wait(20)  # until another thread has the next item
+        elif not is_at_work.is_set():
+            is_at_work.set()
+            assert may_free.wait(20)
+            abandoned.clear()  # as a collection of garbage in this thread would
+            is_free.set()
+        return number
+
+    results = pool.map(work, range(50), 2, ahead=2)
+    # The item of the caller is the first, unless the thread of the pool was faster: then the caller waits for it.
+    threading.Timer(0.5, may_free.set).start()
+    assert next(results) == 0
+    if not is_free.is_set():
+        abandoned.append(results)
+        del results
+        may_free.set()
+    assert is_free.wait(20)
+    assert list(pool.map(str, range(4), 2)) == ["0", "1", "2", "3"]

@@ -120,7 +120,7 @@ class _Run(Generic[Item, Result]):
         self._taken = 0
         self._calls: list[Future[None]] = []
         self._helpers = 0  # threads of the pool that were called and have not left
-        self._at_work = 0  # those of them that have started
+        self._at_work: set[int] = set()  # those of them that have started, by their idents
         self._stopped = False
 
     def results(self) -> Iterator[Result]:
@@ -183,7 +183,7 @@ class _Run(Generic[Item, Result]):
 
     def _help(self) -> None:
         with self._changed:
-            self._at_work += 1
+            self._at_work.add(threading.get_ident())
         while (number := self._next_or_leave()) is not None:
             self._run(number, passing=(BaseException,))
 
@@ -191,7 +191,7 @@ class _Run(Generic[Item, Result]):
         with self._changed:
             number = self._begin()
             if number is None:
-                self._at_work -= 1
+                self._at_work.discard(threading.get_ident())
                 self._helpers -= 1
                 self._changed.notify_all()
             return number
@@ -202,5 +202,7 @@ class _Run(Generic[Item, Result]):
         for call in self._calls:
             call.cancel()  # if its thread has not begun
         with self._changed:
-            while self._at_work:
+            # An abandoned iterator is closed by the thread that collects the garbage. One of the threads at work would
+            # wait for itself, so it goes on; the others stop after their items.
+            while self._at_work and threading.get_ident() not in self._at_work:
                 self._changed.wait()
