@@ -194,3 +194,11 @@ def test_a_file_with_another_schema_than_excerpts_get_is_read_by_row_groups(tmp_
     by_group = reader(path, checksums, directory)
     assert not by_group.footer.has_excerpts
     assert by_group.fetch(np.array([3, 299]), ["list"]).to_pylist() == [{"list": [1, 2]}, {"list": [3]}]
+
+
+def test_repeated_rows_are_repeated_though_they_are_as_many_as_the_file_has(tmp_path: Path):
+    path = tmp_path / "rows.parquet"
+    table = pa.table({"id": range(40)})
+    checksums, directory = write(path, table, page_rows=50, group_rows=50)
+    rows = np.array([0, *range(39)])
+    assert reader(path, checksums, directory).fetch(rows, ["id"]).equals(table.take(rows))

@@ -95,7 +95,7 @@ class RowReader:
                     return self._fetch_pages(picked, pages, columns)
         groups = self.groups_of(rows)
         ids, table = self.row_ids(groups), self.read(groups, columns)
-        return table if len(ids) == len(rows) else _take(table, np.searchsorted(ids, rows))
+        return table if np.array_equal(ids, rows) else _take(table, np.searchsorted(ids, rows))
 
     def _fetch_pages(self, picked: PickedPages, pages: PageDirectory, columns: Sequence[str]) -> pa.Table:
         leaves = self.footer.leaves_of(columns)
