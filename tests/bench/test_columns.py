@@ -20,13 +20,13 @@ def test_manifests_are_coded_both_ways_by_both():
 
 
 def test_a_wide_column_apart_is_not_fetched_with_narrow_ones(tmp_path: Path):
-    rows = 2000
+    rows = 20_000  # with fewer, the metadata of a second file weighs more than what it saves
     (found,) = split_groups.measure(tmp_path, print, repeat=1, rows=rows)
     apart, together = (
         split_groups.fetched_bytes(str(tmp_path / f"split-{n}")) for n in ("apart", "together")
     )
     assert apart < rows * split_groups.WIDE_BYTES / 10
-    assert apart <= together
+    assert apart < together
     assert f"{apart / 1e3:.1f} kB" in found.note
 
 

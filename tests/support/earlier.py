@@ -1,6 +1,6 @@
 """Questions to tables and datasets that an earlier release wrote, asked through the public API alone.
 
-The archive `tests/data/earlier.tar.gz` holds those tables and datasets and, as Arrow files under `answers/`, what the
+The archive `tests/data/earlier.zip` holds those tables and datasets and, as Arrow files under `answers/`, what the
 release that wrote them answered. Change a question only together with an archive that the older release has answered.
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tarfile
+import zipfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,13 +12,13 @@ import indextables as it
 from indextables import columns
 from support.earlier import DATASETS, TABLES, answers
 
-ARCHIVE = Path(__file__).parents[1] / "data" / "earlier.tar.gz"
+ARCHIVE = Path(__file__).parents[1] / "data" / "earlier.zip"
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(tmp_path, filter="data")
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        archive.extractall(tmp_path)
     return tmp_path
 
 
