@@ -38,6 +38,7 @@ from indextables.log.changes import (
     Restore,
     UpgradeProtocol,
     is_batch_committed,
+    store_split,
     writer_metadata,
 )
 from indextables.log.commits import Committed, checkpoint, commit
@@ -93,6 +94,7 @@ __all__ = [
     "read_version",
     "refresh",
     "split_key",
+    "store_split",
     "version_key",
     "writer_metadata",
 ]

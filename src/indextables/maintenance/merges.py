@@ -33,12 +33,13 @@ from indextables.log import (
     commit,
     load_snapshot,
     split_key,
+    store_split,
 )
 from indextables.log.snapshots import mapping_of
-from indextables.maintenance.merge_plan import MergeOptions, MergeTask, SourceSplit, plan_merge
-from indextables.runtime import new_id, now_ms
-from indextables.schema import TableSchema, mapping_hash, partition_path
-from indextables.split import MergedSplit, MergeSource, merge_splits
+from indextables.maintenance.merge_plan import MergeOptions, MergeTask, plan_merge
+from indextables.runtime import now_ms
+from indextables.schema import TableSchema
+from indextables.split import MergeSource, merge_splits
 from indextables.storage import ScratchDirectory, Store, open_store
 
 OPERATION: Final = "merge"
@@ -126,11 +127,12 @@ def run_merge_task(task: MergeTask, store: Store | None = None) -> MergedGroup:
     unreadable: list[tuple[str, str]] = []
     with ScratchDirectory(settings) as directory:
         schema = TableSchema.of_table(task.metadata.schema_string)
+        mapping = mapping_of(task.metadata)
         while len(sources) > 1:
             try:
                 split = merge_splits(
                     [MergeSource(store, source.key, source.size, source.num_records) for source in sources],
-                    mapping=mapping_of(task.metadata),
+                    mapping=mapping,
                     schema=schema.without(task.metadata.partition_columns),
                     settings=settings,
                     directory=directory,
@@ -142,36 +144,19 @@ def run_merge_task(task: MergeTask, store: Store | None = None) -> MergedGroup:
             return MergedGroup(
                 sources=tuple(source.key for source in sources),
                 size=sum(source.size for source in sources),
-                add=_store(task, sources, store, split),
+                add=store_split(
+                    store,
+                    split,
+                    partition_columns=task.metadata.partition_columns,
+                    partition_values=task.partition_values,
+                    mapping=mapping,
+                    num_merge_ops=max(source.num_merge_ops for source in sources) + 1,
+                ),
                 method=split.method,
                 reason=split.reason,
                 unreadable=tuple(unreadable),
             )
     return MergedGroup(unreadable=tuple(unreadable))
-
-
-def _store(task: MergeTask, sources: Sequence[SourceSplit], store: Store, split: MergedSplit) -> AddFile:
-    metadata = task.metadata
-    folder = partition_path(task.partition_values, metadata.partition_columns)
-    path = f"{folder}/splits/split-{new_id()}.split".lstrip("/")
-    store.put_file(path, split.path)
-    return AddFile(
-        path=path,
-        partition_values=dict(task.partition_values),
-        size=split.size,
-        modification_time=now_ms(),
-        data_change=False,
-        min_values=split.min_values or None,
-        max_values=split.max_values or None,
-        stats=split.stats,
-        num_records=split.num_records,
-        footer_start_offset=split.footer_start,
-        footer_end_offset=split.footer_end,
-        has_footer_offsets=True,
-        num_merge_ops=max(source.num_merge_ops for source in sources) + 1,
-        doc_mapping_ref=mapping_hash(mapping_of(metadata).to_json()),
-        uncompressed_size_bytes=split.uncompressed_size,
-    )
 
 
 def commit_merge(

@@ -34,6 +34,7 @@ from indextables.log import (
     commit,
     is_batch_committed,
     load_snapshot,
+    store_split,
     writer_metadata,
 )
 from indextables.runtime import new_id, now_ms
@@ -45,7 +46,6 @@ from indextables.schema import (
     check_partition_columns,
     conform,
     mapping_hash,
-    partition_path,
     resolve_typemap,
 )
 from indextables.split import FinishedSplit, SplitWriter
@@ -178,7 +178,15 @@ def run_write_task(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> TaskRe
         with ScratchDirectory(settings) as directory:
             for key, part in _partitions(plan, rows, directory):
                 for split in _splits(plan, part, settings, directory):
-                    adds.append(_store(plan, store, key, split))  # noqa: PERF401 - the list must hold it if the next one fails
+                    adds.append(  # noqa: PERF401 - the list must hold it if the next one fails
+                        store_split(
+                            store,
+                            split,
+                            partition_columns=plan.partition_columns,
+                            partition_values=dict(zip(plan.partition_columns, key, strict=True)),
+                            mapping=plan.mapping,
+                        )
+                    )
     except BaseException:
         _delete(store, adds)
         raise
@@ -315,30 +323,6 @@ def _splits(
     finally:
         if writer is not None:
             writer.abort()
-
-
-def _store(plan: WritePlan, store: Store, key: PartitionKey, split: FinishedSplit) -> AddFile:
-    values = dict(zip(plan.partition_columns, key, strict=True))
-    folder = partition_path(values, plan.partition_columns)
-    path = f"{folder}/splits/split-{new_id()}.split".lstrip("/")
-    store.put_file(path, split.path)
-    return AddFile(
-        path=path,
-        partition_values={name: value for name, value in values.items() if value is not None},
-        size=split.size,
-        modification_time=now_ms(),
-        data_change=True,
-        min_values=split.min_values or None,
-        max_values=split.max_values or None,
-        stats=split.stats,
-        num_records=split.num_records,
-        footer_start_offset=split.footer_start,
-        footer_end_offset=split.footer_end,
-        has_footer_offsets=True,
-        num_merge_ops=0,
-        doc_mapping_ref=mapping_hash(plan.mapping.to_json()),
-        uncompressed_size_bytes=split.uncompressed_size,
-    )
 
 
 def _delete(store: Store, adds: Iterable[AddFile]) -> None:

@@ -5,6 +5,7 @@ Read the modules in this order:
 - `file_changes`: append, overwrite, drop partitions, merge, and the conflict rules;
 - `table_changes`: restore, protocol upgrades, the schema registry;
 - `compatibility`: whether files that were written for one schema fit the current one;
+- `new_files`: a finished split becomes a file of the table;
 - `purge_fence`: keeps a writer from committing a file that a purge may have deleted.
 """
 
@@ -19,6 +20,7 @@ from indextables.log.changes.file_changes import (
     Overwrite,
     is_batch_committed,
 )
+from indextables.log.changes.new_files import store_split
 from indextables.log.changes.purge_fence import SetPurgeFence, check_purge_fence, fence_time_ms
 from indextables.log.changes.table_changes import (
     NextVersion,
@@ -47,5 +49,6 @@ __all__ = [
     "fence_time_ms",
     "incompatibility",
     "is_batch_committed",
+    "store_split",
     "writer_metadata",
 ]
