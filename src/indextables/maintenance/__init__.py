@@ -3,7 +3,7 @@
 Each module is one operation, which `log` and its packages carry out:
 
 - `partitions`, `restores`, `upgrade`: commits that change the table as a whole;
-- `merge_plan`, `merges`: fewer and larger splits with the same rows;
+- `merge_plan`, `merges`, `merge_commits`: fewer and larger splits with the same rows;
 - `history_cleanup`, `purges`: deleting what is no longer needed;
 - `repairs`, with `log_recovery` and `split_recovery`: a new log in place of a damaged or lost one;
 - `log_description`, `state_description`: what the log and the newest state hold.
@@ -16,6 +16,7 @@ from indextables.maintenance.history_cleanup import (
     truncate_time_travel,
 )
 from indextables.maintenance.log_description import LOG_SCHEMA, describe_log
+from indextables.maintenance.merge_commits import CommittedMerge, MergedGroup, commit_merge, discard_groups
 from indextables.maintenance.merge_plan import (
     MergeOptions,
     MergeTask,
@@ -23,12 +24,9 @@ from indextables.maintenance.merge_plan import (
     plan_merge,
 )
 from indextables.maintenance.merges import (
-    CommittedMerge,
+    GroupMerger,
     Merged,
-    MergedGroup,
     add_committed,
-    commit_merge,
-    discard_groups,
     empty_result,
     merge_small_splits,
     run_merge_task,
@@ -52,6 +50,7 @@ __all__ = [
     "CleanedVersions",
     "CommittedMerge",
     "DroppedPartitions",
+    "GroupMerger",
     "MergeOptions",
     "MergeTask",
     "Merged",

@@ -2,50 +2,31 @@
 
 plan_merge      (once)           groups the small splits of each partition
 run_merge_task  (anywhere)       merges one group into a new split in the store, which no version names yet
-commit_merge    (for each batch) publishes one version that replaces the sources of a batch by its new splits
+commit_merge    (for each batch) publishes one version that replaces the sources of a batch by its new splits (see
+                                 `merge_commits`)
 
 Readers of older versions keep the sources. A purge deletes them when no readable version names them.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias
 
 from indextables.config import Settings, keys
-from indextables.errors import (
-    CommitConflictError,
-    CommitUnknownError,
-    IndexTablesError,
-    StorageError,
-    UnreadableSplitError,
-)
-from indextables.log import (
-    AddFile,
-    MergeGroup,
-    MergeSplits,
-    Metadata,
-    SkipFile,
-    Snapshot,
-    commit,
-    load_snapshot,
-    split_key,
-    store_split,
-)
+from indextables.errors import UnreadableSplitError
+from indextables.log import Snapshot, load_snapshot, store_split
 from indextables.log.snapshots import mapping_of
+from indextables.maintenance.merge_commits import CommittedMerge, MergedGroup, commit_merge, discard_groups
 from indextables.maintenance.merge_plan import MergeOptions, MergeTask, plan_merge
 from indextables.runtime import now_ms
-from indextables.schema import TableSchema
-from indextables.split import MergeSource, merge_splits
+from indextables.schema import FieldMapping, TableSchema
+from indextables.split import MergedSplit, MergeSource, merge_splits
 from indextables.storage import ScratchDirectory, Store, open_store
 
-OPERATION: Final = "merge"
-"""The name of merging in the log's records of files that merges skip."""
-
-_HOUR_MS: Final = 3_600_000
 _SHOWN: Final = 3
 _INDEXED_AGAIN: Final = "indexed again: "
 """The beginning of the messages that say how a split was made; the others are about what was not merged."""
@@ -54,31 +35,18 @@ Progress: TypeAlias = Callable[[int, int], object]
 """Called after each group with the number of groups that are done and of all groups."""
 
 
-@dataclass(frozen=True)
-class MergedGroup:
-    """What a task did: `add` is the stored split with the rows of the files with keys `sources`.
+class GroupMerger(Protocol):
+    """Merges the splits of one group, as `split.merge_splits` does."""
 
-    `add` is None if fewer than two sources could be read. `unreadable` are the keys of the others, each with a reason.
-    `size` is that of the sources. `method` says how the split was made, `reason` why, if there is more to say.
-    """
-
-    sources: tuple[str, ...] = ()
-    size: int = 0
-    add: AddFile | None = None
-    method: str | None = None
-    reason: str | None = None
-    unreadable: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True)
-class CommittedMerge:
-    """The table after the commit of a batch. `dropped` groups are not part of it, for `reason`."""
-
-    snapshot: Snapshot
-    merged: tuple[MergedGroup, ...] = ()
-    dropped: tuple[MergedGroup, ...] = ()
-    skipped: tuple[tuple[str, str], ...] = ()
-    reason: str | None = None
+    def __call__(
+        self,
+        sources: Sequence[MergeSource],
+        *,
+        mapping: FieldMapping,
+        schema: TableSchema,
+        settings: Settings,
+        directory: Path,
+    ) -> MergedSplit: ...
 
 
 @dataclass(frozen=True)
@@ -115,7 +83,9 @@ class Merged:
     messages: tuple[str, ...] = field(default=(), repr=False)
 
 
-def run_merge_task(task: MergeTask, store: Store | None = None) -> MergedGroup:
+def run_merge_task(
+    task: MergeTask, store: Store | None = None, merger: GroupMerger = merge_splits
+) -> MergedGroup:
     """Merge the splits of one group and store the result under a new name. Readers see nothing of it yet.
 
     A split that cannot be read is left out, and the others are merged without it. A task may run twice: the split that
@@ -130,7 +100,7 @@ def run_merge_task(task: MergeTask, store: Store | None = None) -> MergedGroup:
         mapping = mapping_of(task.metadata)
         while len(sources) > 1:
             try:
-                split = merge_splits(
+                split = merger(
                     [MergeSource(store, source.key, source.size, source.num_records) for source in sources],
                     mapping=mapping,
                     schema=schema.without(task.metadata.partition_columns),
@@ -159,67 +129,6 @@ def run_merge_task(task: MergeTask, store: Store | None = None) -> MergedGroup:
     return MergedGroup(unreadable=tuple(unreadable))
 
 
-def commit_merge(
-    store: Store,
-    groups: Sequence[MergedGroup],
-    *,
-    metadata: Metadata,
-    base: Snapshot,
-    settings: Settings,
-    clock: Callable[[], int] = now_ms,
-) -> CommittedMerge:
-    """Publish the merged groups of a batch, and the splits that could not be read, as one version.
-
-    A group is dropped if a concurrent commit has removed one of its sources: the rows of that source are no longer in
-    the table, or another file has them. The new split of a dropped group is deleted, since no version names it and no
-    other process knows it. If the outcome of the commit is unknown, CommitUnknownError, and nothing is deleted.
-    """
-    stored = tuple(group for group in groups if group.add is not None)
-    skipped = tuple(entry for group in groups for entry in group.unreadable)
-    if not stored and not skipped:
-        return CommittedMerge(base)
-    now = clock()
-    retry_after = now + settings.get(keys.MERGE_SKIP_HOURS) * _HOUR_MS
-    change = MergeSplits(
-        groups=tuple(MergeGroup(group.sources, (group.add,)) for group in stored if group.add is not None),
-        metadata=metadata,
-        skips=tuple(
-            SkipFile(key, skip_timestamp=now, reason=reason, operation=OPERATION, retry_after=retry_after)
-            for key, reason in skipped
-        ),
-    )
-    try:
-        done = commit(store, change, base=base, settings=settings, clock=clock)
-    except CommitUnknownError:
-        raise
-    except CommitConflictError as reason:
-        discard_groups(store, stored)
-        return CommittedMerge(base, dropped=stored, reason=str(reason))
-    except IndexTablesError:
-        discard_groups(store, stored)
-        raise
-    added = {action.path for action in done.actions if isinstance(action, AddFile)}
-    merged = tuple(group for group in stored if group.add is not None and group.add.path in added)
-    dropped = tuple(group for group in stored if group.add is not None and group.add.path not in added)
-    discard_groups(store, dropped)
-    recorded = {split_key(action.path, store.uri) for action in done.actions if isinstance(action, SkipFile)}
-    return CommittedMerge(
-        snapshot=done.snapshot,
-        merged=merged,
-        dropped=dropped,
-        skipped=tuple(entry for entry in skipped if entry[0] in recorded),
-        reason="concurrent commits have removed one of their splits" if dropped else None,
-    )
-
-
-def discard_groups(store: Store, groups: Iterable[MergedGroup]) -> None:
-    """Delete the new splits of groups that certainly were not committed. A purge deletes what cannot be deleted now."""
-    for group in groups:
-        if group.add is not None:
-            with contextlib.suppress(StorageError):
-                store.delete(group.add.path)
-
-
 def merge_small_splits(
     store: Store,
     settings: Settings,
@@ -227,6 +136,7 @@ def merge_small_splits(
     *,
     progress: Progress | None = None,
     clock: Callable[[], int] = now_ms,
+    merger: GroupMerger = merge_splits,
 ) -> Merged:
     """Merge the small splits of the newest version, and commit after each batch. Safe next to any other commit.
 
@@ -241,7 +151,7 @@ def merge_small_splits(
         groups: list[MergedGroup] = []
         try:
             for number, task in enumerate(tasks[first : first + size], first + 1):
-                groups.append(run_merge_task(task, store))
+                groups.append(run_merge_task(task, store, merger))
                 if progress is not None:
                     progress(number, len(tasks))
         except BaseException:

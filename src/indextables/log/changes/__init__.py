@@ -18,6 +18,7 @@ from indextables.log.changes.file_changes import (
     MergeGroup,
     MergeSplits,
     Overwrite,
+    UndoMerge,
     is_batch_committed,
 )
 from indextables.log.changes.new_files import store_split
@@ -42,6 +43,7 @@ __all__ = [
     "RenormalizeSchemas",
     "Restore",
     "SetPurgeFence",
+    "UndoMerge",
     "UpgradeProtocol",
     "check_compatible",
     "check_purge_fence",

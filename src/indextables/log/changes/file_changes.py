@@ -13,7 +13,7 @@ An empty list of actions means that nothing remains to be done, as for a streami
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 from typing import Protocol as Interface
@@ -34,6 +34,7 @@ from indextables.log.actions import (
     SkipFile,
     Txn,
     from_entries,
+    split_key,
 )
 from indextables.log.changes.compatibility import (
     check_compatible,
@@ -199,6 +200,44 @@ class MergeSplits:
             *_removes(sources, data_change=False),
             *adds,
             *skips,
+        ]
+
+
+@dataclass(frozen=True)
+class UndoMerge:
+    """Replaces the new files of a merge by their sources again, because a new file has been deleted from the store.
+
+    `before` is the snapshot before the merge. A group whose new files are no longer live is left alone: the commit that
+    removed them has removed their rows, or moved them to other files. `check` is called with the keys of the sources to
+    re-add, and raises if one of them has been deleted.
+    """
+
+    groups: tuple[MergeGroup, ...]
+    before: Snapshot
+    check: Callable[[Sequence[str]], None]
+    operation: ClassVar[str] = "UNDO MERGE"
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        return {"before": str(self.before.version)}
+
+    def actions(self, current: Snapshot | None) -> list[Action]:
+        if current is None:
+            raise TableNotFoundError("there is no table to undo a merge of")
+        groups = [
+            group
+            for group in self.groups
+            if all(split_key(add.path, current.uri) in current.files for add in group.adds)
+        ]
+        if not groups:
+            return []
+        keys = [key for group in groups for key in group.sources]
+        self.check(keys)
+        sources = [dataclasses.replace(self.before.files[key], data_change=False) for key in keys]
+        return [
+            *register_mappings(current.metadata, self.before.metadata, sources),
+            *_removes((add for group in groups for add in group.adds), data_change=False),
+            *sources,
         ]
 
 

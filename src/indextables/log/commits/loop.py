@@ -38,7 +38,7 @@ from indextables.log.actions import (
     required_protocol,
     version_key,
 )
-from indextables.log.changes import Change, Restore, check_purge_fence, combine_protocols
+from indextables.log.changes import Change, Restore, UndoMerge, check_purge_fence, combine_protocols
 from indextables.log.commits.checkpoints import checkpoint_if_due, is_due
 from indextables.log.snapshots import Snapshot, load_snapshot, read_snapshot, refresh, replay
 from indextables.log.versions import (
@@ -108,7 +108,7 @@ def commit(
             # newer one, on which the change may have something to do: load it.
             current = None
             continue
-        if not isinstance(change, Restore):  # Restore re-adds old files and does this check itself
+        if not isinstance(change, Restore | UndoMerge):  # these re-add old files and do this check themselves
             check_purge_fence(store, current, actions)
         actions = _with_protocol(change, current, actions, settings)
         info = CommitInfo(
