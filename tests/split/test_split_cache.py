@@ -195,8 +195,8 @@ def test_a_full_cache_is_looked_through_now_and_then_and_not_by_every_fill(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[int] = []
-    real = IndexCache._entries
-    monkeypatch.setattr(IndexCache, "_entries", lambda self: looks.append(1) or real(self))
+    real = IndexCache.entries
+    monkeypatch.setattr(IndexCache, "entries", lambda self: looks.append(1) or real(self))
     cache = IndexCache(tmp_path, max_bytes=1000 * 100)
     fills = 1000
     for number in range(fills):

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from indextables.errors import CorruptTableError, IndexTablesError
 from indextables.rows.chunks import Span
-from indextables.storage import RangedFile
+from indextables.storage import RangedFile, count_request
 
 Damaged = Callable[[object], CorruptTableError]
 """Makes the error that names the damaged file, from a reason."""
@@ -79,6 +79,7 @@ class MappedSource:
         self._verified: set[Span] = set()
 
     def load(self, spans: Sequence[Span]) -> MappedSource:
+        count_request("map", fetched=sum(span.length for span in spans))
         for span in spans:
             if span not in self._verified:
                 _verify(span, self.view(span), self.damaged)

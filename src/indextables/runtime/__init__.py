@@ -1,6 +1,7 @@
 """The state of a process: clock, ids, threads, caches, and what of it survives a fork."""
 
 from indextables.runtime.caches import Cache, CacheFigures, CacheSpec
+from indextables.runtime.counters import Counters, difference
 from indextables.runtime.forking import OBSTORE, PYRUHVRO, ForkSafeLock, LibraryThreads
 from indextables.runtime.runtime import Runtime, current, new_id, now_ms, sleep, use
 from indextables.runtime.threads import LimitedThreads, Threads
@@ -11,12 +12,14 @@ __all__ = [
     "Cache",
     "CacheFigures",
     "CacheSpec",
+    "Counters",
     "ForkSafeLock",
     "LibraryThreads",
     "LimitedThreads",
     "Runtime",
     "Threads",
     "current",
+    "difference",
     "new_id",
     "now_ms",
     "sleep",

@@ -181,15 +181,20 @@ class Cache(Generic[K, V]):
         with self._making:
             return self.get_or_make(key, make)
 
-    def discard(self, doomed: Callable[[K], bool]) -> None:
-        """Drop the values of all keys for which `doomed` is true."""
-        with self._lock:
-            evicted = [self._take(key) for key in list(self._current()) if doomed(key)]
-        del evicted  # freed here, when the lock is free
+    def discard(self, doomed: Callable[[K], bool]) -> int:
+        """Drop the values of all keys for which `doomed` is true. Return how many."""
+        return self.discard_entries(lambda key, _: doomed(key))
 
-    def clear(self) -> None:
-        """Drop all values. The figures go on."""
-        self.discard(lambda _: True)
+    def discard_entries(self, doomed: Callable[[K, V], bool]) -> int:
+        """Drop the values for which `doomed`, given the key and the value, is true. Return how many."""
+        with self._lock:
+            keys = [key for key, entry in self._current().items() if doomed(key, entry.value)]
+            evicted = [self._take(key) for key in keys]
+        return len(evicted)  # the values are freed on return, when the lock is free
+
+    def clear(self) -> int:
+        """Drop all values, and return how many. The figures go on."""
+        return self.discard(lambda _: True)
 
     def _store(self, key: K, value: V, weight: int, evicted: list[object]) -> None:
         evicted.append(self._take(key))

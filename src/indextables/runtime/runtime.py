@@ -1,4 +1,4 @@
-"""The state of a process in one object: its clock, its source of ids, its threads and all of its caches."""
+"""The state of a process in one object: its clock, its source of ids, its threads, counters and all of its caches."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
 from indextables.runtime.caches import Cache, CacheSpec
+from indextables.runtime.counters import Counters
 from indextables.runtime.threads import Threads
 
 K = TypeVar("K")
@@ -47,6 +48,7 @@ class Runtime:
         self.sleep = sleep
         self.ids = ids
         self.threads = threads or Threads()
+        self.counters = Counters()
         self.gc_freezes = 0
         self._caches: dict[CacheSpec[Any, Any], Cache[Any, Any]] = {}
 

@@ -10,22 +10,37 @@
 """
 
 from indextables.split.container import open_bundle
+from indextables.split.index_cache import (
+    CacheLooks,
+    CacheUsage,
+    FlushedEntries,
+    cache_usage,
+    flush_entries,
+    forget_open_indexes,
+)
 from indextables.split.merge import MergedSplit, MergeSource, merge_splits
 from indextables.split.output import COMPUTED, POSITION, RowRequest
 from indextables.split.query import check_text_query
-from indextables.split.reader import SplitReader, open_split
+from indextables.split.reader import BLOOM_SKIPS, SplitReader, open_split
 from indextables.split.writer import FinishedSplit, SplitWriter
 
 __all__ = [
+    "BLOOM_SKIPS",
     "COMPUTED",
     "POSITION",
+    "CacheLooks",
+    "CacheUsage",
     "FinishedSplit",
+    "FlushedEntries",
     "MergeSource",
     "MergedSplit",
     "RowRequest",
     "SplitReader",
     "SplitWriter",
+    "cache_usage",
     "check_text_query",
+    "flush_entries",
+    "forget_open_indexes",
     "merge_splits",
     "open_bundle",
     "open_split",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ from indextables.config import Settings
 from indextables.errors import CorruptTableError
 from indextables.predicates import TRUE, Constant, Predicate, TextQuery
 from indextables.rows import RowIds
+from indextables.runtime import current
 from indextables.schema import SCORE, FieldMapping, TableSchema
 from indextables.split.container import MANIFEST, MAPPING, open_bundle
 from indextables.split.contents import Contents, SplitContents
@@ -20,6 +21,9 @@ from indextables.split.foreign import ForeignContents, is_foreign
 from indextables.split.output import POSITION, Output, RowRequest
 from indextables.split.search import Plan, positive_text_queries
 from indextables.storage import Store
+
+BLOOM_SKIPS: Final = "splits.bloom_skips"
+"""Counter of a process: splits whose Bloom filters show that no row can match."""
 
 
 def open_split(
@@ -81,7 +85,7 @@ class SplitReader:
         """
         if isinstance(predicate, Constant):
             return self.num_rows if predicate.value else 0
-        if not self._contents.may_match(predicate):
+        if not self._may_match(predicate):
             return 0
         planned = self._contents.plan(predicate, counting=counting)
         if not planned.indexed or planned.residual != TRUE:
@@ -105,7 +109,7 @@ class SplitReader:
         """Yield the rows that match, in batches of about ten thousand rows."""
         if request.limit == 0 or request.top == 0 or self.num_rows == 0:
             return
-        if not self._contents.may_match(request.predicate):
+        if not self._may_match(request.predicate):
             return
         scoring = positive_text_queries(request.predicate)
         planned = self._contents.plan(request.predicate)
@@ -114,6 +118,12 @@ class SplitReader:
         else:
             limit = min((n for n in (request.limit, request.top) if n is not None), default=None)
             yield from self._in_order(request, planned, scoring, limit)
+
+    def _may_match(self, predicate: Predicate) -> bool:
+        may_match = self._contents.may_match(predicate)
+        if not may_match:
+            current().counters.add(BLOOM_SKIPS)
+        return may_match
 
     def _in_order(
         self, request: RowRequest, planned: Plan, scoring: list[TextQuery], limit: int | None

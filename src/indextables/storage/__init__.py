@@ -6,12 +6,14 @@ from indextables.storage.disk import disk_error, disk_errors, system_error
 from indextables.storage.local import LocalStore
 from indextables.storage.opening import open_store
 from indextables.storage.ranged import RangedFile
+from indextables.storage.request_counts import OPERATIONS, RequestFigures, count_request, request_figures
 from indextables.storage.scratch import SCRATCH_ADVICE, ScratchDirectory, remove_leftovers, scratch_parent
 from indextables.storage.store import LOG_DIRECTORY, ExistsByHead, ObjectInfo, Store, check_key
 from indextables.storage.uri import is_on_this_machine, table_uri
 
 __all__ = [
     "LOG_DIRECTORY",
+    "OPERATIONS",
     "READ_BACKS",
     "SCRATCH_ADVICE",
     "Backoff",
@@ -20,10 +22,12 @@ __all__ = [
     "LocalStore",
     "ObjectInfo",
     "RangedFile",
+    "RequestFigures",
     "ScratchDirectory",
     "Store",
     "check_key",
     "claim",
+    "count_request",
     "create_once",
     "disk_error",
     "disk_errors",
@@ -31,6 +35,7 @@ __all__ = [
     "open_store",
     "options_for_tasks",
     "remove_leftovers",
+    "request_figures",
     "scratch_parent",
     "system_error",
     "table_uri",

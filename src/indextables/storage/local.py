@@ -32,6 +32,7 @@ from indextables.errors import (
 )
 from indextables.runtime import new_id
 from indextables.storage.disk import disk_error
+from indextables.storage.request_counts import count_request
 from indextables.storage.store import ExistsByHead, ObjectInfo, check_key, check_size
 
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
@@ -60,18 +61,23 @@ class LocalStore(ExistsByHead):
         try:
             with self._open(key) as fd:
                 size = check_size(self._name(key), os.fstat(fd).st_size, limit)
-                return self._read(fd, key, 0, size)
+                data = self._read(fd, key, 0, size)
         except OSError as reason:
             self._fail("read", key, reason)
+        count_request("get", fetched=size)
+        return data
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         try:
             with self._open(key) as fd:
-                return self._read(fd, key, start, length)
+                data = self._read(fd, key, start, length)
         except OSError as reason:
             self._fail("read", key, reason)
+        count_request("get_range", fetched=length)
+        return data
 
     def head(self, key: str) -> ObjectInfo:
+        count_request("head")
         try:
             return _info(key, self._status(key))
         except OSError as reason:
@@ -79,6 +85,7 @@ class LocalStore(ExistsByHead):
 
     def list_from(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectInfo]:
         directory = prefix.strip("/")
+        count_request("list")
         for key, entry in self._entries(directory, start_after):
             if not _is_temporary(entry.name):
                 with contextlib.suppress(FileNotFoundError):
@@ -117,17 +124,20 @@ class LocalStore(ExistsByHead):
                 raise
 
         self._write("create", key, path, lambda fd: _write_all(fd, data), link)
+        count_request("create", sent=len(data))
 
     def put(self, key: str, data: bytes) -> None:
         path = self._path(key)
         self._write(
             "write", key, path, lambda fd: _write_all(fd, data), lambda temporary: os.replace(temporary, path)
         )
+        count_request("put", sent=len(data))
 
     def put_file(self, key: str, source: Path) -> None:
         path = self._path(key)
         try:
             self._check_directories(key)
+            count_request("put", sent=source.stat().st_size)
             _sync(os.fspath(source))
             _within_directory(path, lambda: os.replace(source, path))
         except OSError as reason:
@@ -145,6 +155,7 @@ class LocalStore(ExistsByHead):
 
     def delete(self, key: str) -> None:
         self._path(key)
+        count_request("delete")
         try:
             self._check_directories(key)
             with _directory_of(self._root, key) as (directory, name):

@@ -23,6 +23,7 @@ from indextables.errors import (
 )
 from indextables.runtime import OBSTORE
 from indextables.storage.probe import check_conditional_create
+from indextables.storage.request_counts import count_request
 from indextables.storage.store import ExistsByHead, ObjectInfo, check_key, check_size
 
 T = TypeVar("T")
@@ -86,7 +87,9 @@ class RemoteStore(ExistsByHead):
         raise TypeError(f"the store of {self.uri} cannot be pickled; open it again in the other process")
 
     def get(self, key: str, limit: int | None = None) -> bytes:
-        return self._call("read", key, lambda path: self._whole(key, self._client.get(path), limit))
+        data = self._call("read", key, lambda path: self._whole(key, self._client.get(path), limit))
+        count_request("get", fetched=len(data))
+        return data
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         if length == 0:
@@ -94,6 +97,7 @@ class RemoteStore(ExistsByHead):
         data = self._call(
             "read", key, lambda path: bytes(self._client.get_range(path, start=start, length=length))
         )
+        count_request("get_range", fetched=len(data))
         if len(data) != length:
             raise StorageError(
                 f"{self.uri}/{key} ends at byte {start + len(data)}; bytes {start} to {start + length} were requested"
@@ -101,6 +105,7 @@ class RemoteStore(ExistsByHead):
         return data
 
     def head(self, key: str) -> ObjectInfo:
+        count_request("head")
         return self._info(self._call("look at", key, self._client.head))
 
     def list_from(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectInfo]:
@@ -110,6 +115,7 @@ class RemoteStore(ExistsByHead):
         pages = self._call(
             "list", directory, lambda _: list(self._client.list(place or None, offset=offset)), checked=False
         )
+        count_request("list")
         # Not every service lists in the order of keys: S3 directory buckets do not.
         infos = sorted((self._info(meta) for page in pages for meta in page), key=lambda info: info.key)
         return (info for info in infos if start_after is None or info.key > start_after)
@@ -121,11 +127,14 @@ class RemoteStore(ExistsByHead):
 
     def put(self, key: str, data: bytes) -> None:
         self._call("write", key, lambda path: self._client.put(path, data))
+        count_request("put", sent=len(data))
 
     def put_file(self, key: str, source: Path) -> None:
         self._call("write", key, lambda path: self._client.put(path, source))
+        count_request("put", sent=source.stat().st_size)
 
     def delete(self, key: str) -> None:
+        count_request("delete")
         try:
             self._call("delete", key, self._client.delete)
         except ObjectNotFoundError:
@@ -141,6 +150,7 @@ class RemoteStore(ExistsByHead):
 
     def _create(self, key: str, data: bytes) -> None:
         self._call("create", key, lambda path: self._commit_client.put(path, data, mode="create"))
+        count_request("create", sent=len(data))
 
     def _info(self, meta: Any) -> ObjectInfo:
         modified: datetime = meta["last_modified"]

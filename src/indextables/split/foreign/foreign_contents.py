@@ -7,7 +7,6 @@ rows when it is first needed, and kept in the index cache.
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from functools import cached_property
 from pathlib import Path
@@ -81,8 +80,7 @@ class ForeignContents:
 
     @property
     def _search_name(self) -> str:
-        identity = f"{entry_name(self._bundle)}\0{_INDEX_VERSION}\0{self.mapping.to_json()}"
-        return hashlib.sha256(identity.encode()).hexdigest()[:40]
+        return entry_name(self._bundle, str(_INDEX_VERSION), self.mapping.to_json())
 
     def may_match(self, _: Predicate) -> bool:
         return True

@@ -10,12 +10,26 @@ from indextables.split.index_cache.cache import (
 )
 from indextables.split.index_cache.entry_record import checksum
 from indextables.split.index_cache.extraction import extract_members
+from indextables.split.index_cache.usage import (
+    CacheLooks,
+    CacheUsage,
+    FlushedEntries,
+    cache_usage,
+    flush_entries,
+    forget_open_indexes,
+)
 
 __all__ = [
+    "CacheLooks",
+    "CacheUsage",
+    "FlushedEntries",
     "OpenIndex",
+    "cache_usage",
     "checksum",
     "entry_name",
     "extract_members",
+    "flush_entries",
+    "forget_open_indexes",
     "is_cached",
     "open_cached",
     "open_index",

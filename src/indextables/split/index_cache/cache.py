@@ -25,10 +25,10 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import tantivy
 
@@ -48,6 +48,11 @@ _SIZE: Final = ".size"
 _STALE_SECONDS: Final = 3600
 _FILLED_TO: Final = 0.9
 _OPEN_TRIES: Final = 3
+
+MEMORY_HITS: Final = "index_cache.memory_hits"
+DISK_HITS: Final = "index_cache.disk_hits"
+MISSES: Final = "index_cache.misses"
+"""Counters of a process: indexes that were open already, on disk, or extracted or built."""
 
 Fill: TypeAlias = Callable[[Path], dict[str, int]]
 """Writes the files of an index into an empty directory and returns the CRC-32 of each by name."""
@@ -84,6 +89,7 @@ def open_cached(name: str, bundle: Bundle, fill: Fill, settings: Settings) -> Op
     open_indexes = current().cache(OPEN_INDEXES)
     in_memory = open_indexes.get(name)
     if in_memory is not None:
+        current().counters.add(MEMORY_HITS)
         return in_memory
     opened = _open_from(IndexCache.of(settings), name, bundle, fill)
     open_indexes.put(name, opened)
@@ -118,10 +124,26 @@ def is_cached(name: str, settings: Settings) -> bool:
     return name in current().cache(OPEN_INDEXES) or IndexCache.of(settings).holds(name)
 
 
-def entry_name(bundle: Bundle) -> str:
-    """Return the name of a split's entry. It depends on the split's bytes: a rewritten table has other entries."""
-    identity = f"{bundle.store.uri}\0{bundle.key}\0{bundle.size}\0{bundle.fingerprint}"
-    return hashlib.sha256(identity.encode()).hexdigest()[:40]
+def entry_name(bundle: Bundle, *parts: str) -> str:
+    """Return the name of a split's entry. It depends on the split's bytes: a rewritten table has other entries.
+
+    `parts` tell further entries of the split apart. The names of all entries of a table begin alike (`table_mark`).
+    """
+    identity = "\0".join((bundle.key, str(bundle.size), bundle.fingerprint, *parts))
+    return table_mark(bundle.store.uri) + hashlib.sha256(identity.encode()).hexdigest()[:28]
+
+
+def table_mark(uri: str) -> str:
+    """Return how the names of the entries of the table at `uri` begin."""
+    return hashlib.sha256(uri.encode()).hexdigest()[:12]
+
+
+class CachedEntry(NamedTuple):
+    """An entry: when it was last used, in seconds since 1970, its size in bytes, and its name."""
+
+    used: float
+    size: int
+    name: str
 
 
 @dataclass(frozen=True)
@@ -146,10 +168,12 @@ class IndexCache:
             try:
                 if is_unchanged(path):
                     os.utime(path / RECORD)
+                    current().counters.add(DISK_HITS)
                     return path
             except FileNotFoundError:
                 pass  # no entry, or one without its record or one of its files
             _log.debug("index %s is not in the cache at %s and is extracted", name, self.root)
+            current().counters.add(MISSES)
             if path.exists():
                 self.drop(name)
             self._fill(path, fill)
@@ -160,6 +184,21 @@ class IndexCache:
         doomed = self._move_away(name)
         if doomed is not None:
             shutil.rmtree(doomed, ignore_errors=True)
+
+    def remove(self, names: Iterable[str]) -> set[str]:
+        """Delete these entries, and return the names of those that were there."""
+        moved: dict[str, Path] = {}
+        try:
+            with self._lock_size() as ledger:
+                for name in names:
+                    doomed = self._move_away(name)
+                    if doomed is not None:
+                        moved[name] = doomed
+                _write_total(ledger, sum(entry.size for entry in self.entries()))
+        finally:
+            for directory in moved.values():
+                shutil.rmtree(directory, ignore_errors=True)
+        return set(moved)
 
     def work(self) -> Path:
         """Return the directory `.work`, and delete there what processes that died have left."""
@@ -185,7 +224,7 @@ class IndexCache:
                         raise
                     return  # another process has filled the entry, with the same bytes
                 total = _read_total(ledger)
-                total = sum(entry[1] for entry in self._entries()) if total is None else total + size
+                total = sum(entry.size for entry in self.entries()) if total is None else total + size
                 if total > self.max_bytes:
                     total, doomed = self._evict(spare=path.name)
                 _write_total(ledger, total)
@@ -206,13 +245,14 @@ class IndexCache:
         finally:
             os.close(fd)
 
-    def _entries(self) -> list[tuple[float, int, str]]:
-        """Return when each entry was last used, its size and its name."""
-        entries: list[tuple[float, int, str]] = []
+    def entries(self) -> list[CachedEntry]:
+        """List the entries."""
+        entries: list[CachedEntry] = []
         for path in self.root.iterdir():
             if not path.name.startswith("."):
                 with contextlib.suppress(OSError, ValueError):
-                    entries.append(((path / RECORD).stat().st_mtime, recorded_size(path), path.name))
+                    used = (path / RECORD).stat().st_mtime
+                    entries.append(CachedEntry(used, recorded_size(path), path.name))
         return entries
 
     def _evict(self, spare: str) -> tuple[int, list[Path]]:
@@ -220,7 +260,7 @@ class IndexCache:
 
         Returns the size of the remaining entries, and the directories that the caller deletes outside the lock.
         """
-        entries = self._entries()
+        entries = self.entries()
         total = sum(size for _, size, _ in entries)
         doomed: list[Path] = []
         for _, size, name in sorted(entries):

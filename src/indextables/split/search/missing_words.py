@@ -7,7 +7,6 @@ kept in the disk cache.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -115,8 +114,7 @@ class MissingWords:
                 )
 
     def _entry(self, column: MappedField) -> str:
-        identity = f"{entry_name(self.bundle)}\0words of 40 bytes and more\0{column.name}"
-        return hashlib.sha256(identity.encode()).hexdigest()[:40]
+        return entry_name(self.bundle, "words of 40 bytes and more", column.name)
 
 
 def _check_words(batch: pa.RecordBatch, num_rows: int) -> None:
