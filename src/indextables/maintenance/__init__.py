@@ -6,9 +6,10 @@ Each module is one operation, which `log` and its packages carry out:
 - `merge_plan`, `merges`, `merge_commits`: fewer and larger splits with the same rows;
 - `history_cleanup`, `purges`: deleting what is no longer needed;
 - `repairs`, with `log_recovery` and `split_recovery`: a new log in place of a damaged or lost one;
-- `log_description`, `state_description`: what the log and the newest state hold.
+- `log_description`, `state_description`, `component_description`: what the log, the newest state and the splits hold.
 """
 
+from indextables.maintenance.component_description import COMPONENT_SCHEMA, component_sizes
 from indextables.maintenance.history_cleanup import (
     CleanedVersions,
     Truncated,
@@ -46,6 +47,7 @@ from indextables.maintenance.state_description import StateDescription, describe
 from indextables.maintenance.upgrade import renormalize_schemas, upgrade_and_checkpoint, upgrade_protocol
 
 __all__ = [
+    "COMPONENT_SCHEMA",
     "LOG_SCHEMA",
     "CleanedVersions",
     "CommittedMerge",
@@ -65,6 +67,7 @@ __all__ = [
     "check_partition_condition",
     "clean_versions",
     "commit_merge",
+    "component_sizes",
     "describe_log",
     "describe_state",
     "discard_groups",

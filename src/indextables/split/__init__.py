@@ -9,7 +9,7 @@
 - `merge`: several splits become one
 """
 
-from indextables.split.container import open_bundle
+from indextables.split.container import Component, components, open_bundle
 from indextables.split.index_cache import (
     CacheLooks,
     CacheUsage,
@@ -30,6 +30,7 @@ __all__ = [
     "POSITION",
     "CacheLooks",
     "CacheUsage",
+    "Component",
     "FinishedSplit",
     "FlushedEntries",
     "MergeSource",
@@ -39,6 +40,7 @@ __all__ = [
     "SplitWriter",
     "cache_usage",
     "check_text_query",
+    "components",
     "flush_entries",
     "forget_open_indexes",
     "merge_splits",

@@ -451,6 +451,21 @@ class Table:
 
         return describe_state(self._store(), self._settings)
 
+    def component_sizes(self, where: str | None = None) -> pa.Table:
+        """Return the parts of each split that may hold a row that satisfies `where`: index files, rows, footers.
+
+        One row each, with its size in bytes and in per cent of the split.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-sizes", pa.table({"n": [1]}))
+        >>> table = it.open("memory://doc-sizes")
+        >>> table.component_sizes().column("size_bytes").to_numpy().sum() == table.files().column("size")[0].as_py()
+        True
+        """
+        from indextables.maintenance import component_sizes
+
+        return component_sizes(self._store(), self._snapshot, self._where(where))
+
     def invalidate_cache(self) -> CacheFigures:
         """Clear this process's cache of the table's snapshots; return its hit and miss counters.
 

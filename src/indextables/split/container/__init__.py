@@ -15,6 +15,7 @@ from indextables.split.container.bundle import (
     rows_member,
     write_bundle,
 )
+from indextables.split.container.composition import Component, components
 
 __all__ = [
     "BLOOM_COLUMNS",
@@ -24,10 +25,12 @@ __all__ = [
     "PAGE_DIRECTORY",
     "ROW_RUNS",
     "Bundle",
+    "Component",
     "Member",
     "SplitBlooms",
     "Written",
     "bloom_members",
+    "components",
     "open_bundle",
     "rows_member",
     "write_bundle",
