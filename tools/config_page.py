@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from indextables.config import Setting, keys
+from indextables.config import UNREAD, Setting, keys
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 
@@ -45,11 +45,15 @@ def page() -> str:
             "",
             "## Keys without effect",
             "",
-            "They are part of the specification and accepted with a warning.",
+            "They are settings of the specification and of IndexTables for Scala. A session, a read or a write may",
+            "have them. It gets one warning for a key.",
             "",
-            "| key | what happens instead |",
+            "| what happens instead | keys |",
             "|---|---|",
-            *(f"| `{_named(unread.key)}` | {unread.reason} |" for unread in keys.UNREAD),
+            *(
+                f"| {unread.reason} | {', '.join(f'`{_named(key)}`' for key in unread.keys)} |"
+                for unread in UNREAD
+            ),
             "",
         ]
     )

@@ -101,7 +101,7 @@ def test_both_spellings_of_the_typemap() -> None:
     assert resolve_typemap(schema, (), {"body": "TEXT"}) == {"Body": "text"}
     assert resolve_typemap(schema, (), {"text": "title, body"}) == {"title": "text", "Body": "text"}
     with pytest.raises(ConfigError, match="takes text or string"):
-        resolve_typemap(schema, (), {"title": "json"})
+        resolve_typemap(schema, (), {"title": "words"})
 
 
 def test_equal_mappings_hash_alike_and_others_do_not() -> None:

@@ -105,6 +105,14 @@ def test_path_style_and_its_other_name():
         s3({f"{AWS}forcePathStyle": "yes"})
 
 
+def test_older_names_of_the_endpoint_and_of_path_style():
+    older = {f"{S3}serviceUrl": "http://127.0.0.1:9000", f"{AWS}pathStyleAccess": "true"}
+    assert s3(older).config == {"endpoint": "http://127.0.0.1:9000", "virtual_hosted_style_request": False}
+    assert s3(older | {f"{S3}endpoint": "http://127.0.0.1:1"}).endpoint == "http://127.0.0.1:1"
+    assert s3(older | {f"{AWS}forcePathStyle": "false"}).config["virtual_hosted_style_request"]
+    assert not s3(older | {f"{S3}pathStyleAccess": "false"}).config["virtual_hosted_style_request"]
+
+
 def test_the_account_is_that_of_the_address():
     assert azure({}).config == {"account_name": "acme"}
     assert azure({f"{AZURE}accountName": "acme"}, "abfss://box/t").config == {"account_name": "acme"}

@@ -6,8 +6,10 @@ from indextables.config.durations import in_hours, parse_duration
 from indextables.config.parsers import boolean, names, whole
 from indextables.config.parsers import size as parse_size
 from indextables.config.settings import Settings, layered, of_options
+from indextables.config.unread import UNREAD
 
 __all__ = [
+    "UNREAD",
     "Family",
     "Setting",
     "Settings",

@@ -25,13 +25,15 @@ class Family:
     """Keys that end in a name, such as that of a column: `prefix` + name.
 
     `members` are the names that exist, in lower case; None: any. `shown` are those whose values are no secrets and may
-    be printed, in lower case; None: all.
+    be printed, in lower case; None: all. `substitutes` are values, in lower case, that are taken for another one.
     """
 
     prefix: str
     meaning: str
     shown: frozenset[str] | None = None
     members: frozenset[str] | None = None
+    substitutes: frozenset[str] = frozenset()
+    substitution: str = ""
 
     def has(self, name: str) -> bool:
         """Return True if the name is one of the family."""
@@ -41,18 +43,19 @@ class Family:
         """Return True if the value of that name may be printed."""
         return self.shown is None or name.lower() in self.shown
 
+    def substitutes_value(self, name: str, value: str) -> bool:
+        """Return True if a value, or a name that stands for a list of columns, is taken for another one."""
+        folded = value.strip().lower()
+        is_list = name.lower() in self.substitutes and folded not in ("text", "string")
+        return is_list or folded in self.substitutes
+
 
 @dataclass(frozen=True)
 class Unread:
-    """A key that is accepted and has no effect, and why. A key that ends in a dot is the prefix of many."""
+    """Keys that are accepted and have no effect, and what happens instead. A key that ends in a dot is a prefix."""
 
-    key: str
+    keys: tuple[str, ...]
     reason: str
-
-    def covers(self, key: str) -> bool:
-        """Return True if the key is this one, or begins with its prefix."""
-        own = self.key.lower()
-        return key.lower().startswith(own) if own.endswith(".") else key.lower() == own
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
-"""The table of settings. A key that is not in it does not exist; a key in it is read somewhere, or is in `UNREAD`."""
+"""The table of settings. A key in it is read somewhere; a key that is neither in it nor in `unread` does not exist."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from indextables.config.definitions import Family, Setting, Unread
+from indextables.config.definitions import Family, Setting
 from indextables.config.durations import hours, milliseconds
 from indextables.config.parsers import (
     between,
@@ -16,6 +16,7 @@ from indextables.config.parsers import (
     positive_size,
     probability,
     ratio,
+    size_or,
     text,
     whole,
     whole_or_all,
@@ -26,7 +27,10 @@ TARGET_SPLIT_SIZE: Final = Setting(
     positive_size,
     256 << 20,
     "How many bytes of rows a split holds, about. A writer that has filled one starts the next.",
-    aliases=("spark.indextables.write.optimizeWrite.targetSplitSize",),
+    aliases=(
+        "spark.indextables.write.optimizeWrite.targetSplitSize",
+        "spark.indextables.autoSize.targetSplitSize",
+    ),
 )
 HEAP_SIZE: Final = Setting(
     "spark.indextables.indexWriter.heapSize",
@@ -67,12 +71,13 @@ CACHE_DIRECTORY: Final = Setting(
     "The directory of the index cache. Empty: `indextables` in XDG_CACHE_HOME or in ~/.cache, or, without a home "
     "directory, one in the temporary directory. If other users can write to the directory, the cache is a "
     "private directory inside it.",
+    aliases=("spark.indextables.cache.disk.path",),
 )
 CACHE_MAX_SIZE: Final = Setting(
     "spark.indextables.cache.disk.maxSize",
-    positive_size,
+    size_or(20 << 30),
     20 << 30,
-    "Maximum size of the index cache. Above it, the least recently used indexes are deleted.",
+    "Maximum size of the index cache. Above it, the least recently used indexes are deleted. 0: the default.",
 )
 ANSWER_MAX_ROWS: Final = Setting(
     "spark.indextables.read.answerOnDriver.maxRows",
@@ -213,9 +218,9 @@ CHECKPOINT_ENABLED: Final = Setting(
 )
 CHECKPOINT_INTERVAL: Final = Setting(
     "spark.indextables.checkpoint.interval",
-    positive,
+    whole,
     10,
-    "Number of versions after which a commit also writes the state of the table.",
+    "Number of versions after which a commit also writes the state of the table. 0: never.",
 )
 STATE_FORMAT: Final = Setting(
     "spark.indextables.state.format",
@@ -394,18 +399,23 @@ CLEANUP_DRY_RUN: Final = Setting(
 
 TYPEMAP: Final = Family(
     "spark.indextables.indexing.typemap.",
-    "How a string column is indexed: `text` (tokenised, for TEXTSEARCH) or `string` (exact, the default).",
+    "How a string column is indexed: `text` (tokenised, for TEXTSEARCH) or `string` (exact, the default); `json` and "
+    "`ip` are taken as `string`. Also `typemap.text = message,title`, with the names of columns as the value.",
+    substitutes=frozenset({"json", "ip", "ipaddr", "ipaddress"}),
+    substitution="JSON and IP addresses have no index of their own; the column is indexed as `string`, by exact value",
 )
 AWS: Final = Family(
     "spark.indextables.aws.",
-    "accessKey, secretKey, sessionToken, region, endpoint, forcePathStyle: access to S3.",
-    shown=frozenset({"region", "endpoint", "forcepathstyle"}),
-    members=frozenset({"accesskey", "secretkey", "sessiontoken", "region", "endpoint", "forcepathstyle"}),
+    "accessKey, secretKey, sessionToken, region, endpoint, forcePathStyle (or pathStyleAccess): access to S3.",
+    shown=frozenset({"region", "endpoint", "forcepathstyle", "pathstyleaccess"}),
+    members=frozenset(
+        {"accesskey", "secretkey", "sessiontoken", "region", "endpoint", "forcepathstyle", "pathstyleaccess"}
+    ),
 )
 S3: Final = Family(
     "spark.indextables.s3.",
-    "endpoint, pathStyleAccess, region: other names of endpoint, forcePathStyle and region in `aws.`.",
-    members=frozenset({"endpoint", "pathstyleaccess", "region"}),
+    "endpoint (or serviceUrl), pathStyleAccess, region: other names of endpoint, forcePathStyle and region in `aws.`.",
+    members=frozenset({"endpoint", "serviceurl", "pathstyleaccess", "region"}),
 )
 AZURE: Final = Family(
     "spark.indextables.azure.",
@@ -426,25 +436,6 @@ AZURE: Final = Family(
         }
     ),
 )
-
-UNREAD: Final = (
-    Unread("spark.indextables.mergeOnWrite.", "nothing is merged automatically: run MERGE SPLITS"),
-    Unread("spark.indextables.purgeOnWrite.", "nothing is purged automatically: run PURGE INDEXTABLE"),
-    Unread(
-        "spark.indextables.state.retry.maxAttempts",
-        "a state that could not be written is written by the next checkpoint",
-    ),
-    Unread(
-        "spark.indextables.state.retry.baseDelayMs",
-        "a state that could not be written is written by the next checkpoint",
-    ),
-    Unread(
-        "spark.indextables.state.retry.maxDelayMs",
-        "a state that could not be written is written by the next checkpoint",
-    ),
-    Unread("spark.indextables.checkpoint.read.timeoutSeconds", "the time-outs of the store's client apply"),
-)
-"""Keys of the specification that are accepted and have no effect yet."""
 
 TABLE_PROPERTIES: Final[tuple[Setting[Any], ...]] = (
     STATS_COLUMNS,

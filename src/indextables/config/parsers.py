@@ -28,6 +28,15 @@ def positive_size(text: str) -> int:
     return value
 
 
+def size_or(default: int) -> Callable[[str], int]:
+    """Return a parser of sizes that takes 0 for the default."""
+
+    def parse_size(text: str) -> int:
+        return size(text) or default
+
+    return parse_size
+
+
 def boolean(text: str) -> bool:
     try:
         return {"true": True, "false": False}[text.strip().lower()]

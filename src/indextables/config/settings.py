@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from indextables.config import keys
 from indextables.config.definitions import Family, Member, Setting, Unread
+from indextables.config.unread import EXACT, UNREAD, find_unread
 from indextables.errors import ConfigError
 
 T = TypeVar("T")
@@ -52,7 +53,7 @@ class Settings:
         _check_prefixes(options)
         aliased: dict[str, str] = {}
         for key, value in options.items():
-            if not is_ours(key):
+            if not _is_known(key):
                 if key.lower().startswith("spark.") and not key.lower().startswith("spark.indextable"):
                     continue  # a session's configuration holds the keys of other programs too
                 raise ConfigError(_without_prefix(key))
@@ -62,6 +63,8 @@ class Settings:
                     values = self._values if canonical.lower() == name.lower() else aliased
                     values[name] = str(value)
                 case Member(family, name):
+                    if family.substitutes_value(name, str(value)):
+                        _warn_once(_substituted(key, family))
                     self._families.setdefault(family.prefix, {})[name] = str(value)
                 case Unread() as unread:
                     _warn_once(_without_effect(key, unread))
@@ -140,7 +143,7 @@ session; did you mean 'spark.indextables.write.compression'? It is ignored.",))
     for layer, is_session in ((session, True), (options, False)):
         valid = {}
         for key, value in layer.items():
-            match = _recognise(_canonical(key)) if is_ours(key) else None
+            match = _recognise(_canonical(key)) if _is_known(key) else None
             if isinstance(match, Unread):
                 warnings.append(_without_effect(key, match))
             elif isinstance(match, Member) and is_session and not match.family.has(match.name):
@@ -149,6 +152,8 @@ session; did you mean 'spark.indextables.write.compression'? It is ignored.",))
                 )
             elif match is not None:
                 valid[key] = value
+                if isinstance(match, Member) and match.family.substitutes_value(match.name, value):
+                    warnings.append(_substituted(key, match.family))
             elif not is_session:
                 unknown[key] = value
             elif is_ours(key):
@@ -202,16 +207,27 @@ def _identity(canonical: str) -> str:
     return match.family.prefix + match.name if isinstance(match, Member) else canonical.lower()
 
 
+def _is_known(key: str) -> bool:
+    """Return True for a key with one of our prefixes, and for an option without one that has no effect."""
+    return is_ours(key) or key.lower() in EXACT
+
+
 def _recognise(canonical: str) -> Setting[Any] | Member | Unread | None:
+    found = keys.BY_NAME.get(canonical.lower()) or EXACT.get(canonical.lower())
+    if found is not None:
+        return found
     for family in keys.FAMILIES:
         if canonical.lower().startswith(family.prefix.lower()):
             return Member(family, canonical[len(family.prefix) :])
-    setting = keys.BY_NAME.get(canonical.lower())
-    return setting or next((unread for unread in keys.UNREAD if unread.covers(canonical)), None)
+    return find_unread(canonical)
 
 
 def _without_effect(key: str, unread: Unread) -> str:
     return f"setting {key!r} has no effect in this release: {unread.reason}."
+
+
+def _substituted(key: str, family: Family) -> str:
+    return f"setting {key!r}: {family.substitution}."
 
 
 def _warn_once(message: str) -> None:
@@ -234,7 +250,7 @@ def _without_prefix(key: str) -> str:
 
 def _hint(key: str) -> str:
     """Return the nearest setting as the end of a message, with the prefix that the user wrote."""
-    candidates = [setting.key for setting in keys.ALL]
+    candidates = [setting.key for setting in keys.ALL] + [name for unread in UNREAD for name in unread.keys]
     close = difflib.get_close_matches(_canonical(key), candidates, n=1, cutoff=0.8)
     if not close:
         return "; docs/configuration.md lists them all."

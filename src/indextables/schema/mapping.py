@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 
 import orjson
 
+from indextables.config import keys
 from indextables.errors import ConfigError
 from indextables.schema.types import FLOAT_TYPES, INTEGER_TYPES, Field, TableSchema
 
@@ -26,6 +27,9 @@ TOKENIZER: Final = "words"
 
 CUTTING_TOKENIZER: Final = "default"
 """The tokenizer of splits written before `TOKENIZER`: the same, but it drops words of 40 bytes and more."""
+
+_TYPES: Final = {"text": "text", "string": "string"} | dict.fromkeys(keys.TYPEMAP.substitutes, "string")
+"""The kind of a string column for each type that a typemap may name."""
 
 TYPEMAP_PREFIX: Final = "indextables.indexing.typemap."
 """Prefix of the keys of `metaData.configuration` that record how the first writer indexed a string column."""
@@ -112,11 +116,12 @@ def resolve_typemap(
     """
     kinds: dict[str, str] = {}
     for key, value in typemap.items():
-        if schema.get(key) is None and key.lower() in ("text", "string"):
+        if schema.get(key) is None and key.lower() in _TYPES:
             pairs = [(name.strip(), key.lower()) for name in value.split(",") if name.strip()]
         else:
             pairs = [(key, value.strip().lower())]
-        for name, kind in pairs:
+        for name, given in pairs:
+            kind = _TYPES.get(given, given)
             column = schema.get(name)
             if column is None:
                 raise ConfigError(

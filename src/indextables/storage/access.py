@@ -16,7 +16,12 @@ from indextables.config import Family, Settings, boolean, keys
 from indextables.errors import ConfigError
 from indextables.storage.uri import Location, Scheme, parse
 
-_S3: Final = {"endpoint": "endpoint", "pathstyleaccess": "forcepathstyle", "region": "region"}
+_S3: Final = {
+    "serviceurl": "endpoint",
+    "endpoint": "endpoint",
+    "pathstyleaccess": "forcepathstyle",
+    "region": "region",
+}
 _SERVICE_PRINCIPAL: Final = {
     "tenantid": "tenant_id",
     "clientid": "client_id",
@@ -69,7 +74,10 @@ def options_for_tasks(uri: str, settings: Settings) -> dict[str, str]:
 
 
 def s3_access(location: Location, settings: Settings) -> Access:
-    options = _named(settings, keys.S3, _S3) | _members(settings, keys.AWS)
+    own = _members(settings, keys.AWS)
+    if "pathstyleaccess" in own:
+        own.setdefault("forcepathstyle", own.pop("pathstyleaccess"))
+    options = _named(settings, keys.S3, _S3) | own
     config: dict[str, str | bool] = {}
     if "region" in options:
         config["region"] = options["region"]
@@ -134,7 +142,8 @@ def _members(settings: Settings, family: Family) -> dict[str, str]:
 
 
 def _named(settings: Settings, family: Family, names: Mapping[str, str]) -> dict[str, str]:
-    return {names[name]: value for name, value in _members(settings, family).items()}
+    members = _members(settings, family)
+    return {key: members[name] for name, key in names.items() if name in members}
 
 
 def _flag(options: Mapping[str, str], name: str, key: str) -> bool | None:

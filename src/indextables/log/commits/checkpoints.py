@@ -115,12 +115,13 @@ def is_due(change: Change, before: Snapshot, settings: Settings) -> bool:
 
 def _is_checkpoint_due(change: Change, snapshot: Snapshot, version: int, settings: Settings) -> bool:
     """Return True if a state or checkpoint is due at `version`, by what this process knows from `snapshot`."""
-    if version == 0 or not settings.get(keys.CHECKPOINT_ENABLED):
+    interval = settings.get(keys.CHECKPOINT_INTERVAL)
+    if version == 0 or interval == 0 or not settings.get(keys.CHECKPOINT_ENABLED):
         return False
     return (
         _is_regular(version, settings)
         or _is_merge(change, settings)
-        or version - _newest_state(snapshot) >= settings.get(keys.CHECKPOINT_INTERVAL)
+        or version - _newest_state(snapshot) >= interval
     )
 
 
