@@ -49,7 +49,17 @@ if TYPE_CHECKING:
     from indextables.log import AddFile, Metadata, Protocol, RemoveFile, Snapshot
     from indextables.maintenance import CleanedVersions, Merged, Purged, StateDescription, Truncated
     from indextables.runtime import CacheFigures
-    from indextables.table import ChangeSet, Table
+    from indextables.table import (
+        ChangeSet,
+        FlushedCaches,
+        Prewarmed,
+        Table,
+        data_skipping_stats,
+        disk_cache_stats,
+        environment,
+        flush_caches,
+        storage_stats,
+    )
     from indextables.table import open_table as open  # noqa: A004 - users call it.open(path)
     from indextables.table import write_table as write
 
@@ -66,6 +76,7 @@ __all__ = [
     "CommitUnknownError",
     "ConfigError",
     "CorruptTableError",
+    "FlushedCaches",
     "ForkedProcessError",
     "IndexTablesError",
     "InputError",
@@ -75,6 +86,7 @@ __all__ = [
     "ObjectExistsError",
     "ObjectNotFoundError",
     "PredicateError",
+    "Prewarmed",
     "Protocol",
     "ProtocolError",
     "Purged",
@@ -96,11 +108,23 @@ __all__ = [
     "UnsafeStoreError",
     "VersionNotFoundError",
     "__version__",
+    "data_skipping_stats",
+    "disk_cache_stats",
+    "environment",
+    "flush_caches",
     "open",
+    "storage_stats",
     "write",
 ]
 
 _LAZY: Final = {
+    "FlushedCaches": ("indextables.table", "FlushedCaches"),
+    "Prewarmed": ("indextables.table", "Prewarmed"),
+    "data_skipping_stats": ("indextables.table", "data_skipping_stats"),
+    "disk_cache_stats": ("indextables.table", "disk_cache_stats"),
+    "environment": ("indextables.table", "environment"),
+    "flush_caches": ("indextables.table", "flush_caches"),
+    "storage_stats": ("indextables.table", "storage_stats"),
     "AddFile": ("indextables.log", "AddFile"),
     "CacheFigures": ("indextables.runtime", "CacheFigures"),
     "ChangeSet": ("indextables.table", "ChangeSet"),

@@ -105,6 +105,11 @@ class SplitReader:
             may_extract or self._contents.answers.is_ready(predicate)
         )
 
+    def load_index(self) -> None:
+        """Bring the index into the cache: extract it from the split, or build it for a split of another writer."""
+        if self.num_rows:
+            _ = self._contents.search
+
     def rows(self, request: RowRequest) -> Iterator[pa.RecordBatch]:
         """Yield the rows that match, in batches of about ten thousand rows."""
         if request.limit == 0 or request.top == 0 or self.num_rows == 0:

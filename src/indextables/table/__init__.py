@@ -4,8 +4,31 @@ from indextables.table.api import open_table, write_table
 from indextables.table.changes import ChangeSet
 from indextables.table.driver_answers import answer_on_driver
 from indextables.table.handle import Table
+from indextables.table.inspection import (
+    DISK_CACHE_SCHEMA,
+    ENVIRONMENT_SCHEMA,
+    STORAGE_SCHEMA,
+    FlushedCaches,
+    data_skipping_stats,
+    disk_cache_rows,
+    disk_cache_stats,
+    environment,
+    environment_rows,
+    flush_caches,
+    storage_rows,
+    storage_stats,
+)
+from indextables.table.prewarming import (
+    MAX_THREADS,
+    Prewarmed,
+    PrewarmTask,
+    plan_prewarm,
+    run_prewarm_task,
+)
 from indextables.table.scan import (
     COUNT_COLUMN,
+    ROWS_FETCHED,
+    SPLITS_SEARCHED,
     ScanPlan,
     ScanRequest,
     ScanTask,
@@ -15,6 +38,7 @@ from indextables.table.scan import (
     run_scan_task,
     scan_schema,
 )
+from indextables.table.skipping import SKIPPING_SCHEMA, record_scan, skipping_figures, skipping_table
 from indextables.table.write import (
     TaskResult,
     WriteMode,
@@ -30,7 +54,17 @@ from indextables.table.write import (
 
 __all__ = [
     "COUNT_COLUMN",
+    "DISK_CACHE_SCHEMA",
+    "ENVIRONMENT_SCHEMA",
+    "MAX_THREADS",
+    "ROWS_FETCHED",
+    "SKIPPING_SCHEMA",
+    "SPLITS_SEARCHED",
+    "STORAGE_SCHEMA",
     "ChangeSet",
+    "FlushedCaches",
+    "PrewarmTask",
+    "Prewarmed",
     "ScanPlan",
     "ScanRequest",
     "ScanTask",
@@ -44,13 +78,26 @@ __all__ = [
     "build_write_plan",
     "check_predicate",
     "commit_write",
+    "data_skipping_stats",
+    "disk_cache_rows",
+    "disk_cache_stats",
+    "environment",
+    "environment_rows",
     "find_snapshot",
+    "flush_caches",
     "open_table",
     "parse_mode",
+    "plan_prewarm",
     "plan_scan",
     "plan_write",
+    "record_scan",
+    "run_prewarm_task",
     "run_scan_task",
     "run_write_task",
     "scan_schema",
+    "skipping_figures",
+    "skipping_table",
+    "storage_rows",
+    "storage_stats",
     "write_table",
 ]

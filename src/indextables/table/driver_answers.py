@@ -24,6 +24,7 @@ from indextables.split import SplitReader, open_split
 from indextables.storage import is_on_this_machine, open_store
 from indextables.table.reader_cache import reader_cache
 from indextables.table.scan import (
+    SPLITS_SEARCHED,
     ScanPlan,
     ScanRequest,
     ScanTask,
@@ -160,6 +161,8 @@ def _lease_from_cache(task: ScanTask) -> Callable[[SplitRef], AbstractContextMan
     options = tuple(sorted(task.options.items()))
 
     def lease(ref: SplitRef) -> AbstractContextManager[SplitReader]:
+        current().counters.add(SPLITS_SEARCHED)
+
         def open_reader() -> SplitReader:
             return open_split(store, ref.path, ref.size, settings=settings, mapping=task.mapping)
 

@@ -83,6 +83,10 @@ class ReaderCache:
         if state is not None:
             self._put(state, options, mapping, split)
 
+    def forget(self, directory: str) -> None:
+        """Drop the readers of the files below a directory that are not leased."""
+        self._splits.discard(lambda key: key[0].path.startswith(f"{directory}/"))
+
     def clear(self) -> None:
         """Drop every reader that is not leased."""
         self._splits.clear()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import logging
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,13 +17,19 @@ import pyarrow as pa
 from indextables.config import Settings, keys
 from indextables.log import Snapshot
 from indextables.predicates import TRUE, Constant, Predicate, QueryLimits, Value, bind, text_queries
+from indextables.runtime import current
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import COMPUTED, RowRequest, SplitReader, check_text_query, open_split
 from indextables.state import KEY
 from indextables.stats import total, total_bytes
 from indextables.storage import open_store, options_for_tasks
+from indextables.table.locality import assign_hosts
 
 _log: Final = logging.getLogger(__name__)
+
+SPLITS_SEARCHED: Final = "scan.splits_searched"
+ROWS_FETCHED: Final = "scan.rows_fetched"
+"""Counters of a process: splits that scans have opened, and rows that they have read from them."""
 
 SPLIT_PATH: Final = "__split_path"
 """The path of a row's split in the table. With the row's position in the split it orders rows of equal score."""
@@ -78,7 +84,9 @@ class ScanTask:
 class ScanPlan:
     """The tasks of a scan, at least one, so that a count over no splits is 0 and not an empty answer.
 
-    `rows` is the number of rows in the splits, None if the log does not record it for each of them.
+    `rows` is the number of rows in the splits, None if the log does not record it for each of them. `dropped` is the
+    number of files that each stage of pruning has dropped. `locations` has the host where each task should run, which
+    has the indexes of its splits in its cache if any host has; None: anywhere.
     """
 
     tasks: tuple[ScanTask, ...]
@@ -86,6 +94,8 @@ class ScanPlan:
     bytes: int
     splits_total: int
     splits_read: int
+    dropped: Mapping[str, int]
+    locations: tuple[str | None, ...]
 
 
 def check_predicate(snapshot: Snapshot, predicate: Predicate, settings: Settings) -> None:
@@ -101,9 +111,19 @@ def check_predicate(snapshot: Snapshot, predicate: Predicate, settings: Settings
 
 
 def plan_scan(
-    uri: str, snapshot: Snapshot, request: ScanRequest, settings: Settings, *, parallelism: int = 1
+    uri: str,
+    snapshot: Snapshot,
+    request: ScanRequest,
+    settings: Settings,
+    *,
+    parallelism: int = 1,
+    hosts: Sequence[str] = (),
 ) -> ScanPlan:
-    """Distribute the splits that may match to tasks of about equal size."""
+    """Distribute the splits that may match to tasks of about equal size.
+
+    With `hosts`, those of the executors, a scan with a condition has the splits of each host in tasks of their own.
+    A scan of all rows opens no index, so it runs where there is room.
+    """
     check_predicate(snapshot, request.predicate, settings)
     pruned = snapshot.prune(request.predicate)
     columns = [pruned.column(name) for name in (KEY, "size", "numRecords")]
@@ -112,6 +132,7 @@ def plan_scan(
     is_light = request.count_only or text_queries(request.predicate)
     slots = max(parallelism, math.ceil(size / (SEARCH_TASK_BYTES if is_light else SCAN_TASK_BYTES)))
     options = options_for_tasks(uri, settings)
+    groups = _distribute_to_hosts(refs, slots, hosts if request.predicate != TRUE else ())
     tasks = tuple(
         ScanTask(
             uri=uri,
@@ -121,7 +142,7 @@ def plan_scan(
             request=request,
             splits=group,
         )
-        for group in _distribute(refs, slots)
+        for _, group in groups
     )
     rows = total(ref.num_records for ref in refs)
     _log.debug(
@@ -134,7 +155,13 @@ def plan_scan(
         ", ".join(f"{count} by {stage}" for stage, count in pruned.dropped.items() if count) or "none",
     )
     return ScanPlan(
-        tasks=tasks, rows=rows, bytes=size, splits_total=snapshot.files.expected, splits_read=len(refs)
+        tasks=tasks,
+        rows=rows,
+        bytes=size,
+        splits_total=snapshot.files.expected,
+        splits_read=len(refs),
+        dropped=pruned.dropped,
+        locations=tuple(host for host, _ in groups),
     )
 
 
@@ -183,6 +210,7 @@ def open_task_split(task: ScanTask, ref: SplitRef) -> SplitReader:
     """Open a split of a task with the task's settings."""
     settings = Settings(task.options)
     store = open_store(task.uri, settings)
+    current().counters.add(SPLITS_SEARCHED)
     return open_split(store, ref.path, ref.size, settings=settings, mapping=task.mapping)
 
 
@@ -202,6 +230,7 @@ def split_rows(
     )
     schema = scan_schema(task.schema, request)
     for batch in split.rows(row_request):
+        current().counters.add(ROWS_FETCHED, batch.num_rows)
         yield _with_constants(batch, constants, schema)
 
 
@@ -216,6 +245,19 @@ def _enough(refs: list[SplitRef], request: ScanRequest) -> list[SplitRef]:
         taken.append(ref)
         rows += ref.num_records or 0
     return taken
+
+
+def _distribute_to_hosts(
+    refs: list[SplitRef], slots: int, hosts: Sequence[str]
+) -> list[tuple[str | None, tuple[SplitRef, ...]]]:
+    """Return groups of splits with the host of each; None without hosts."""
+    if not hosts or not refs:
+        return [(None, group) for group in _distribute(refs, slots)]
+    by_host: dict[str, list[SplitRef]] = {}
+    for ref, host in zip(refs, assign_hosts([ref.path for ref in refs], hosts), strict=True):
+        by_host.setdefault(host, []).append(ref)
+    slots_of_host = math.ceil(slots / len(set(hosts)))
+    return [(host, group) for host in sorted(by_host) for group in _distribute(by_host[host], slots_of_host)]
 
 
 def _distribute(refs: list[SplitRef], slots: int) -> list[tuple[SplitRef, ...]]:
