@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import random
+import shutil
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
 import orjson
@@ -39,8 +41,9 @@ from indextables.split import (
     open_split,
 )
 from indextables.split.index import RowRuns
-from indextables.split.merge import index_linking, linking, merging, sources
+from indextables.split.merge import index_linking, linking, merging, row_copies, sources
 from indextables.split.merge.index_linking import CannotLinkError
+from indextables.split.rows_writer import RowsWriter
 from indextables.storage import open_store
 from support.foreign import FIXTURES, TABLES
 
@@ -379,14 +382,21 @@ def test_a_source_of_other_columns_is_named(tmp_path: Path, three: list[Finished
     assert error.value.path == strange.path.name
 
 
-@pytest.mark.parametrize("step", ["extract_members", "join_files", "assemble_split"])
+@pytest.mark.parametrize(
+    ("module", "step"),
+    [(linking, "extract_members"), (row_copies, "join_files"), (linking, "assemble_split")],
+)
 def test_a_full_disk_is_not_the_fault_of_a_source(
-    tmp_path: Path, three: list[FinishedSplit], monkeypatch: pytest.MonkeyPatch, step: str
+    tmp_path: Path,
+    three: list[FinishedSplit],
+    monkeypatch: pytest.MonkeyPatch,
+    module: ModuleType,
+    step: str,
 ) -> None:
     def full(*_: object, **__: object) -> NoReturn:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(linking, step, full)
+    monkeypatch.setattr(module, step, full)
     (tmp_path / "merged").mkdir()
     with pytest.raises(StorageFullError, match="cannot merge splits in"):
         merge(tmp_path / "merged", *map(source, three))
@@ -443,6 +453,22 @@ def test_columns_in_files_of_their_own_are_joined_each(tmp_path: Path) -> None:
         assert [row["id"] for row in rows(reader, some)] == [100]
 
 
+def _rewritten(
+    directory: Path, splits: list[FinishedSplit], options: dict[str, str] | None = None
+) -> str | None:
+    """Merge, check the rows, and return why the rows of the linked split were written again."""
+    assert _again(directory, splits, options) is None
+    split = merge(directory / "once more", *map(source, splits), options=options)
+    columns = tuple(SCHEMA.names)
+    before = [row for one in splits for row in rows(opened(one), RowRequest(columns))]
+    with opened(split) as reader:
+        assert repr(rows(reader, RowRequest(columns))) == repr(before)
+        for n in range(0, len(before), 37):  # by their pages
+            some = RowRequest(columns, Compare("=", "id", before[n]["id"]))
+            assert repr(rows(reader, some)) == repr(before[n : n + 1])
+    return split.rewritten
+
+
 def test_joined_rows_that_cannot_be_read_are_written_again(
     tmp_path: Path, three: list[FinishedSplit], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -451,29 +477,54 @@ def test_joined_rows_that_cannot_be_read_are_written_again(
         _flip(target, 200)
         return checksums, pages
 
-    monkeypatch.setattr(linking, "join_files", damaged)
-    assert "the joined rows cannot be read" in str(_again(tmp_path, three))
+    monkeypatch.setattr(row_copies, "join_files", damaged)
+    assert "the joined rows cannot be read" in str(_rewritten(tmp_path, three))
 
 
 def test_the_same_row_ids_twice_are_indexed_again(tmp_path: Path, three: list[FinishedSplit]) -> None:
     assert "their row ids overlap" in str(_again(tmp_path, [three[0], three[0]]))
 
 
-def test_other_compression_is_indexed_again(tmp_path: Path, three: list[FinishedSplit]) -> None:
+def test_rows_of_other_compression_are_written_again(tmp_path: Path, three: list[FinishedSplit]) -> None:
     options = {**OPTIONS, "spark.indextables.write.compression": "zstd"}
     other = write(tmp_path / "sources", random_rows(random.Random(1), 300, 50), options=options)
-    assert "compressed in different ways" in str(_again(tmp_path, [three[0], other]))
+    assert "compressed in different ways" in str(_rewritten(tmp_path, [three[0], other]))
+
+
+def test_rows_of_other_column_groups_are_written_again(tmp_path: Path, three: list[FinishedSplit]) -> None:
+    options = {**OPTIONS, "spark.indextables.columns.groups": "raw; title,number"}
+    other = write(tmp_path / "sources", random_rows(random.Random(1), 300, 50), options=options)
+    assert "grouped in different ways" in str(_rewritten(tmp_path, [three[0], other], options=options))
 
 
 def test_many_small_row_groups_are_written_again(tmp_path: Path, three: list[FinishedSplit]) -> None:
-    assert "which is too few" in str(_again(tmp_path, three, options={}))
+    assert "which is too few" in str(_rewritten(tmp_path, three, options={}))
 
 
-def test_little_space_is_no_reason_to_fail(
+def test_rows_that_cannot_be_written_again_leave_nothing(
     tmp_path: Path, three: list[FinishedSplit], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(linking, "_DISK_SHARE", 1 << 60)
-    assert "bytes free, and linking takes up to" in str(_again(tmp_path, three))
+    def full(_writer: RowsWriter, _batch: pa.RecordBatch) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(RowsWriter, "write", full)
+    with pytest.raises(StorageFullError, match="cannot merge splits in"):
+        merge(tmp_path / "merged", *map(source, three), options={})
+    assert list((tmp_path / "merged").iterdir()) == []
+
+
+def test_little_space_is_an_error_before_anything_is_written(
+    tmp_path: Path, three: list[FinishedSplit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = sum(split.size for split in three)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9 - 77, 77))
+    with pytest.raises(StorageFullError) as error:
+        merge(tmp_path / "merged", *map(source, three))
+    message = str(error.value)
+    assert f"cannot merge 3 splits of {size} bytes: this takes up to {3 * size} bytes in" in message
+    assert "where 77 are free" in message
+    assert "spark.indextables.indexWriter.tempDirectoryPath" in message
+    assert list((tmp_path / "merged").iterdir()) == []
 
 
 def test_a_merge_that_the_engine_refuses_is_indexed_again(
@@ -494,18 +545,18 @@ def test_an_index_that_lacks_a_row_is_indexed_again(
         return bytes(data)
 
     monkeypatch.setattr(index_linking, "_no_deletes", one_deleted)
-    assert "the engine left 1 segments" in str(_again(tmp_path, three))
+    assert "or some of them are deleted" in str(_again(tmp_path, three))
 
 
 def test_wrong_ids_are_indexed_again(
     tmp_path: Path, three: list[FinishedSplit], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def shifted(sources: Any, options: Any) -> RowRuns:
-        runs = check(sources, options).runs
+    def shifted(sources: Any) -> RowRuns:
+        runs = check(sources).runs
         return RowRuns((runs[0]._replace(base=runs[0].base + 1), *runs[1:]))
 
-    check = linking._check_linkable
-    monkeypatch.setattr(linking, "_check_linkable", shifted)
+    check = linking._row_runs
+    monkeypatch.setattr(linking, "_row_runs", shifted)
     assert "row id" in str(_again(tmp_path, three))
 
 

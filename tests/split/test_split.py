@@ -538,6 +538,9 @@ def test_no_damaged_byte_goes_unnoticed(tmp_path: Path) -> None:
     query = And((TextQuery("TEXTSEARCH", "text", "alpha"), Compare(">", "number", 0)))
     truth = expected(query)
     table = repr(BATCH.to_pylist())
+    with open_split(store, split.path.name, split.size, settings=Settings()) as reader:
+        ranking = reader.ranking
+    assert ranking is not None
     errors: list[str] = []
     for number, spot in enumerate(spots):
         damaged = bytearray(clean)
@@ -547,6 +550,7 @@ def test_no_damaged_byte_goes_unnoticed(tmp_path: Path) -> None:
         try:
             with open_split(store, split.path.name, split.size, settings=options) as reader:
                 assert ids(reader, query) == truth
+                assert reader.ranking == ranking
                 assert (
                     repr([r for b in reader.rows(RowRequest(tuple(SCHEMA.names))) for r in b.to_pylist()])
                     == table

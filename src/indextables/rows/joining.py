@@ -1,7 +1,7 @@
 """Joining Parquet files by copying their column chunks: the rows are not decoded, only the footer is written again.
 
-The files must have the same schema, and pages of the same numbers of rows and the same compression, which the readers
-of a file take to be the same in all of its row groups. ValueError says what differs.
+The files must have the same schema and compression, which the readers of a file take to be the same in all of its row
+groups. ValueError says what differs.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from indextables.rows.chunks import U32, Span, chunk_spans
+from indextables.rows.chunks import Span, chunk_spans
 from indextables.rows.footer import Footer
 from indextables.rows.footer_check import MAGIC, TRAILER_BYTES
+from indextables.rows.pages import page_directory
 from indextables.rows.thrift import (
     I64,
     LISTS,
@@ -79,10 +80,8 @@ def _check_alike(files: Sequence[JoinedFile]) -> None:
     first = files[0]
     same = [field for field in _fields(first.raw_footer) if field.id in _SAME]
     for file in files:
-        if file.footer.pages is None or first.footer.pages is None:
+        if file.footer.pages is None:
             raise ValueError("one of the files has no page directory")
-        if file.footer.pages.page_rows != first.footer.pages.page_rows:
-            raise ValueError("their pages have different numbers of rows")
         if [field for field in _fields(file.raw_footer) if field.id in _SAME] != same:
             raise ValueError("their Parquet schemas differ")
         if file.footer.kinds != first.footer.kinds:
@@ -90,13 +89,11 @@ def _check_alike(files: Sequence[JoinedFile]) -> None:
 
 
 def _joined_pages(files: Sequence[JoinedFile]) -> bytes:
-    """Return the page directory of all files: the number of rows, then all lengths, then all checksums."""
-    directories = [
-        np.frombuffer(file.footer.pages.raw, U32) for file in files if file.footer.pages is not None
-    ]
-    halves = [np.split(numbers[1:], 2) for numbers in directories]
-    parts = [directories[0][:1], *(lengths for lengths, _ in halves), *(sums for _, sums in halves)]
-    return bytes(np.concatenate(parts).astype(U32).tobytes())
+    """Return the page directory of all files."""
+    directories = [file.footer.pages for file in files if file.footer.pages is not None]
+    lengths, checksums = zip(*(directory.entries for directory in directories), strict=True)
+    page_rows = np.concatenate([directory.page_rows for directory in directories])
+    return page_directory(page_rows, np.concatenate(lengths), np.concatenate(checksums))
 
 
 def _joined_footer(first: bytes, rows: int, groups: list[bytes]) -> bytes:

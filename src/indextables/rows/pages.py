@@ -3,7 +3,9 @@
 Every column of the file has its pages at the same rows: a page has `page_rows` of them, the last one of a row group
 perhaps fewer. The directory is little-endian 32-bit numbers: `page_rows`, then the lengths of all pages, then their
 CRC-32s. Both run over row groups, in one over Parquet columns, in one over its pages, of which the first is the
-dictionary (length 0 where there is none). The bytes of a column chunk are its pages without a gap.
+dictionary (length 0 where there is none). The bytes of a column chunk are its pages without a gap. A file that was
+joined from others may have another `page_rows` in each row group: then the first number is 0, and those of all row
+groups follow it.
 """
 
 from __future__ import annotations
@@ -78,7 +80,14 @@ def _crc32s(data: memoryview, bounds: Sequence[tuple[int, int]]) -> list[int]:
     return [zlib.crc32(data[start:end]) for start, end in bounds]
 
 
-def _packed(numbers: Sequence[int]) -> bytes:
+def page_directory(page_rows: RowIds, lengths: RowIds, checksums: RowIds) -> bytes:
+    """Encode the directory of a file with so many rows a page in each row group."""
+    sizes = np.unique(page_rows)
+    first = sizes if len(sizes) == 1 else np.concatenate([[0], page_rows])
+    return _packed(np.concatenate([first, lengths, checksums]))
+
+
+def _packed(numbers: Sequence[int] | RowIds) -> bytes:
     return bytes(np.array(numbers, U32).tobytes())
 
 
@@ -103,9 +112,14 @@ class PageDirectory:
     metadata: pq.FileMetaData
 
     @cached_property
-    def page_rows(self) -> int:
-        rows = int(np.frombuffer(self.raw, U32, 1)[0])
-        if rows == 0:
+    def page_rows(self) -> RowIds:
+        """The number of rows of a page in each row group."""
+        groups = self.metadata.num_row_groups
+        first = int(np.frombuffer(self.raw, U32, 1)[0])
+        if first:
+            return np.full(groups, first, dtype=np.int64)
+        rows = np.frombuffer(self.raw, U32, groups, offset=U32.itemsize).astype(np.int64)
+        if not groups or not rows.all():
             raise ValueError("its page directory has pages of no rows")
         return rows
 
@@ -125,25 +139,33 @@ class PageDirectory:
         return np.concatenate([[0], np.cumsum((self._counts + 1) * self.metadata.num_columns)])
 
     @cached_property
-    def _entries(self) -> tuple[RowIds, RowIds]:
+    def entries(self) -> tuple[RowIds, RowIds]:
         """The lengths and checksums of all pages."""
-        numbers = np.frombuffer(self.raw, U32, offset=U32.itemsize).astype(np.int64)
+        has_one_size = bool(np.frombuffer(self.raw, U32, 1)[0])
+        before = 1 if has_one_size else 1 + len(self.page_rows)
+        numbers = np.frombuffer(self.raw, U32, offset=before * U32.itemsize).astype(np.int64)
         total = int(self._starts[-1])
         if len(numbers) != 2 * total:
             raise ValueError(f"its page directory has {len(numbers)} entries, and its pages need {2 * total}")
         return numbers[:total], numbers[total:]
 
+    def decoded_rows(self, rows: RowIds, group_starts: RowIds) -> int:
+        """Return how many rows the pages have that hold these rows."""
+        return sum(self.pick(rows, group_starts).group_rows)
+
     def pick(self, rows: RowIds, group_starts: RowIds) -> PickedPages:
         """Return the pages that hold these rows, which are ascending."""
         first_page = np.concatenate([[0], np.cumsum(self._counts)])
         group = np.searchsorted(group_starts, rows, side="right") - 1
-        page = (rows - group_starts[group]) // self.page_rows
+        page_rows = self.page_rows[group]
+        page = (rows - group_starts[group]) // page_rows
         picked, index = np.unique(first_page[group] + page, return_inverse=True)
         of_group = np.searchsorted(first_page, picked, side="right") - 1
         in_group = picked - first_page[of_group]
-        lengths = np.minimum(self.page_rows, self._group_rows[of_group] - in_group * self.page_rows)
+        sizes = self.page_rows[of_group]
+        lengths = np.minimum(sizes, self._group_rows[of_group] - in_group * sizes)
         before = np.cumsum(lengths) - lengths
-        places = before[index] + (rows - group_starts[group]) % self.page_rows
+        places = before[index] + (rows - group_starts[group]) % page_rows
         groups, cuts = np.unique(of_group, return_index=True)
         pages = [part.tolist() for part in np.split(in_group, cuts[1:])]
         return PickedPages(
@@ -168,7 +190,7 @@ class PageDirectory:
     def _locate(self, group: int, leaf: int) -> list[Span]:
         count = int(self._counts[group]) + 1
         first = int(self._starts[group]) + leaf * count
-        lengths, sums = (numbers[first : first + count] for numbers in self._entries)
+        lengths, sums = (numbers[first : first + count] for numbers in self.entries)
         chunk = chunk_span(self.metadata, group, leaf)
         if int(lengths.sum()) != chunk.length:
             raise ValueError("its page directory has other lengths than its footer")

@@ -60,11 +60,11 @@ class RowReader:
         return np.concatenate(spans) if spans else np.empty(0, dtype=np.int64)
 
     def rows_decoded_for(self, rows: RowIds) -> int:
-        """Return the estimated number of rows decoded to fetch `rows`."""
-        pages = self.footer.pages
-        if pages is None:
+        """Return the number of rows that are decoded to fetch `rows`, page by page if there is a page directory."""
+        if self.footer.pages is None:
             return len(self.row_ids(self.groups_of(rows)))
-        return len(np.unique(rows // pages.page_rows)) * pages.page_rows
+        with decoding(self._source.damaged):
+            return self.footer.pages.decoded_rows(rows, self.footer.starts)
 
     def read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Return all rows of these row groups."""

@@ -9,7 +9,9 @@
 - `merge`: several splits become one
 """
 
+from indextables.split.assembly import FinishedSplit
 from indextables.split.container import Component, components, open_bundle
+from indextables.split.index import RankingStatistics
 from indextables.split.index_cache import (
     CacheLooks,
     CacheUsage,
@@ -22,7 +24,7 @@ from indextables.split.merge import MergedSplit, MergeSource, merge_splits
 from indextables.split.output import COMPUTED, POSITION, RowRequest
 from indextables.split.query import check_text_query
 from indextables.split.reader import BLOOM_SKIPS, SplitReader, open_split
-from indextables.split.writer import FinishedSplit, SplitWriter
+from indextables.split.writer import SplitWriter
 
 __all__ = [
     "BLOOM_SKIPS",
@@ -35,6 +37,7 @@ __all__ = [
     "FlushedEntries",
     "MergeSource",
     "MergedSplit",
+    "RankingStatistics",
     "RowRequest",
     "SplitReader",
     "SplitWriter",

@@ -11,13 +11,29 @@ from indextables.split.container import (
     BLOOM_COLUMNS,
     MANIFEST,
     MAPPING,
+    RANKING,
     ROW_RUNS,
-    Written,
     bloom_members,
     write_bundle,
 )
-from indextables.split.index import RowRuns
-from indextables.stats import BloomFilter
+from indextables.split.index import BuiltIndex, RowRuns
+from indextables.split.statistics import RowStatistics
+from indextables.stats import inline_stats
+
+
+@dataclass(frozen=True)
+class FinishedSplit:
+    """A finished split on local disk, and what the log records about it."""
+
+    path: Path
+    size: int
+    num_records: int
+    footer_start: int
+    footer_end: int
+    uncompressed_size: int
+    min_values: dict[str, str]
+    max_values: dict[str, str]
+    stats: str | None = None
 
 
 @dataclass(frozen=True)
@@ -33,12 +49,13 @@ def assemble_split(
     target: Path,
     *,
     work: Path,
-    index_files: Sequence[Path],
+    index: BuiltIndex,
     parts: Sequence[RowsPart],
     mapping: FieldMapping,
     row_runs: RowRuns,
-    filters: Mapping[str, BloomFilter],
-) -> Written:
+    statistics: RowStatistics,
+    uncompressed_size: int,
+) -> FinishedSplit:
     """Write the container. Temporary files go to the directory `work`."""
     from indextables.columns import (  # noqa: PLC0415 - opening a table does not need it
         ColumnGroup,
@@ -53,18 +70,31 @@ def assemble_split(
             for part in parts
         )
     )
+    filters = statistics.blooms.filters()
     blooms, bloom_columns = bloom_members(filters)
     # Parquet files are the last of the large members, so that a reader's first read gets the footers.
-    paths = (*index_files, *_write_members(work, blooms), *(part.path for part in parts))
+    paths = (*index.files, *_write_members(work, blooms), *(part.path for part in parts))
     documents = [document for part in parts for document in part.documents]
     documents += [
         (MANIFEST, manifest.to_bytes()),
         (MAPPING, mapping.to_json().encode()),
         (ROW_RUNS, row_runs.to_bytes()),
+        (RANKING, index.ranking.to_bytes()),
     ]
     if filters:
         documents.append((BLOOM_COLUMNS, bloom_columns))
-    return write_bundle(target, [(path.name, path) for path in paths], documents)
+    written = write_bundle(target, [(path.name, path) for path in paths], documents)
+    return FinishedSplit(
+        path=target,
+        size=written.size,
+        num_records=rows,
+        footer_start=written.footer_start,
+        footer_end=written.size,
+        uncompressed_size=uncompressed_size,
+        min_values=statistics.bounds.min_values(),
+        max_values=statistics.bounds.max_values(),
+        stats=inline_stats(filters, statistics.max_inline_bytes),
+    )
 
 
 def _write_members(work: Path, members: Mapping[str, bytes]) -> Iterator[Path]:

@@ -21,8 +21,8 @@ from indextables.schema import (
     TableSchema,
     tokenizers,
 )
-from indextables.split.container import MANIFEST, MAPPING, ROW_RUNS, Bundle, SplitBlooms
-from indextables.split.index import META, RowRuns
+from indextables.split.container import MANIFEST, MAPPING, RANKING, ROW_RUNS, Bundle, SplitBlooms
+from indextables.split.index import META, RankingStatistics, RowRuns
 from indextables.split.index_cache import entry_name, is_cached, open_index
 from indextables.split.rows import RowsMember, RowStore, Window
 from indextables.split.search import IndexSearch, MissingWords, Plan, TextAnswers, plan_predicate
@@ -62,6 +62,9 @@ class Contents(Protocol):
 
     @property
     def answers(self) -> TextAnswers: ...
+
+    @property
+    def ranking(self) -> RankingStatistics | None: ...
 
     def may_match(self, predicate: Predicate, /) -> bool:
         """Return False only if no row can match, as far as this is known without rows and index."""
@@ -118,6 +121,16 @@ class SplitContents:
             lambda: self.search, lambda: self.rows, self._bundle, self._settings, self._cut
         )
         return TextAnswers(self.mapping, lambda: self.search, lambda: self.rows, missing)
+
+    @cached_property
+    def ranking(self) -> RankingStatistics | None:
+        """The ranking statistics; None if the split was written before they were."""
+        if RANKING not in self._bundle.members:
+            return None
+        try:
+            return RankingStatistics.from_bytes(self._bundle.read(RANKING), self.mapping, self.num_rows)
+        except ValueError as reason:
+            raise self._bundle.damaged(reason) from reason
 
     def _check_documents(self) -> None:
         """Check that the index has one document for each row: the engine allocates memory for as many as it claims."""

@@ -18,6 +18,7 @@ from indextables.schema import SCORE, FieldMapping, TableSchema
 from indextables.split.container import MANIFEST, MAPPING, open_bundle
 from indextables.split.contents import Contents, SplitContents
 from indextables.split.foreign import ForeignContents, is_foreign
+from indextables.split.index import RankingStatistics
 from indextables.split.output import POSITION, Output, RowRequest
 from indextables.split.search import Plan, positive_text_queries
 from indextables.storage import Store
@@ -69,6 +70,14 @@ class SplitReader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._contents.close()
+
+    @property
+    def ranking(self) -> RankingStatistics | None:
+        """The ranking statistics, without a further request to the store; None if the split's writer kept none.
+
+        CorruptTableError if they are not those of its rows and columns.
+        """
+        return self._contents.ranking
 
     def count(self, predicate: Predicate = TRUE) -> int:
         """Return the number of rows that match, from the footer or the index alone if possible."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
+from indextables.config import Settings, keys
 from indextables.errors import SchemaError
 from indextables.rows import PageSize, RowWriter
-from indextables.schema import TableSchema
-from indextables.split.container import CHUNK_CHECKSUMS, PAGE_DIRECTORY
+from indextables.schema import FieldMapping, TableSchema
+from indextables.split.assembly import RowsPart
+from indextables.split.container import CHUNK_CHECKSUMS, PAGE_DIRECTORY, rows_member
 
 _PAGES: Final = PageSize(bytes=64 << 10, max_rows=256)
 """A page is what one hit costs a search: this much of the widest column, but no more rows than this."""
@@ -19,8 +21,64 @@ _PAGES: Final = PageSize(bytes=64 << 10, max_rows=256)
 _DICTIONARY_BYTES: Final = 16 << 10
 """A dictionary is read with any page of its row group, so it stays small; beyond this, values are written plainly."""
 
+_ROW_GROUP_BYTES: Final = 64 << 20
+"""A row group ends at this many bytes even if it has few rows, so that the buffer is bounded."""
+
 _DICTIONARY_TYPES: Final = ("string", "byte", "short", "integer", "date")
 _ZSTD_LEVEL: Final = 1
+
+
+class RowsWriter:
+    """Writes the rows of a split to its Parquet members, in row groups that begin at the same rows in all of them."""
+
+    def __init__(self, work: Path, schema: TableSchema, mapping: FieldMapping, settings: Settings) -> None:
+        self._schema = schema
+        texts = {field.name for field in mapping.of_kind("text")}
+        compression = settings.get(keys.ROW_COMPRESSION)
+        groups = column_groups(schema.names, settings.get(keys.COLUMN_GROUPS))
+        self._members = [
+            RowsMemberWriter(
+                work / rows_member(n), TableSchema(tuple(map(schema.field, names))), texts, compression
+            )
+            for n, names in enumerate(groups)
+        ]
+        self._group_rows = settings.get(keys.ROW_GROUP_ROWS)
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_rows = 0
+        self._pending_bytes = 0
+
+    def pieces(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a batch in pieces of at most a row group."""
+        for start in range(0, batch.num_rows, self._group_rows):
+            yield batch.slice(start, self._group_rows)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add rows, which must have the columns of the schema."""
+        while batch.num_rows:
+            taken = batch.slice(0, self._group_rows - self._pending_rows)
+            self._pending.append(taken)
+            self._pending_rows += taken.num_rows
+            self._pending_bytes += taken.nbytes
+            batch = batch.slice(taken.num_rows)
+            if self._pending_rows >= self._group_rows or self._pending_bytes >= _ROW_GROUP_BYTES:
+                self._flush()
+
+    def finish(self) -> list[RowsPart]:
+        """Close the files, and return the members of the split."""
+        self._flush()
+        return [RowsPart(member.path, member.columns, member.finish()) for member in self._members]
+
+    def abort(self) -> None:
+        """Close the files, which are about to be deleted."""
+        for member in self._members:
+            member.abort()
+
+    def _flush(self) -> None:
+        if self._pending_rows:
+            rows = pa.Table.from_batches(self._pending, self._schema.arrow)
+            for member in self._members:
+                member.write_group(rows)
+        self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
 
 
 class RowsMemberWriter:

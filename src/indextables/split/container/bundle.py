@@ -28,6 +28,7 @@ MAPPING: Final = "field_mapping.json"
 CHECKSUMS: Final = "checksums.json"
 BLOOM_COLUMNS: Final = "bloom.json"
 ROW_RUNS: Final = "row_ids.json"
+RANKING: Final = "ranking.json"
 
 CHUNK_CHECKSUMS: Final = ".crc32"
 """Suffix to the name of a Parquet member: the member that holds the checksums of its column chunks."""

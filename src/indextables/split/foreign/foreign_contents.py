@@ -82,6 +82,10 @@ class ForeignContents:
     def _search_name(self) -> str:
         return entry_name(self._bundle, str(_INDEX_VERSION), self.mapping.to_json())
 
+    @property
+    def ranking(self) -> None:
+        """Other writers record no ranking statistics."""
+
     def may_match(self, _: Predicate) -> bool:
         return True
 
@@ -112,7 +116,7 @@ class ForeignContents:
         try:
             for window in self.rows.windows(None, TRUE):
                 builder.add(self.rows.read(window.groups, columns))
-            files = builder.finish()
+            files = builder.finish().files
         except BaseException:
             builder.abort()
             raise

@@ -1,6 +1,6 @@
-"""The Tantivy index of a split: its fields, its words, its row ids, building it, and the errors of the engine."""
+"""The Tantivy index of a split: its fields, words, row ids and ranking statistics, building it, and engine errors."""
 
-from indextables.split.index.builder import META, MIN_HEAP_BYTES, IndexBuilder
+from indextables.split.index.builder import META, MIN_HEAP_BYTES, BuiltIndex, IndexBuilder, built_index
 from indextables.split.index.engine import engine_call, engine_errors, is_engine_failure
 from indextables.split.index.fields import (
     MAX_CUT_BYTES,
@@ -13,6 +13,7 @@ from indextables.split.index.fields import (
     register_tokenizers,
     sortable_float,
 )
+from indextables.split.index.ranking import RankingStatistics
 from indextables.split.index.row_runs import RowRun, RowRuns, new_base
 from indextables.split.index.words import bytes_as_written, cut_words, strings, tokens
 
@@ -24,11 +25,14 @@ __all__ = [
     "NULLS",
     "ROW",
     "UNINDEXED",
+    "BuiltIndex",
     "IndexBuilder",
     "IndexFields",
+    "RankingStatistics",
     "RowRun",
     "RowRuns",
     "analyzer",
+    "built_index",
     "bytes_as_written",
     "cut_words",
     "engine_call",

@@ -6,6 +6,7 @@ One writer with one thread keeps the documents in the order of the rows.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from indextables.split.index.fields import (
     register_tokenizers,
     sortable,
 )
+from indextables.split.index.ranking import RankingStatistics, index_statistics
 from indextables.split.index.words import strings, unindexed_rows
 
 MIN_HEAP_BYTES: Final = 15_000_000
@@ -33,6 +35,14 @@ _CHUNK_BYTES: Final = 16 << 20
 """Rows become Python objects on their way to the engine: at most this many rows and bytes at a time."""
 
 META: Final = "meta.json"
+
+
+@dataclass(frozen=True)
+class BuiltIndex:
+    """The files of a finished index, `meta.json` among them, and what ranking needs to know of it."""
+
+    files: tuple[Path, ...]
+    ranking: RankingStatistics
 
 
 class IndexBuilder:
@@ -58,18 +68,12 @@ class IndexBuilder:
         for start in range(0, batch.num_rows, step):
             self._add_chunk(batch.slice(start, step))
 
-    def finish(self) -> list[Path]:
-        """Commit, and return the files of the index: those of the final segments, and `meta.json`."""
+    def finish(self) -> BuiltIndex:
+        """Commit, and return the finished index."""
         with building_errors(self._directory):
             self._writer.commit()
             self._writer.wait_merging_threads()
-        meta = orjson.loads((self._directory / META).read_bytes())
-        segments = {segment["segment_id"].replace("-", "") for segment in meta["segments"]}
-        documents = sum(segment["max_doc"] for segment in meta["segments"])
-        if documents != self._rows:
-            raise RuntimeError(f"the index has {documents} documents for {self._rows} rows")
-        files = sorted(path for path in self._directory.iterdir() if path.name.split(".")[0] in segments)
-        return [*files, self._directory / META]
+            return built_index(self._directory, self._fields, self._rows)
 
     def abort(self) -> None:
         """Stop the writer. Failures do not matter: the caller deletes the directory."""
@@ -99,6 +103,20 @@ class IndexBuilder:
             for document in documents:
                 add(dumps(document).decode())
         self._rows += chunk.num_rows
+
+
+def built_index(directory: Path, fields: IndexFields, rows: int) -> BuiltIndex:
+    """Return the index in a directory, without the files that belong to none of its segments.
+
+    ValueError if it has deleted documents, another number of documents than rows, or files that cannot be read.
+    """
+    meta = orjson.loads((directory / META).read_bytes())
+    documents = sum(segment["max_doc"] for segment in meta["segments"])
+    if documents != rows or any(segment.get("deletes") for segment in meta["segments"]):
+        raise ValueError(f"the index has {documents} documents for {rows} rows, or some of them are deleted")
+    segments = {segment["segment_id"].replace("-", "") for segment in meta["segments"]}
+    files = sorted(path for path in directory.iterdir() if path.name.split(".")[0] in segments)
+    return BuiltIndex((*files, directory / META), index_statistics(files, meta, fields))
 
 
 def _add_sparse(documents: list[dict[str, Any]], field: IndexField, values: pa.Array) -> None:

@@ -22,7 +22,17 @@ import orjson
 import tantivy
 
 from indextables.rows import RowIds
-from indextables.split.index import META, MIN_HEAP_BYTES, ROW, RowRuns, is_engine_failure, register_tokenizers
+from indextables.split.index import (
+    META,
+    MIN_HEAP_BYTES,
+    ROW,
+    BuiltIndex,
+    IndexFields,
+    RowRuns,
+    built_index,
+    is_engine_failure,
+    register_tokenizers,
+)
 from indextables.storage import SCRATCH_ADVICE, disk_error, system_error
 
 _MANAGED: Final = ".managed.json"
@@ -40,26 +50,23 @@ class CannotLinkError(Exception):
     """The splits cannot be merged without indexing their rows again; the message says why."""
 
 
-def link_indexes(directories: Sequence[Path], target: Path, row_runs: RowRuns) -> list[Path]:
-    """Merge indexes, which are moved from their directories, into one segment in `target`; return its files.
+def link_indexes(
+    directories: Sequence[Path], target: Path, fields: IndexFields, row_runs: RowRuns
+) -> BuiltIndex:
+    """Merge indexes, which are moved from their directories, into one segment in `target`.
 
     CannotLinkError if they differ, or if the result is not an index with one document for each row id.
     """
     with _engine_failures(target):
         _link_segments(directories, target)
-        index = tantivy.Index.open(str(target))
-        register_tokenizers(index)
-        writer = index.writer(MIN_HEAP_BYTES, 1)
+        opened = tantivy.Index.open(str(target))
+        register_tokenizers(opened)
+        writer = opened.writer(MIN_HEAP_BYTES, 1)
         writer.commit()
         writer.wait_merging_threads()
-        segments = orjson.loads((target / META).read_bytes())["segments"]
-        if [(segment["max_doc"], segment.get("deletes")) for segment in segments] != [
-            (row_runs.num_rows, None)
-        ]:
-            raise CannotLinkError(f"the engine left {len(segments)} segments")
+        index = built_index(target, fields, row_runs.num_rows)
         _check_ids(tantivy.Index.open(str(target)).searcher(), row_runs)
-    name = segments[0]["segment_id"].replace("-", "")
-    return [*sorted(path for path in target.iterdir() if path.name.split(".")[0] == name), target / META]
+    return index
 
 
 def _link_segments(directories: Sequence[Path], target: Path) -> None:
@@ -108,7 +115,9 @@ def _check_ids(searcher: tantivy.Searcher, row_runs: RowRuns) -> None:
     """Check that the documents have the ids of all rows, each once."""
     rows = row_runs.num_rows
     if searcher.num_docs != rows or searcher.num_segments != 1:
-        raise CannotLinkError(f"the merged index has {searcher.num_docs} documents for {rows} rows")
+        raise CannotLinkError(
+            f"the merged index has {searcher.num_segments} segments and {searcher.num_docs} documents for {rows} rows"
+        )
     seen = np.zeros(rows, dtype=np.bool_)
     for start in range(0, rows, _IDS_AT_ONCE):
         addresses = [tantivy.DocAddress(0, n) for n in range(start, min(start + _IDS_AT_ONCE, rows))]

@@ -7,20 +7,25 @@ works for every split that can be read, whatever its mapping, its tokenizer and 
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from indextables.config import Settings
-from indextables.errors import InputError
+from indextables.errors import InputError, StorageFullError
 from indextables.schema import FieldMapping, TableSchema
+from indextables.split.assembly import FinishedSplit
 from indextables.split.merge.index_linking import CannotLinkError
 from indextables.split.merge.linking import link_splits
 from indextables.split.merge.sources import MergeSource, source_rows
-from indextables.split.writer import FinishedSplit, SplitWriter
+from indextables.split.writer import SplitWriter
+from indextables.storage import SCRATCH_ADVICE, disk_errors
 
 _log: Final = logging.getLogger(__name__)
+
+_DISK_SHARE: Final = 3
 
 MergeMethod: TypeAlias = Literal["linked", "indexed again"]
 
@@ -29,11 +34,13 @@ MergeMethod: TypeAlias = Literal["linked", "indexed again"]
 class MergedSplit(FinishedSplit):
     """A split with the rows of its sources, on local disk, and how it was made.
 
-    `reason` says why its rows were indexed again; it is None for a linked split.
+    `reason` says why its rows were indexed again; it is None for a linked split. `rewritten` says why the rows of a
+    linked split were written again; it is None if they were copied.
     """
 
     method: MergeMethod = "indexed again"
     reason: str | None = None
+    rewritten: str | None = None
 
 
 def merge_splits(
@@ -51,6 +58,7 @@ def merge_splits(
     """
     if not sources:
         raise InputError("a merge needs at least one split")
+    _check_disk(sources, directory)
     try:
         linked = link_splits(sources, mapping=mapping, schema=schema, settings=settings, directory=directory)
     except CannotLinkError as reason:
@@ -58,7 +66,24 @@ def merge_splits(
         return _index_again(
             sources, str(reason), mapping=mapping, schema=schema, settings=settings, directory=directory
         )
-    return MergedSplit(**vars(linked), method="linked")
+    return MergedSplit(**vars(linked.split), method="linked", rewritten=linked.rewritten)
+
+
+def _check_disk(sources: Sequence[MergeSource], directory: Path) -> None:
+    """Raise StorageFullError if the directory may not have enough space, before anything is written to it.
+
+    A merge of either kind has at most the indexes of its sources, the merged index, the merged rows and the container
+    on disk at one time.
+    """
+    size = sum(source.size or 0 for source in sources)
+    with disk_errors("merge splits in", str(directory), SCRATCH_ADVICE):
+        directory.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(directory).free
+    if free < _DISK_SHARE * size:
+        raise StorageFullError(
+            f"cannot merge {len(sources)} splits of {size} bytes: this takes up to {_DISK_SHARE * size} bytes in "
+            f"{directory}, where {free} are free. Free some space, {SCRATCH_ADVICE}"
+        )
 
 
 def _index_again(

@@ -17,7 +17,7 @@ from indextables.config import Settings
 from indextables.errors import SchemaError, TableError, UnreadableSplitError
 from indextables.schema import FieldMapping, TableSchema, conform
 from indextables.split.output import RowRequest
-from indextables.split.reader import open_split
+from indextables.split.reader import SplitReader, open_split
 from indextables.storage import Store
 
 
@@ -38,17 +38,22 @@ def source_rows(
 
     UnreadableSplitError if they cannot be read, or if the source has another number of rows than the log records.
     """
-    rows = 0
     with (
         source_errors(source),
         open_split(source.store, source.path, source.size, settings=settings, mapping=mapping) as split,
     ):
         check_rows(split.num_rows, source.num_records)
-        columns = tuple(_stored_name(split.schema, name) for name in schema.names)
-        for batch in split.rows(RowRequest(columns)):
-            rows += batch.num_rows
-            yield conform(batch, schema)
-        check_rows(rows, split.num_rows)
+        yield from split_rows(split, schema)
+
+
+def split_rows(split: SplitReader, schema: TableSchema) -> Iterator[pa.RecordBatch]:
+    """Yield all rows of an open split. TableError if they are not as many as it claims."""
+    rows = 0
+    columns = tuple(_stored_name(split.schema, name) for name in schema.names)
+    for batch in split.rows(RowRequest(columns)):
+        rows += batch.num_rows
+        yield conform(batch, schema)
+    check_rows(rows, split.num_rows)
 
 
 @contextmanager
