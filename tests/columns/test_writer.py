@@ -13,6 +13,7 @@ import pytest
 
 from indextables import columns
 from indextables.columns import Reader, SchemaBased, Single, SizeBased, Transaction, Writer
+from indextables.columns.column_encoding import worth_dictionary
 from indextables.columns.policies import plan_groups
 from indextables.errors import InputError, SchemaError, StorageError
 from indextables.storage import open_store
@@ -204,3 +205,28 @@ def test_columns_are_encoded_by_what_their_first_rows_gain(tmp_path):
     assert columns.open(tmp_path).to_arrow().equals(rows)
     picks = random.choice(20_000, 50, replace=False)
     assert columns.open(tmp_path).take(picks).equals(rows.take(pa.array(picks)))
+
+
+def test_nulls_do_not_make_random_numbers_worth_a_dictionary():
+    random = np.random.default_rng(5)
+    numbers = pa.array(random.integers(0, 1 << 40, 15_000), mask=random.random(15_000) < 0.4)
+    few = pa.array(random.integers(0, 40, 15_000), mask=random.random(15_000) < 0.4)
+    assert worth_dictionary(pa.table({"numbers": numbers, "few": few})) == ["few"]
+
+
+@pytest.mark.parametrize("period", [1, 10, 1024, 4096])
+def test_values_that_repeat_at_any_distance_are_worth_a_dictionary(period):
+    rows = pa.table({"text": [f"a text of some length, number {n % period}" for n in range(16_384)]})
+    assert worth_dictionary(rows) == ["text"]
+
+
+def test_columns_with_dictionaries_everywhere_are_compressed_where_it_saves_room(tmp_path):
+    random = np.random.default_rng(5)
+    rows = pa.table({"float": random.standard_normal(20_000), "sorted": np.arange(20_000)})
+    columns.write(tmp_path, rows, dictionary=True)
+    [file] = columns.open(tmp_path).manifest.column_groups[0].files
+    group = pq.read_metadata(file.path).row_group(0)
+    chunks = [group.column(leaf) for leaf in range(group.num_columns)]
+    assert [chunk.has_dictionary_page for chunk in chunks] == [True, True]
+    assert [chunk.compression for chunk in chunks] == ["UNCOMPRESSED", "ZSTD"]
+    assert columns.open(tmp_path).to_arrow().equals(rows)

@@ -3,7 +3,7 @@
 Parquet gives up on a dictionary that grows beyond a limit, but a row group of 1 MiB never gets there. A vector of
 floats, whose values hardly ever repeat, would then be stored as a dictionary of all of them and a number for each.
 
-Compression costs every page that is read some microseconds, however little it saves. Random floats and hashes shrink
+Compression costs every page that is written or read some microseconds, however little it saves. Random floats and hashes shrink
 by a few per cent; they are stored as they are. Numbers that grow, or that are small for their type, are stored as
 deltas in few bits, which saves as much as compression and costs less.
 """
@@ -11,8 +11,10 @@ deltas in few bits, which saves as much as compression and costs less.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -20,7 +22,10 @@ import pyarrow.parquet as pq
 from indextables.rows import page_options, parquet_schema
 
 _LEVELLED: Final = ("zstd", "gzip", "brotli")
-_SAMPLED_PAGES: Final = 4
+_SAMPLED_PAGES: Final = 2
+_DRAWN_VALUES: Final = 1024
+"""How many values are compared before all are. Where a dictionary saves much, some of them are equal."""
+
 _SMALLER: Final = 3 / 4
 """What is encoded has to shrink to this share of its size, or to less."""
 
@@ -34,7 +39,7 @@ def encoding_options(
     levels = {"compression_level": level} if codec in _LEVELLED and level is not None else {}
     sample = rows.slice(0, _SAMPLED_PAGES * page_rows)
     options = {"use_dictionary": dictionary, **page_options(page_rows)}
-    if dictionary is True or not sample.num_rows:
+    if not sample.num_rows:
         return {"use_dictionary": dictionary, "compression": codec, **levels}
     plain = _chunks(sample, compression=codec, **levels, **options)
     numbers = [
@@ -42,12 +47,16 @@ def encoding_options(
         for path, chunk in plain.items()
         if chunk.physical_type in ("INT32", "INT64") and not chunk.has_dictionary_page
     ]
-    deltas = _chunks(sample, compression="none", column_encoding=dict.fromkeys(numbers, _DELTA), **options)
+    deltas = (
+        _chunks(sample, compression="none", column_encoding=dict.fromkeys(numbers, _DELTA), **options)
+        if numbers
+        else {}
+    )
     packed = [path for path in numbers if _packs(deltas[path], plain[path])]
     compressed = [path for path, chunk in plain.items() if path not in packed and _shrinks(chunk)]
     return {
         "use_dictionary": dictionary,
-        "column_encoding": dict.fromkeys(packed, _DELTA),
+        "column_encoding": dict.fromkeys(packed, _DELTA) or None,
         "compression": dict.fromkeys(plain, "none") | dict.fromkeys(compressed, codec),
         **({"compression_level": dict.fromkeys(compressed, level)} if levels else {}),
     }
@@ -116,11 +125,26 @@ def _pays(values: pa.ChunkedArray) -> bool:
     kind = values.type
     if pa.types.is_dictionary(kind):
         return True
-    if not len(values) or pa.types.is_null(kind) or pa.types.is_boolean(kind):
+    stored = len(values) - values.null_count
+    if not stored or pa.types.is_null(kind) or pa.types.is_boolean(kind):
         return False
     try:
+        if stored == len(values) > 2 * _DRAWN_VALUES and not _has_duplicates(values):
+            return False
         distinct = pc.count_distinct(values).as_py()
     except pa.ArrowNotImplementedError:  # views of text, for example: leave it to Parquet to give up
         return True
     width = values.nbytes / len(values)
-    return bool(distinct * width + len(values) * distinct.bit_length() / 8 < values.nbytes)
+    return bool(distinct * width + stored * distinct.bit_length() / 8 < stored * width)
+
+
+def _has_duplicates(values: pa.ChunkedArray) -> bool:
+    """Return False if values drawn from all of these differ: then too few repeat for a dictionary to pay."""
+    drawn = values.take(_drawn_places(len(values)))
+    return bool(pc.count_distinct(drawn).as_py() < len(drawn))
+
+
+@lru_cache(maxsize=16)
+def _drawn_places(count: int) -> pa.Array:
+    places = np.random.default_rng(count).choice(count, _DRAWN_VALUES, replace=False)
+    return pa.array(np.sort(places))

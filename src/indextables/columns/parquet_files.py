@@ -43,8 +43,9 @@ STORAGE_VERSION: Final = "storage_version"
 _FIRST_READ: Final = 64 << 10
 """Bytes at the end of a file that has the footer, unless it is a large one."""
 
-_PAGES: Final = PageSize(bytes=64 << 10, max_rows=512, min_rows=16)
-"""A row that is taken costs a page of each column: smaller ones are mostly overhead, larger ones mostly other rows."""
+_PAGES: Final = PageSize(bytes=192 << 10, max_rows=2048, min_rows=16)
+"""A row that is taken costs a page of each column, and a page that is written costs as much as some hundred values of
+it, most of that in the compressor: smaller pages make writing slow, larger ones taking."""
 
 
 class ParquetSink:

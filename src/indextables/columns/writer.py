@@ -44,7 +44,7 @@ class Writer:
     none, None for those whose values repeat often enough in the first row group of a file.
 
     A column is compressed where that saves a quarter of its bytes, and numbers are stored as deltas where those are as
-    small. The first rows of a file decide; with `dictionary=True` every column has a dictionary and is compressed.
+    small. The first rows of a file decide. With `dictionary=True` no column is stored as deltas.
 
     Memory holds about a row group for each column group, however many rows are written. If a call fails, or an error
     leaves the `with` block, the writer deletes what it stored and cannot be used again.

@@ -21,7 +21,7 @@ from indextables.rows.footer import Footer
 from indextables.rows.pages import PageDirectory, PickedPages, RowIds
 from indextables.rows.sources import Source, decoding
 
-_PICKED_SHARE: Final = 0.5
+_PICKED_SHARE: Final = 0.9
 """Up to this share of the pages of its row groups are picked one by one; above, whole row groups are read."""
 
 _THREADS_FROM: Final = 1 << 20
