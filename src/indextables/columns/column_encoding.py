@@ -3,9 +3,9 @@
 Parquet gives up on a dictionary that grows beyond a limit, but a row group of 1 MiB never gets there. A vector of
 floats, whose values hardly ever repeat, would then be stored as a dictionary of all of them and a number for each.
 
-Compression costs every page that is written or read some microseconds, however little it saves. Random floats and hashes shrink
-by a few per cent; they are stored as they are. Numbers that grow, or that are small for their type, are stored as
-deltas in few bits, which saves as much as compression and costs less.
+Compression costs every page that is written or read some microseconds, however little it saves. Random floats and
+hashes shrink by a few per cent; they are stored as they are. Numbers that grow, or that are small for their type, are
+stored as deltas in few bits, which saves as much as compression and costs less.
 """
 
 from __future__ import annotations
