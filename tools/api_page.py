@@ -27,7 +27,19 @@ given by name. `settings` takes a dictionary of [settings](configuration.md). An
 column are an `InputError`.
 """
 
-RESULTS: Final = ("Merged", "Purged", "Truncated", "CleanedVersions", "StateDescription", "CacheFigures")
+PROCESS: Final = ("environment", "storage_stats", "data_skipping_stats", "disk_cache_stats", "flush_caches")
+"""Functions about this process and its caches."""
+
+RESULTS: Final = (
+    "Merged",
+    "Purged",
+    "Truncated",
+    "CleanedVersions",
+    "StateDescription",
+    "CacheFigures",
+    "Prewarmed",
+    "FlushedCaches",
+)
 """What methods of a table return about an operation."""
 
 LOG: Final = ("Snapshot", "Metadata", "Protocol", "AddFile", "RemoveFile")
@@ -45,6 +57,9 @@ def page() -> str:
 def _tables() -> Iterator[str]:
     yield "## indextables\n"
     for name in ("open", "write", "Table", "ChangeSet"):
+        yield from _entry(indextables, name)
+    yield "## This process\n"
+    for name in PROCESS:
         yield from _entry(indextables, name)
     yield "## Results of operations\n"
     for name in RESULTS:
