@@ -9,6 +9,7 @@ from indextables.config.durations import hours, milliseconds
 from indextables.config.parsers import (
     between,
     boolean,
+    factor,
     local_path,
     names,
     one_of,
@@ -27,10 +28,48 @@ TARGET_SPLIT_SIZE: Final = Setting(
     positive_size,
     256 << 20,
     "How many bytes of rows a split holds, about. A writer that has filled one starts the next.",
-    aliases=(
-        "spark.indextables.write.optimizeWrite.targetSplitSize",
-        "spark.indextables.autoSize.targetSplitSize",
-    ),
+    aliases=("spark.indextables.autoSize.targetSplitSize",),
+)
+OPTIMIZE_WRITE: Final = Setting[bool | None](
+    "spark.indextables.write.optimizeWrite.enabled",
+    boolean,
+    None,
+    "Shuffle the rows of a Spark write before its tasks write them, so that a task gets the rows of about one split. "
+    "Empty: only for partitioned tables.",
+)
+OPTIMIZE_WRITE_TARGET: Final = Setting[int | None](
+    "spark.indextables.write.optimizeWrite.targetSplitSize",
+    positive_size,
+    None,
+    "Size of the splits of an optimised write on disk, about. Empty: the size of a split with "
+    "`write.targetSplitSize` bytes of rows.",
+)
+OPTIMIZE_WRITE_MODE: Final = Setting(
+    "spark.indextables.write.optimizeWrite.distributionMode",
+    one_of("hash", "balanced", "none"),
+    "hash",
+    "How an optimised write distributes rows. `hash`: the rows of a partition go to as few tasks as the target size "
+    "allows. `balanced`: as many tasks as the cluster has cores, with equal numbers of rows; each writes a split of "
+    "every partition. `none`: no shuffle.",
+)
+OPTIMIZE_WRITE_MAX_SIZE: Final = Setting(
+    "spark.indextables.write.optimizeWrite.maxSplitSize",
+    positive_size,
+    4 << 30,
+    "Maximum size of a split on disk, about, in the mode `balanced`, which has no target size.",
+)
+OPTIMIZE_WRITE_RATIO: Final = Setting(
+    "spark.indextables.write.optimizeWrite.samplingRatio",
+    factor,
+    1.1,
+    "Bytes of a split for each byte of shuffled rows. It turns a target size into the size of a shuffle partition.",
+)
+OPTIMIZE_WRITE_MIN_ROWS: Final = Setting(
+    "spark.indextables.write.optimizeWrite.minRowsForEstimation",
+    positive,
+    10_000,
+    "The size of new splits is estimated from the splits of the table that have at least this many rows. Without such "
+    "splits, a split is taken to be as large as its rows.",
 )
 HEAP_SIZE: Final = Setting(
     "spark.indextables.indexWriter.heapSize",

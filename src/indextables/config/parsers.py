@@ -95,6 +95,17 @@ def ratio(text: str) -> float:
     return value
 
 
+def factor(text: str) -> float:
+    """Parse a factor from 0.01 to 100."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.01 <= value <= 100:
+        raise ValueError("a number from 0.01 to 100")
+    return value
+
+
 def one_of(*words: str) -> Callable[[str], str]:
     """Return a parser of one of some words, in any case."""
 

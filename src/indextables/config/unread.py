@@ -216,11 +216,6 @@ UNREAD: Final = (
         "optimizeWrite.targetRecordsPerSplit",
         "optimizeWrite.minShufflePartitions",
         "optimizeWrite.maxShufflePartitions",
-        "write.optimizeWrite.enabled",
-        "write.optimizeWrite.distributionMode",
-        "write.optimizeWrite.maxSplitSize",
-        "write.optimizeWrite.minRowsForEstimation",
-        "write.optimizeWrite.samplingRatio",
     ),
     _unread(
         "a merge links segments and copies pages with bounded memory, in `indexWriter.tempDirectoryPath`",

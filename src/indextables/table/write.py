@@ -8,10 +8,11 @@ abort_write               deletes the splits of a write that certainly did not c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Final, Literal, cast, get_args
 
 import pyarrow as pa
 
@@ -51,8 +52,12 @@ from indextables.schema import (
 from indextables.split import FinishedSplit, SplitWriter
 from indextables.storage import ScratchDirectory, Store, open_store, options_for_tasks
 from indextables.table.append_rules import check_appendable
+from indextables.table.distribution import Distribution, is_optimized, plan_distribution, split_row_bytes
 from indextables.table.partitioning import PartitionKey, PartitionSpill
 from indextables.table.properties import properties_to_store
+
+_FEWEST_ROWS: Final = 1000
+"""A batch of rows is not divided into splits of fewer rows, however small the target size."""
 
 WriteMode = Literal["append", "overwrite", "error", "ignore"]
 
@@ -62,6 +67,7 @@ class WritePlan:
     """The plan that all tasks of one write share.
 
     `metadata` is the table's, or the one that this write gives it. `replaces` is the metadata that an overwrite read.
+    `split_bytes` is the size of the rows of one split, about.
     `txn` is the number of the write in the sequence of its application: each is committed once, and in order.
     """
 
@@ -73,6 +79,7 @@ class WritePlan:
     schema: TableSchema
     partition_columns: tuple[str, ...]
     mapping: FieldMapping
+    split_bytes: int
     replaces: Metadata | None = None
     txn: Txn | None = None
 
@@ -121,8 +128,24 @@ def plan_write(
         base_version=version,
         metadata=metadata,
         replaces=replaces,
+        split_bytes=split_row_bytes(settings, metadata.partition_columns, _history(base, metadata)),
         txn=sequence,
     )
+
+
+def distribute_rows(plan: WritePlan, columns: Sequence[str]) -> Distribution:
+    """Return how Spark is to distribute rows with these columns to the tasks of a write."""
+    settings = Settings(plan.options)
+    base = None
+    if plan.base_version is not None and is_optimized(settings, plan.partition_columns):
+        base = _load_base(open_store(plan.uri, settings), plan.base_version)
+    return plan_distribution(settings, columns, plan.partition_columns, _history(base, plan.metadata))
+
+
+def _history(base: Snapshot | None, metadata: Metadata) -> Snapshot | None:
+    """Return the table if its files tell how large those of a write with this metadata will be."""
+    is_alike = base is not None and base.metadata.schema_string == metadata.schema_string
+    return base if is_alike else None
 
 
 def build_write_plan(
@@ -133,6 +156,7 @@ def build_write_plan(
     base_version: int | None,
     metadata: Metadata,
     replaces: Metadata | None,
+    split_bytes: int,
     txn: Txn | None = None,
 ) -> WritePlan:
     """Build a plan from decisions already made: schema, partitioning and mapping follow from the metadata."""
@@ -146,6 +170,7 @@ def build_write_plan(
         schema=schema,
         partition_columns=metadata.partition_columns,
         mapping=FieldMapping.of(schema, metadata.partition_columns, stored_typemap(metadata)),
+        split_bytes=split_bytes,
         replaces=replaces,
         txn=txn,
     )
@@ -305,24 +330,30 @@ def _splits(
 ) -> Iterator[FinishedSplit]:
     """Yield splits of about the target size; none if there are no rows."""
     schema = plan.schema.without(plan.partition_columns)
-    target = settings.get(keys.TARGET_SPLIT_SIZE)
     writer: SplitWriter | None = None
     try:
         for batch in rows:
-            if batch.num_rows == 0:
-                continue
-            if writer is None:
-                writer = SplitWriter(schema, plan.mapping, settings=settings, directory=directory)
-            writer.write(batch)
-            if writer.input_bytes >= target:
-                finished, writer = writer.finish(), None
-                yield finished
+            while batch.num_rows:
+                if writer is None:
+                    writer = SplitWriter(schema, plan.mapping, settings=settings, directory=directory)
+                count = _rows_within(batch, plan.split_bytes - writer.input_bytes)
+                writer.write(batch.slice(0, count))
+                batch = batch.slice(count)  # noqa: PLW2901 - what is left of it
+                if writer.input_bytes >= plan.split_bytes:
+                    finished, writer = writer.finish(), None
+                    yield finished
         if writer is not None:
             finished, writer = writer.finish(), None
             yield finished
     finally:
         if writer is not None:
             writer.abort()
+
+
+def _rows_within(batch: pa.RecordBatch, size: int) -> int:
+    """Return how many rows of a batch have about that size, but not so few that splits become tiny."""
+    rows: int = batch.num_rows
+    return min(rows, max(math.ceil(rows * size / max(int(batch.nbytes), 1)), _FEWEST_ROWS))
 
 
 def _delete(store: Store, adds: Iterable[AddFile]) -> None:

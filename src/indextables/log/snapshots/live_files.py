@@ -20,6 +20,16 @@ _AT_ONCE: Final = 1 << 17
 """How many files are gathered into one array: their strings together must stay below 2 GB."""
 
 
+_ONE_MANIFEST: Final = Selection(
+    manifests=lambda manifests: list(manifests[-1:]),
+    reads_index=lambda _: False,
+    index_columns=(),
+    blocks=lambda _: None,
+    entries=lambda entries: entries,
+    restart=lambda: None,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Removed:
     """A file that is no longer live; `over_base`: the base state may have it."""
@@ -52,7 +62,7 @@ class AddedRows:
 class LiveFiles(Mapping[str, AddFile]):
     """Files by key, in the order of the base and then of the log. Immutable; `edit` builds the next one.
 
-    Looking up, counting and iterating decode the base, once. `select`, `expected` and `edit` do not.
+    Looking up, counting and iterating decode the base, once. `select`, `sample`, `expected` and `edit` do not.
 
     >>> files = LiveFiles()
     >>> changes = files.edit()
@@ -103,6 +113,10 @@ class LiveFiles(Mapping[str, AddFile]):
     def select(self, selection: Selection) -> pa.Table:
         """Return the files as entries, without some of the base that the selection leaves out."""
         return self._with_added(None if self.base is None else self.base.select(selection))
+
+    def sample(self) -> pa.Table:
+        """Return some files as entries: those of one manifest of the base, and those added since."""
+        return self.select(_ONE_MANIFEST)
 
     def delta(self) -> Delta:
         """Return what later versions changed since the base, for writing the next state."""

@@ -15,7 +15,7 @@ from indextables.spark.formats.arrow_types import arrow_schema, spark_schema
 from indextables.spark.formats.dataset_options import DatasetOptions
 from indextables.spark.formats.dataset_scan import DatasetTask, run_dataset_task, split_scan, stored_bytes
 from indextables.spark.formats.dataset_write import DatasetWrite
-from indextables.spark.formats.protocol import Accept, Answer, accepted, can_skip, predicates
+from indextables.spark.formats.protocol import Accept, Answer, accepted, can_skip, no_distribution, predicates
 from indextables.spark.formats.tasks import TaskReader, TaskWriter
 from indextables.spark.request import Request, refused
 from indextables.storage import options_for_tasks, table_uri
@@ -55,7 +55,7 @@ class Datasets:
         return {"skip": can_skip(mode, request.path, _NOUN, lambda: _find(request) is not None)}
 
     def plan_write(self, request: Request) -> Answer:
-        return {"skip": _write_plan(request) is None, "plan": None, "partition_columns": []}
+        return {"skip": _write_plan(request) is None, "plan": None, **no_distribution()}
 
     def reader(self, request: Request) -> TaskReader:
         return TaskReader(_scan_tasks(request, _open(request)), run_dataset_task)

@@ -119,20 +119,33 @@ def encode_write(plan: WritePlan | None) -> str | None:
     assert plan.txn is None, "Spark has no option for it"
     replaces = None if plan.replaces is None else to_document(plan.replaces)
     return _encode(
-        {"base_version": plan.base_version, "metadata": to_document(plan.metadata), "replaces": replaces}
+        {
+            "base_version": plan.base_version,
+            "metadata": to_document(plan.metadata),
+            "replaces": replaces,
+            "split_bytes": plan.split_bytes,
+        }
     )
 
 
 def decode_write(text: str, uri: str, mode: WriteMode, settings: Settings) -> WritePlan:
     """Return the plan that `encode_write` made text of."""
-    fields = _fields(text, "base_version", "metadata", "replaces")
-    version = fields["base_version"]
+    fields = _fields(text, "base_version", "metadata", "replaces", "split_bytes")
+    version, split_bytes = fields["base_version"], fields["split_bytes"]
     if version is not None and not is_number(version):
         raise refused("the version in its plan is not a version")
+    if not is_number(split_bytes) or split_bytes < 1:
+        raise refused("the size of a split in its plan is not a size")
     metadata = _metadata(fields["metadata"])
     replaces = None if fields["replaces"] is None else _metadata(fields["replaces"])
     return build_write_plan(
-        uri, settings, mode=mode, base_version=version, metadata=metadata, replaces=replaces
+        uri,
+        settings,
+        mode=mode,
+        base_version=version,
+        metadata=metadata,
+        replaces=replaces,
+        split_bytes=split_bytes,
     )
 
 

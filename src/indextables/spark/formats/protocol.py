@@ -39,13 +39,22 @@ class Format(Protocol):
         """Return whether a write of this mode can be skipped. The commit decides it again, atomically."""
 
     def plan_write(self, request: Request) -> Answer:
-        """Return whether a write is to be skipped, its plan as text, and its partition columns."""
+        """Return whether a write is to be skipped, its plan as text, and how Spark distributes the rows to tasks.
+
+        Rows that are equal in the columns `cluster_by` come together, sorted by the columns `sort_by`. A task gets
+        `shuffle_bytes` of them, about; null: there is a task for each core.
+        """
 
     def reader(self, request: Request) -> TaskReader:
         """Return the tasks of a scan, from the plan in the request where it has one."""
 
     def writer(self, request: Request) -> TaskWriter:
         """Return a write, from the plan in the request where it has one."""
+
+
+def no_distribution() -> Answer:
+    """Return the part of an answer to `plan_write` that leaves rows in the tasks that have them."""
+    return {"cluster_by": (), "sort_by": (), "shuffle_bytes": None}
 
 
 def accepted(filters: Iterable[FilterNode], accept: Accept) -> list[int]:

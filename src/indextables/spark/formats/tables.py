@@ -14,7 +14,7 @@ from indextables.errors import QueryError
 from indextables.predicates import ALL_COLUMN, Predicate, conjunction, from_spark
 from indextables.schema import TableSchema
 from indextables.spark.formats.plan_json import DecodedScan, decode_write, encode_scan, encode_write
-from indextables.spark.formats.protocol import Answer, accepted, can_skip, predicates
+from indextables.spark.formats.protocol import Answer, accepted, can_skip, no_distribution, predicates
 from indextables.spark.formats.tasks import TaskReader, TaskWriter
 from indextables.spark.request import Request
 from indextables.storage import open_store, table_uri
@@ -29,6 +29,7 @@ from indextables.table import (
     answer_on_driver,
     check_predicate,
     commit_write,
+    distribute_rows,
     find_snapshot,
     open_table,
     parse_mode,
@@ -84,10 +85,16 @@ class Tables:
 
     def plan_write(self, request: Request) -> Answer:
         plan = _write_plan(request)
+        if plan is None:
+            return {"skip": True, "plan": None, **no_distribution()}
+        columns = TableSchema.from_json(request.arguments["schema"]).names
+        distribution = distribute_rows(plan, columns)
         return {
-            "skip": plan is None,
+            "skip": False,
             "plan": encode_write(plan),
-            "partition_columns": [] if plan is None else plan.partition_columns,
+            "cluster_by": distribution.cluster_by,
+            "sort_by": plan.partition_columns if distribution.cluster_by else (),
+            "shuffle_bytes": distribution.shuffle_bytes,
         }
 
     def create_table(self, request: Request) -> Answer:

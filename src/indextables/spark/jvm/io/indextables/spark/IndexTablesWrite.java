@@ -1,10 +1,10 @@
 package io.indextables.spark;
 
-import java.util.List;
+import java.util.Arrays;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.distributions.Distribution;
 import org.apache.spark.sql.connector.distributions.Distributions;
 import org.apache.spark.sql.connector.expressions.Expressions;
-import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.SortDirection;
 import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.metric.CustomMetric;
@@ -14,37 +14,45 @@ import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
 import org.apache.spark.sql.connector.write.Write;
 
 /**
- * The Python write, with the rows of a partitioned table clustered first, so that a task writes one partition after the
- * other. Spark decides which task gets which rows, so it can divide a large partition among several tasks.
+ * The Python write, with its rows distributed first. Spark sizes the tasks when it knows how many bytes were shuffled: small
+ * ones are combined, and the rows of a large partition are divided among several tasks.
  */
 final class IndexTablesWrite implements RequiresDistributionAndOrdering {
   private final Write python;
-  private final List<String> partitionColumns;
+  private final RowDistribution rows;
 
-  IndexTablesWrite(Write python, List<String> partitionColumns) {
+  IndexTablesWrite(Write python, RowDistribution rows) {
     this.python = python;
-    this.partitionColumns = partitionColumns;
+    this.rows = rows;
   }
 
   @Override
   public Distribution requiredDistribution() {
-    return partitionColumns.isEmpty()
+    return rows.clusterBy().isEmpty()
         ? Distributions.unspecified()
-        : Distributions.clustered(columns().toArray(NamedReference[]::new));
+        : Distributions.clustered(RowDistribution.references(rows.clusterBy()));
   }
 
   @Override
   public boolean distributionStrictlyRequired() {
-    return false;
+    return rows.isBalanced();
+  }
+
+  @Override
+  public int requiredNumPartitions() {
+    return rows.isBalanced() ? SparkSession.active().sparkContext().defaultParallelism() : 0;
+  }
+
+  @Override
+  public long advisoryPartitionSizeInBytes() {
+    return rows.shuffleBytes();
   }
 
   @Override
   public SortOrder[] requiredOrdering() {
-    return columns().map(column -> Expressions.sort(column, SortDirection.ASCENDING)).toArray(SortOrder[]::new);
-  }
-
-  private java.util.stream.Stream<NamedReference> columns() {
-    return partitionColumns.stream().map(Expressions::column);
+    return Arrays.stream(RowDistribution.references(rows.sortBy()))
+        .map(column -> Expressions.sort(column, SortDirection.ASCENDING))
+        .toArray(SortOrder[]::new);
   }
 
   @Override

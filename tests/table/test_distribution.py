@@ -1,0 +1,59 @@
+"""Sizes of writes: what settings and the files of a table make of them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import indextables as it
+from indextables.config import Settings
+from indextables.log import load_snapshot
+from indextables.storage import open_store
+from indextables.table.distribution import (
+    Distribution,
+    file_bytes_per_row_byte,
+    plan_distribution,
+    split_row_bytes,
+)
+
+KEY = "spark.indextables.write.optimizeWrite."
+
+
+def settings(**values: str) -> Settings:
+    return Settings({KEY + name: value for name, value in values.items()})
+
+
+def test_only_partitioned_tables_are_optimised_by_default():
+    assert plan_distribution(settings(), ["a", "p"], [], None) == Distribution()
+    assert plan_distribution(settings(), ["a", "p"], ["p"], None).cluster_by == ("p",)
+    assert plan_distribution(settings(enabled="false"), ["a", "p"], ["p"], None) == Distribution()
+    assert plan_distribution(settings(enabled="true"), ["a", "p"], [], None).cluster_by == ("a", "p")
+
+
+def test_a_target_size_becomes_the_size_of_a_shuffle_partition():
+    planned = plan_distribution(settings(targetSplitSize="11M"), ["a", "p"], ["p"], None)
+    assert planned.shuffle_bytes == 10 << 20
+    planned = plan_distribution(settings(targetSplitSize="11M", samplingRatio="2"), ["a", "p"], ["p"], None)
+    assert planned.shuffle_bytes == 11 << 19
+
+
+def test_balanced_writes_have_a_maximum_and_no_target():
+    balanced = settings(enabled="true", distributionMode="balanced", maxSplitSize="3M", targetSplitSize="1M")
+    assert plan_distribution(balanced, ["a", "p"], ["p"], None) == Distribution(("a", "p"))
+    assert split_row_bytes(balanced, ["p"], None) == 3 << 20
+
+
+def test_a_split_takes_the_rows_that_fill_a_file_of_the_target_size():
+    uri = "memory://distribution"
+    it.write(uri, pa.table({"text": ["the same words again and again " * 10] * 20_000}))
+    table = load_snapshot(open_store(uri, Settings()))
+    (file,) = table.files.values()
+    ratio = file.size / file.uncompressed_size_bytes
+    assert ratio < 0.5
+    optimised = settings(enabled="true", targetSplitSize="1M")
+    assert file_bytes_per_row_byte(optimised, table) == pytest.approx(ratio)
+    assert split_row_bytes(optimised, [], table) == pytest.approx((1 << 20) / ratio, rel=0.01)
+    assert split_row_bytes(optimised, [], None) == 1 << 20, "without history, a file is as large as its rows"
+    few = settings(enabled="true", targetSplitSize="1M", minRowsForEstimation="20001")
+    assert file_bytes_per_row_byte(few, table) == 1
+    assert split_row_bytes(settings(targetSplitSize="1M"), [], table) == 256 << 20, "it is not optimised"
