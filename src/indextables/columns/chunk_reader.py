@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +12,7 @@ from indextables.columns.arguments import check_parallelism, expect, positions
 from indextables.columns.conformance import empty_rows
 from indextables.columns.group_rows import Chunk, GroupRows
 from indextables.errors import InputError
-from indextables.runtime import current
+from indextables.runtime import current, lazy_property
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class ChunkReader:
         self._group = group
         self._columns = tuple(columns)
 
-    @cached_property
+    @lazy_property
     def _chunks(self) -> list[Chunk]:
         return list(self._group.chunks(0, self._group.num_rows))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from types import NoneType
 from typing import Any, TypeAlias, get_args
 
@@ -25,6 +24,7 @@ from indextables.columns.writer import Writer
 from indextables.config import Settings
 from indextables.errors import InputError, TableExistsError, TableNotFoundError
 from indextables.predicates import Predicate
+from indextables.runtime import lazy_property
 from indextables.storage import table_uri
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Iterable[pa.RecordBatch]
@@ -49,7 +49,7 @@ class Dataset:
         self._schema = schema
         self._settings = settings
 
-    @cached_property
+    @lazy_property
     def schema(self) -> pa.Schema:
         if self._schema is not None:
             return self._schema
@@ -60,7 +60,7 @@ class Dataset:
         """The number of rows that are stored, including deleted ones."""
         return self._plain.num_rows
 
-    @cached_property
+    @lazy_property
     def _plain(self) -> Reader:
         return self.reader()
 

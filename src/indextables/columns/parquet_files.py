@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +32,7 @@ from indextables.rows import (
     footer_size,
     parquet_schema,
 )
+from indextables.runtime import lazy_property
 
 if TYPE_CHECKING:
     from indextables.columns.file_formats import WriteOptions
@@ -149,7 +149,7 @@ class ParquetRows:
     def fetch(self, rows: RowIds, columns: Sequence[str]) -> pa.Table:
         return self._reader.fetch(rows, columns)
 
-    @cached_property
+    @lazy_property
     def _stated_sizes(self) -> list[int]:
         """The sizes in memory that the writer left in the footer; none if they are not of these row groups."""
         metadata = self._reader.footer.metadata

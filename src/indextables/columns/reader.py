@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -25,6 +24,7 @@ from indextables.config import Settings
 from indextables.errors import InputError
 from indextables.predicates import TRUE, Predicate, columns_of
 from indextables.rows import RowIds
+from indextables.runtime import lazy_property
 from indextables.storage import table_uri
 
 BATCH_ROWS: Final = 65536
@@ -162,7 +162,7 @@ class Reader:
             raise InputError(f"column {absent[0]!r} is not in column group {group}")
         return ChunkReader(self._rows.groups[group], names)
 
-    @cached_property
+    @lazy_property
     def _deletes(self) -> Deletes:
         return load_deletes(
             self._manifest.delta_logs if self._apply_deltas else (),
@@ -173,7 +173,7 @@ class Reader:
             primary_key=self._primary_key,
         )
 
-    @cached_property
+    @lazy_property
     def _deleted(self) -> RowIds:
         """The positions of all deleted rows."""
         if not self._deletes.keys:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +12,7 @@ import pyarrow.parquet as pq
 from indextables.predicates import Bounds
 from indextables.rows.excerpt import LeafKind, parquet_schema
 from indextables.rows.pages import PageDirectory, RowIds
+from indextables.runtime import lazy_property
 
 
 @dataclass(frozen=True)
@@ -22,23 +22,23 @@ class Footer:
     metadata: pq.FileMetaData
     pages: PageDirectory | None = None
 
-    @cached_property
+    @lazy_property
     def schema(self) -> pa.Schema:
         return pa.schema(list(self.metadata.schema.to_arrow_schema()))
 
-    @cached_property
+    @lazy_property
     def starts(self) -> RowIds:
         """The first row of each row group, and one past the last row of all."""
         counts = [self.metadata.row_group(group).num_rows for group in range(self.metadata.num_row_groups)]
         return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
 
-    @cached_property
+    @lazy_property
     def group_bytes(self) -> list[int]:
         """The size of each row group once it is decompressed."""
         groups = range(self.metadata.num_row_groups)
         return [int(self.metadata.row_group(group).total_byte_size) for group in groups]
 
-    @cached_property
+    @lazy_property
     def leaves(self) -> dict[str, tuple[int, ...]]:
         """The Parquet columns of each column, by its name: several for a struct or a map."""
         leaves: dict[str, tuple[int, ...]] = {}
@@ -56,7 +56,7 @@ class Footer:
             leaves[name] = (*leaves.get(name, ()), leaf)
         return leaves
 
-    @cached_property
+    @lazy_property
     def kinds(self) -> list[LeafKind]:
         """How the Parquet columns are stored: the same in every row group of a file that has a page directory."""
         group = self.metadata.row_group(0)
@@ -66,7 +66,7 @@ class Footer:
             for leaf, chunk in ((leaf, group.column(leaf)) for leaf in range(group.num_columns))
         ]
 
-    @cached_property
+    @lazy_property
     def has_excerpts(self) -> bool:
         """Whether pages of this file can be decoded alone: the file must have the schema that an excerpt gets."""
         return self.pages is not None and parquet_schema(self.schema).equals(self.metadata.schema)

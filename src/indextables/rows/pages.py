@@ -14,7 +14,6 @@ import mmap
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -27,6 +26,7 @@ import pyarrow.parquet as pq
 from indextables.rows.chunks import U32, Span, chunk_span
 from indextables.rows.footer_check import TRAILER_BYTES, footer_size
 from indextables.rows.offset_index import PageLocations, read_offset_indexes
+from indextables.runtime import lazy_property
 
 RowIds: TypeAlias = npt.NDArray[np.int64]
 
@@ -111,7 +111,7 @@ class PageDirectory:
     raw: bytes
     metadata: pq.FileMetaData
 
-    @cached_property
+    @lazy_property
     def page_rows(self) -> RowIds:
         """The number of rows of a page in each row group."""
         groups = self.metadata.num_row_groups
@@ -123,22 +123,22 @@ class PageDirectory:
             raise ValueError("its page directory has pages of no rows")
         return rows
 
-    @cached_property
+    @lazy_property
     def _group_rows(self) -> RowIds:
         groups = range(self.metadata.num_row_groups)
         return np.array([self.metadata.row_group(group).num_rows for group in groups], dtype=np.int64)
 
-    @cached_property
+    @lazy_property
     def _counts(self) -> RowIds:
         """The number of data pages that a column has in each row group."""
         return -(-self._group_rows // self.page_rows)
 
-    @cached_property
+    @lazy_property
     def _starts(self) -> RowIds:
         """The first entry of each row group, and one past the last: a dictionary and the data pages of each column."""
         return np.concatenate([[0], np.cumsum((self._counts + 1) * self.metadata.num_columns)])
 
-    @cached_property
+    @lazy_property
     def entries(self) -> tuple[RowIds, RowIds]:
         """The lengths and checksums of all pages."""
         has_one_size = bool(np.frombuffer(self.raw, U32, 1)[0])
@@ -182,7 +182,7 @@ class PageDirectory:
             entries = self._located[group, leaf] = self._locate(group, leaf)
         return entries[0] if entries[0].length else None, [entries[page + 1] for page in pages]
 
-    @cached_property
+    @lazy_property
     def _located(self) -> dict[tuple[int, int], list[Span]]:
         """The entries of the column chunks that were asked for before."""
         return {}

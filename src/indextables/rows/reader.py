@@ -7,7 +7,6 @@ whole row groups, those of the page directory for pages.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -20,6 +19,7 @@ from indextables.rows.excerpt import GroupPages, LeafPages, parquet_excerpt
 from indextables.rows.footer import Footer
 from indextables.rows.pages import PageDirectory, PickedPages, RowIds
 from indextables.rows.sources import Source, decoding
+from indextables.runtime import lazy_property
 
 _PICKED_SHARE: Final = 0.9
 """Up to this share of the pages of its row groups are picked one by one; above, whole row groups are read."""
@@ -39,7 +39,7 @@ class RowReader:
         self._source = source
         self._read_checksums = checksums
 
-    @cached_property
+    @lazy_property
     def _checksums(self) -> bytes | None:
         return self._read_checksums()
 

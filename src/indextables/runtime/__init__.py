@@ -3,6 +3,7 @@
 from indextables.runtime.caches import Cache, CacheFigures, CacheSpec
 from indextables.runtime.counters import Counters, difference
 from indextables.runtime.forking import OBSTORE, PYRUHVRO, ForkSafeLock, LibraryThreads
+from indextables.runtime.lazy import lazy_property
 from indextables.runtime.runtime import Runtime, current, new_id, now_ms, sleep, use
 from indextables.runtime.threads import LimitedThreads, Threads
 
@@ -20,6 +21,7 @@ __all__ = [
     "Threads",
     "current",
     "difference",
+    "lazy_property",
     "new_id",
     "now_ms",
     "sleep",

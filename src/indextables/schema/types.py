@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 import orjson
 import pyarrow as pa
 
 from indextables.errors import SchemaError
+from indextables.runtime import lazy_property
 
 Value: TypeAlias = str | int | float | bool | bytes | date
 """A value of a column in Python; a timestamp is a `datetime`, which is a `date`, with the time zone UTC."""
@@ -104,7 +104,7 @@ class TableSchema:
     def names(self) -> list[str]:
         return [column.name for column in self.fields]
 
-    @cached_property
+    @lazy_property
     def _by_name(self) -> dict[str, Field]:
         exact = {column.name: column for column in self.fields}
         return {column.name.lower(): column for column in self.fields} | exact
@@ -122,7 +122,7 @@ class TableSchema:
     def without(self, names: list[str] | tuple[str, ...]) -> TableSchema:
         return TableSchema(tuple(column for column in self.fields if column.name not in set(names)))
 
-    @cached_property
+    @lazy_property
     def arrow(self) -> pa.Schema:
         return pa.schema([pa.field(column.name, column.arrow_type) for column in self.fields])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import orjson
@@ -13,6 +12,7 @@ from indextables.config import Settings
 from indextables.errors import CorruptTableError, ProtocolError, SchemaError
 from indextables.predicates import Predicate, may_match
 from indextables.rows import RowIds
+from indextables.runtime import lazy_property
 from indextables.schema import (
     CUTTING_TOKENIZER,
     TOKENIZER,
@@ -109,20 +109,20 @@ class SplitContents:
             )
         self._cut = frozenset(name for name, tokenizer in used.items() if tokenizer == CUTTING_TOKENIZER)
 
-    @cached_property
+    @lazy_property
     def search(self) -> IndexSearch:
         self._check_documents()
         opened = open_index(self._bundle, self._settings)
         return IndexSearch(opened, self.mapping, self._bundle, self.row_runs)
 
-    @cached_property
+    @lazy_property
     def answers(self) -> TextAnswers:
         missing = MissingWords(
             lambda: self.search, lambda: self.rows, self._bundle, self._settings, self._cut
         )
         return TextAnswers(self.mapping, lambda: self.search, lambda: self.rows, missing)
 
-    @cached_property
+    @lazy_property
     def ranking(self) -> RankingStatistics | None:
         """The ranking statistics; None if the split was written before they were."""
         if RANKING not in self._bundle.members:

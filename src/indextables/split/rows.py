@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -26,7 +25,7 @@ from indextables.rows import (
     Source,
     decoding,
 )
-from indextables.runtime import CacheSpec, current
+from indextables.runtime import CacheSpec, current, lazy_property
 from indextables.split.container import CHUNK_CHECKSUMS, PAGE_DIRECTORY, Bundle
 from indextables.split.index_cache import entry_name
 
@@ -45,7 +44,7 @@ class RowsMember:
         self._bundle = bundle
         self._member = bundle.member(name)
 
-    @cached_property
+    @lazy_property
     def reader(self) -> RowReader:
         bundle, member = self._bundle, self._member
         path = bundle.store.local_path(bundle.key)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Final, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.predicates import TRUE, Bounds, Predicate, bind, columns_of, may_match
+from indextables.runtime import lazy_property
 from indextables.schema import Field, Value, decode_value
 from indextables.state.blocks import IndexedBlock
 from indextables.state.column_masks import ColumnMasks
@@ -270,12 +270,12 @@ class _FileStatistics:
             self._filters[row] = inline_filters(self._stats[row])
         return self._filters[row]
 
-    @cached_property
+    @lazy_property
     def _stats(self) -> list[str | None]:
         stats: list[str | None] = self._entries.column("stats").to_pylist()
         return stats
 
-    @cached_property
+    @lazy_property
     def _refs(self) -> list[str | None]:
         refs: list[str | None] = self._entries.column("docMappingRef").to_pylist()
         return refs

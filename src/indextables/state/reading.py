@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -12,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError
-from indextables.runtime import ForkSafeLock, LimitedThreads, current
+from indextables.runtime import ForkSafeLock, LimitedThreads, current, lazy_property
 from indextables.state import metrics
 from indextables.state.file_keys import KEY, LIVE_SCHEMA, KeyOf
 from indextables.state.gather import drop_rows
@@ -69,7 +68,7 @@ class TableState:
     def is_loaded(self) -> bool:
         return self._entries is not None
 
-    @cached_property
+    @lazy_property
     def dead(self) -> frozenset[str]:
         """The keys of files that are in a manifest and have been removed since."""
         return frozenset(self._key_of(path) for path in self.manifest.tombstones)
@@ -90,7 +89,7 @@ class TableState:
         """Return the live entries of some of the manifests."""
         return _concat(self._read(infos, None))
 
-    @cached_property
+    @lazy_property
     def rows(self) -> dict[str, int]:
         """The row of each key in `entries`; the last one of a key that occurs twice."""
         return {key: row for row, key in enumerate(self.entries().column(KEY).to_pylist())}

@@ -7,7 +7,6 @@ which are `Adds`. The decoder in `bulk` makes them; replaying a log puts their c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, Final, TypeAlias, overload
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow as pa
 
 from indextables.log.actions.entries import from_entries
 from indextables.log.actions.model import Action, AddFile
+from indextables.runtime import lazy_property
 from indextables.state import ENTRY_SCHEMA, KEY, LIVE_SCHEMA
 
 DEFAULTS: Final[Mapping[str, Any]] = {
@@ -46,7 +46,7 @@ class Adds:
         """
         self._columns = columns
 
-    @cached_property
+    @lazy_property
     def paths(self) -> list[str]:
         """The paths as the log names them."""
         paths: list[str] = self._columns["path"].to_numpy(zero_copy_only=False).tolist()

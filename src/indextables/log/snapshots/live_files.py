@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.log.actions import Added, AddFile, Adds, PerFile, from_entries, to_entries
+from indextables.runtime import lazy_property
 from indextables.state import KEY, LIVE_SCHEMA, Delta, Gatherer, Selection, TableState, drop_rows, keep_last
 
 _AT_ONCE: Final = 1 << 17
@@ -200,7 +200,7 @@ class LiveFiles(Mapping[str, AddFile]):
         """Files added since the base, as entries in the order of the log."""
         return self._gathered if len(self._rows) else to_entries(self._objects())
 
-    @cached_property
+    @lazy_property
     def _gathered(self) -> pa.Table:
         pool, end = self._rows.entries, len(self._rows)
         if set(map(type, self._overlay.values())) == {int}:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Final
 
 from indextables.errors import CorruptTableError
@@ -29,6 +28,7 @@ from indextables.log.snapshots.extras import CheckpointExtras, Extras
 from indextables.log.snapshots.live_files import LiveFiles
 from indextables.log.versions import VersionActions
 from indextables.predicates import Predicate
+from indextables.runtime import lazy_property
 from indextables.schema import REGISTRY_PREFIX, FieldMapping, TableSchema, own_refs, typemap_of
 from indextables.state import Condition, PrunedFiles, prune
 
@@ -91,7 +91,7 @@ class Snapshot:
         own = own_refs(self.metadata.configuration)
         return prune(self.files, Condition(predicate, self.schema, self.partition_columns, own))
 
-    @cached_property
+    @lazy_property
     def schema(self) -> TableSchema:
         return TableSchema.of_table(self.metadata.schema_string)
 
@@ -99,7 +99,7 @@ class Snapshot:
     def partition_columns(self) -> tuple[str, ...]:
         return self.metadata.partition_columns
 
-    @cached_property
+    @lazy_property
     def mapping(self) -> FieldMapping:
         return mapping_of(self.metadata, self._mapping_of_a_file)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError
@@ -19,7 +18,7 @@ from indextables.log.actions import (
     version_key,
 )
 from indextables.log.versions.listing import VersionFile, list_log
-from indextables.runtime import current
+from indextables.runtime import current, lazy_property
 from indextables.storage import LOG_DIRECTORY, Store
 
 _READERS: Final = 16
@@ -33,7 +32,7 @@ class VersionActions:
     actions: Sequence[Action]
     modified_ms: int = 0
 
-    @cached_property
+    @lazy_property
     def commit_info(self) -> CommitInfo | None:
         return next((action for action in parts_of(self.actions) if isinstance(action, CommitInfo)), None)
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import orjson
 
 from indextables.predicates import Bounds, Value
+from indextables.runtime import lazy_property
 from indextables.schema import Field, TableSchema
 from indextables.split.container.bundle import BLOOM_COLUMNS, Bundle
 from indextables.stats import BloomFilter, ColumnFilter
@@ -55,7 +55,7 @@ class _LazyFilter:
     def may_contain(self, value: Value) -> bool:
         return self._filter is None or self._filter.may_contain(value)
 
-    @cached_property
+    @lazy_property
     def _filter(self) -> ColumnFilter | None:
         try:
             bloom = BloomFilter.from_bytes(self.bundle.read(self.member))

@@ -8,7 +8,6 @@ rows when it is first needed, and kept in the index cache.
 from __future__ import annotations
 
 import shutil
-from functools import cached_property
 from pathlib import Path
 
 import orjson
@@ -16,6 +15,7 @@ import orjson
 from indextables.config import Settings, keys
 from indextables.errors import SchemaError
 from indextables.predicates import TRUE, Predicate, conjunction, conjuncts, normalize, text_queries
+from indextables.runtime import lazy_property
 from indextables.schema import Field, FieldMapping, TableSchema
 from indextables.split.container import Bundle
 from indextables.split.foreign.document_fields import DocumentFields, Meta, stored_fields
@@ -63,17 +63,17 @@ class ForeignContents:
         self.schema = self._fields.schema
         self.mapping = self._fields.mapping(mapping)
 
-    @cached_property
+    @lazy_property
     def rows(self) -> DocumentRows:
         opened = open_index(self._bundle, self._settings, documents=True)
         return DocumentRows(opened, self._fields, self.num_rows, self._bundle)
 
-    @cached_property
+    @lazy_property
     def search(self) -> IndexSearch:
         opened = open_cached(self._search_name, self._bundle, self._index_rows, self._settings)
         return IndexSearch(opened, self.mapping, self._bundle)
 
-    @cached_property
+    @lazy_property
     def answers(self) -> TextAnswers:
         missing = MissingWords(lambda: self.search, lambda: self.rows, self._bundle, self._settings)
         return TextAnswers(self.mapping, lambda: self.search, lambda: self.rows, missing)

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import tantivy
 
+from indextables.runtime import lazy_property
 from indextables.schema import CUTTING_TOKENIZER, TOKENIZER, FieldMapping, MappedField
 
 ROW: Final = "__row"
@@ -55,7 +56,7 @@ class IndexFields:
 
     mapping: FieldMapping
 
-    @cached_property
+    @lazy_property
     def all(self) -> tuple[IndexField, ...]:
         return tuple(
             IndexField(
@@ -64,7 +65,7 @@ class IndexFields:
             for ordinal, mapped in enumerate(self.mapping.fields)
         )
 
-    @cached_property
+    @lazy_property
     def _by_column(self) -> dict[str, IndexField]:
         return {field.mapped.name: field for field in self.all}
 

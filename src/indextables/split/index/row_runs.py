@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +20,7 @@ import numpy as np
 import orjson
 
 from indextables.rows import RowIds
-from indextables.runtime import new_id
+from indextables.runtime import lazy_property, new_id
 
 _BASE_BITS: Final = 62
 _END: Final = 1 << 63
@@ -89,7 +88,7 @@ class RowRuns:
     def to_bytes(self) -> bytes:
         return orjson.dumps([list(run) for run in self.runs])
 
-    @cached_property
+    @lazy_property
     def num_rows(self) -> int:
         return sum(run.length for run in self.runs)
 
@@ -123,7 +122,7 @@ class RowRuns:
                 int(bases[high] + (last - before[high])),
             )
 
-    @cached_property
+    @lazy_property
     def _by_base(self) -> tuple[RowIds, RowIds, RowIds]:
         """The bases, starts and lengths of the runs, ordered by base."""
         runs = np.array(sorted(self.runs), dtype=np.int64).reshape(-1, 3)

@@ -7,9 +7,9 @@ answer that Tantivy gives for words in the index.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final, Protocol, TypeAlias
 
+from indextables.runtime import lazy_property
 from indextables.split.index import bytes_as_written
 from indextables.split.query.bound import Near, Regexes, TermRange, Terms, TermSet, WordLeaf
 from indextables.split.query.tree import Limit, Pieces, Wildcard
@@ -104,7 +104,7 @@ class Fits:
             bytes_as_written(piece) if isinstance(piece, str) else _CHARACTER_BYTES for piece in self.pieces
         )
 
-    @cached_property
+    @lazy_property
     def _runs(self) -> list[Run]:
         runs: list[list[str | None]] = [[]]
         for piece in self.pieces:
