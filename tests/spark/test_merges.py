@@ -9,9 +9,9 @@ import pytest
 from pyspark.errors import AnalysisException, ParseException
 
 import indextables as it
-from indextables.errors import InputError
+from indextables.errors import CommandError, InputError, StorageError
 from indextables.log.snapshots import cache
-from indextables.spark.sql import Job, finish_job, job_tasks, run_command, run_job_task
+from indextables.spark.sql import Job, finish_job, job_tasks, jobs, run_command, run_job_task
 
 COLUMNS = (
     "table_path:string,"
@@ -108,6 +108,33 @@ class TestJobs:
         with pytest.raises(InputError, match="may have been finished already"):
             finish_job(job.file, results)
         assert numbers(path) == list(range(120))
+
+    def test_a_group_that_fails_is_reported_and_the_others_are_committed(self, path, monkeypatch):
+        job = run_command(f"MERGE SPLITS {quoted(path)}", {}, with_jobs=True)
+        assert isinstance(job, Job)
+        merge = jobs.run_merge_task
+
+        def fail_once(task):
+            if task.partition_values["day"] == "1":
+                raise StorageError("the disk is full")
+            return merge(task)
+
+        monkeypatch.setattr(jobs, "run_merge_task", fail_once)
+        results = [next(run_job_task(task)).column("result")[0].as_py() for task in job_tasks(job.file)]
+        metrics = finish_job(job.file, results).column("metrics")[0].as_py()
+        assert (metrics["status"], metrics["merge_groups"]) == ("partial_success", 2)
+        assert "a group failed: StorageError: the disk is full" in metrics["message"]
+        assert (files(path), numbers(path)) == (6, list(range(120)))
+
+    def test_a_merge_of_which_every_group_fails_is_an_error(self, job, path, monkeypatch):
+        def fail(task):
+            raise StorageError("the disk is full")
+
+        monkeypatch.setattr(jobs, "run_merge_task", fail)
+        results = [next(run_job_task(task)).column("result")[0].as_py() for task in job_tasks(job.file)]
+        with pytest.raises(CommandError, match="nothing was merged: .*the disk is full"):
+            finish_job(job.file, results)
+        assert files(path) == 12
 
     @pytest.mark.parametrize("change", ["number", "path", "rows", "source", "text"])
     def test_a_result_that_no_task_of_the_job_made_is_refused(self, job, path, change):

@@ -62,6 +62,7 @@ class MergedGroup:
 
     `add` is None if fewer than two sources could be read. `unreadable` are the keys of the others, each with a reason.
     `size` is that of the sources. `method` says how the split was made, `reason` why, if there is more to say.
+    `failure` says why the task did nothing.
     """
 
     sources: tuple[str, ...] = ()
@@ -70,6 +71,7 @@ class MergedGroup:
     method: str | None = None
     reason: str | None = None
     unreadable: tuple[tuple[str, str], ...] = ()
+    failure: str | None = None
 
 
 @dataclass(frozen=True)

@@ -55,8 +55,8 @@ class Merged:
 
     `merged_files` splits of `original_size_bytes` with `rows` rows became `merge_groups` splits of
     `merged_size_bytes`. `linked` and `indexed_again` of these were made in that way. `dropped_groups` were not
-    committed because concurrent commits had removed one of their splits. `skipped_files` could not be read. `messages`
-    say why. `version` is that of the table afterwards.
+    committed because concurrent commits had removed one of their splits. `skipped_files` could not be read, and the
+    tasks of `failed_groups` have failed. `messages` say why. `version` is that of the table afterwards.
 
     >>> import indextables as it, pyarrow as pa
     >>> for n in (1, 2, 3):
@@ -78,6 +78,7 @@ class Merged:
     indexed_again: int = 0
     dropped_groups: int = 0
     skipped_files: int = 0
+    failed_groups: int = 0
     version: int = 0
     duration_ms: int = 0
     messages: tuple[str, ...] = field(default=(), repr=False)
@@ -179,8 +180,8 @@ def empty_result(snapshot: Snapshot) -> Merged:
     )
 
 
-def add_committed(result: Merged, committed: CommittedMerge) -> Merged:
-    """Return the result after one more batch."""
+def add_committed(result: Merged, committed: CommittedMerge, failures: Sequence[str] = ()) -> Merged:
+    """Return the result after one more batch. `failures` are the reasons why tasks of the batch have failed."""
     adds = [group.add for group in committed.merged if group.add is not None]
     methods = [group.method for group in committed.merged]
     total = dataclasses.replace(
@@ -194,10 +195,19 @@ def add_committed(result: Merged, committed: CommittedMerge) -> Merged:
         indexed_again=result.indexed_again + methods.count("indexed again"),
         dropped_groups=result.dropped_groups + len(committed.dropped),
         skipped_files=result.skipped_files + len(committed.skipped),
+        failed_groups=result.failed_groups + len(failures),
         version=committed.snapshot.version,
-        messages=tuple(dict.fromkeys((*result.messages, *_messages(committed)))),
+        messages=tuple(
+            dict.fromkeys(
+                (
+                    *result.messages,
+                    *_messages(committed),
+                    *(f"a group failed: {reason}" for reason in failures),
+                )
+            )
+        ),
     )
-    incomplete = total.dropped_groups or total.skipped_files
+    incomplete = total.dropped_groups or total.skipped_files or total.failed_groups
     status = "no_action" if not total.merge_groups else "partial_success" if incomplete else "success"
     return dataclasses.replace(total, status=status, message=_message(total))
 

@@ -8,8 +8,9 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
+from indextables.errors import IndexTablesError
 from indextables.log.cleanup import DeleteTask
-from indextables.maintenance import MergeTask, run_merge_task
+from indextables.maintenance import MergedGroup, MergeTask, run_merge_task
 from indextables.spark.sql import job_files
 from indextables.spark.sql.merging import finish_batch
 from indextables.spark.sql.purging import decode_deleted, finish_waiting_purge, purge_tasks, run_purge_task
@@ -17,6 +18,8 @@ from indextables.spark.sql.waiting_merge import WaitingMerge, decode_groups, enc
 
 RESULT: Final = pa.schema({"result": pa.string()})
 """The rows of a job: one for each task, as JSON."""
+
+_LONGEST_REASON: Final = 500
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,18 @@ def job_tasks(file: str) -> tuple[JobTask, ...]:
 def run_job_task(task: JobTask) -> Iterator[pa.RecordBatch]:
     """Run one task, on any executor, and yield its result as a row."""
     if isinstance(task, NumberedMerge):
-        result = encode_group(task.number, run_merge_task(task.task))
+        result = encode_group(task.number, _run_merge(task.task))
     else:
         result = run_purge_task(task)
     yield pa.RecordBatch.from_pylist([{"result": result}], schema=RESULT)
+
+
+def _run_merge(task: MergeTask) -> MergedGroup:
+    """Merge a group. An error is a result: a task that fails would end the job, and the other groups with it."""
+    try:
+        return run_merge_task(task)
+    except (IndexTablesError, OSError, MemoryError) as reason:
+        return MergedGroup(failure=f"{type(reason).__name__}: {reason}"[:_LONGEST_REASON])
 
 
 def finish_job(file: str, results: Sequence[str]) -> pa.Table | Job:

@@ -93,8 +93,11 @@ def finish_batch(waiting: WaitingMerge, groups: Sequence[MergedGroup]) -> pa.Tab
     if any(group.add is not None and group.add.path in base.files for group in groups):
         raise InputError("the result of a task names a split that is in the table already")
     committed = commit_merge(store, groups, metadata=waiting.metadata, base=base, settings=settings)
-    result = add_committed(waiting.result, committed)
+    failures = [group.failure for group in groups if group.failure is not None]
+    result = add_committed(waiting.result, committed, failures)
     if not remaining:
+        if result.failed_groups and not result.merge_groups:
+            raise CommandError(f"nothing was merged: {result.message}")
         return _row(result, settings)
     file = job_files.save(
         WaitingMerge(

@@ -80,6 +80,7 @@ def encode_group(number: int, group: MergedGroup) -> str:
             "method": group.method,
             "reason": group.reason,
             "unreadable": group.unreadable,
+            "failure": group.failure,
         }
     ).decode()
 
@@ -124,6 +125,7 @@ def _group(document: Any, task: MergeTask) -> MergedGroup:
         method=None if document["method"] is None else _text(document["method"]),
         reason=None if document["reason"] is None else _text(document["reason"]),
         unreadable=unreadable,
+        failure=None if document["failure"] is None else _text(document["failure"]),
     )
 
 
