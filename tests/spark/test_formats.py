@@ -251,7 +251,7 @@ def test_the_modes_of_a_write(kind, path, tmp_path):
 def test_tasks_store_rows_and_one_commit_shows_them(kind, path, mode, rows):
     plan = ask(kind, "plan_write", path, **write(mode=mode))
     assert plan["skip"] is (mode == "ignore")
-    assert plan["partition_columns"] == []
+    assert list(plan["cluster_by"]) == []
     asked = write(mode=mode, plan=plan["plan"], skip=plan["skip"])
     writer = source(kind, "write", path, **asked).writer(SCHEMA, overwrite=False)
     in_task = cloudpickle.loads(cloudpickle.dumps(writer))
