@@ -100,9 +100,18 @@ def connect_report(request: pytest.FixtureRequest, connect_directory: Path) -> R
 @pytest.fixture(scope="session")
 def plain_report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """Return the outcome of cases in a session without the jar, where Spark uses the Python data source alone."""
-    directory = tmp_path_factory.mktemp("plain")
+    return _report_of("run_without_jar.py", tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="session")
+def original_report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """Return the outcome of cases in a session that is set up as IndexTables for Scala has it."""
+    return _report_of("run_as_original.py", tmp_path_factory.mktemp("original"))
+
+
+def _report_of(script: str, directory: Path) -> Report:
     run = subprocess.run(
-        [sys.executable, str(HERE / "run_without_jar.py"), str(directory)],
+        [sys.executable, str(HERE / script), str(directory)],
         env=_environment() | {"PYSPARK_PYTHON": sys.executable},
         cwd=directory,
         capture_output=True,

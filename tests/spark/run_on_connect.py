@@ -27,6 +27,7 @@ SETTINGS = {
 
 def main() -> None:
     directory = Path(sys.argv[1])
+    sys.path.insert(0, str(HERE.parent))  # modules that tests share
     spark = configure(SparkSession.builder.remote("local[2]")).getOrCreate()
     for key, value in SETTINGS.items():
         spark.conf.set(key, value)

@@ -57,6 +57,9 @@ COMMANDS = {
     "MERGE SPLITS '/t' WHERE a = 1 TARGET SIZE 1G": MergeSplits(
         "/t", Condition("a = 1", 24), Amount(1 << 30)
     ),
+    "MERGE SPLITS '/t' WHERE d = 1 MAX GROUPS 5 MAX SOURCE SPLITS PER MERGE '9'": MergeSplits(
+        "/t", Condition("d = 1", 24), max_dest_splits=Amount(5), max_source_splits=Amount(9)
+    ),
     "MERGE SPLITS '/t' WHERE target > 'MAX DEST' MAX SOURCE SPLITS PER MERGE 2": MergeSplits(
         "/t", Condition("target > 'MAX DEST'", 24), max_source_splits=Amount(2)
     ),
@@ -131,6 +134,13 @@ def test_a_condition_goes_up_to_the_semicolon_at_the_end():
         ("MERGE SPLITS '/t' TARGET SIZE x", "expected a size such as 4096, 64K, 100M or 2G, found 'x'", 30),
         ("MERGE SPLITS '/t' MAX SPLITS 3", "expected DEST or SOURCE, found 'SPLITS'", 22),
         ("MERGE SPLITS '/t' MAX DEST SPLITS 1 MAX DEST SPLITS 1", "expected SOURCE, found 'DEST'", 40),
+        ("MERGE SPLITS '/t' MAX GROUPS 1 MAX DEST SPLITS 1", "expected SOURCE, found 'DEST'", 35),
+        ("MERGE SPLITS '/t' MAX DEST SPLITS 1 MAX GROUPS 1", "expected SOURCE, found 'GROUPS'", 40),
+        (
+            "MERGE SPLITS '/t' MAX GROUPS 1 MAX SOURCE SPLITS PER MERGE 2 MAX GROUPS 3",
+            "expected the end of the command, found 'MAX'",
+            61,
+        ),
         ("MERGE SPLITS '/t' MAX DEST SPLITS few", "expected a whole number of splits, found 'few'", 34),
         ("MERGE SPLITS '/t' PRECOMMIT", "PRECOMMIT is not supported", 18),
         ("MERGE SPLITS '/t' WHERE TARGET SIZE 1G", "expected a condition on partition columns", 24),

@@ -1,6 +1,6 @@
 """The grammar of the commands, with one method for each. An error says what was expected, and where.
 
-`TANTIVY4SPARK` is another word for `INDEXTABLES`; case does not count; one semicolon may end a command.
+`TANTIVY4SPARK` is another word for `INDEXTABLES`; case does not count; semicolons may end a command.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from indextables.config import in_hours, parse_duration, parse_size
+from indextables.spark.sql.refusals import PRODUCT, refusal
 from indextables.spark.sql.statements import (
     Age,
     Amount,
@@ -27,7 +28,6 @@ from indextables.spark.sql.statements import (
 )
 from indextables.spark.sql.tokens import Token, misplaced, tokenize
 
-_PRODUCT: Final = ("INDEXTABLES", "TANTIVY4SPARK")
 _LONGEST_NUMBER: Final = 9
 """The largest number of digits in a number of days, hours or splits."""
 
@@ -54,8 +54,12 @@ class _Parser:
         self._at = 0
 
     def statement(self) -> Statement:
+        reason = refusal(self._tokens)
+        if reason is not None:
+            raise misplaced(reason, self._sql, self._next.start)
         statement = self._command()
-        self._accept_symbol(";")
+        while self._accept_symbol(";"):
+            pass
         if self._next.kind != "end":
             raise self._expected("the end of the command")
         return statement
@@ -80,7 +84,7 @@ class _Parser:
         return verbs[verb.value.upper()]()
 
     def _describe(self) -> Statement:
-        self._expect(*_PRODUCT)
+        self._expect(*PRODUCT)
         if self._expect("TRANSACTION", "STATE").is_word("STATE"):
             return DescribeState(self._table())
         self._expect("LOG")
@@ -93,7 +97,10 @@ class _Parser:
         where = self._condition() if self._accept("WHERE") else None
         size = self._size() if self._phrase("TARGET", "SIZE") else None
         limits: dict[str, Amount] = {}
-        while self._accept("MAX"):
+        while len(limits) < 2 and self._accept("MAX"):
+            if "DEST" not in limits and self._accept("GROUPS"):  # what MAX DEST SPLITS was called at first
+                limits["DEST"] = self._count()
+                continue
             word = self._expect(*(name for name in ("DEST", "SOURCE") if name not in limits)).value.upper()
             for follows in ("SPLITS",) if word == "DEST" else ("SPLITS", "PER", "MERGE"):
                 self._expect(follows)
@@ -122,20 +129,21 @@ class _Parser:
 
     def _count(self) -> Amount:
         token = self._next
-        if token.kind != "word" or not token.value.isdecimal() or len(token.value) > _LONGEST_NUMBER:
+        is_number = token.kind in ("word", "string") and token.value.isdecimal()
+        if not is_number or len(token.value) > _LONGEST_NUMBER:
             raise self._expected("a whole number of splits")
         self._at += 1
         return Amount(int(token.value), token.start)
 
     def _truncate(self) -> Statement:
-        self._expect(*_PRODUCT)
+        self._expect(*PRODUCT)
         self._expect("TIME")
         self._expect("TRAVEL")
         table = self._table()
         return TruncateTimeTravel(table, dry_run=self._phrase("DRY", "RUN"))
 
     def _drop(self) -> Statement:
-        self._expect(*_PRODUCT)
+        self._expect(*PRODUCT)
         self._expect("PARTITIONS")
         self._expect("FROM")
         table = self._table()
@@ -143,18 +151,18 @@ class _Parser:
         return DropPartitions(table, self._condition())
 
     def _invalidate(self) -> Statement:
-        self._expect(*_PRODUCT)
+        self._expect(*PRODUCT)
         self._expect("TRANSACTION")
         self._expect("LOG")
         self._expect("CACHE")
         return InvalidateCache(self._table() if self._accept("FOR") else None)
 
     def _checkpoint(self) -> Statement:
-        self._expect(*_PRODUCT)
+        self._expect(*PRODUCT)
         return Checkpoint(self._table())
 
     def _purge(self) -> Statement:
-        self._expect("INDEXTABLE", *_PRODUCT)
+        self._expect("INDEXTABLE", *PRODUCT)
         table = self._table()
         older_than = self._age() if self._phrase("OLDER", "THAN") else None
         log_retention = self._age() if self._phrase("TRANSACTION", "LOG", "RETENTION") else None
@@ -225,7 +233,7 @@ class _Parser:
         """Return True if a clause that may follow a condition begins here. Each is two words that no condition has."""
         if self._next.is_word("PRECOMMIT"):
             return self._tokens[self._at + 1].kind == "end" or self._tokens[self._at + 1].value == ";"
-        words = {"TARGET": ("SIZE",), "MAX": ("DEST", "SOURCE")}
+        words = {"TARGET": ("SIZE",), "MAX": ("DEST", "SOURCE", "GROUPS")}
         return any(
             self._next.is_word(word) and self._tokens[self._at + 1].is_word(*following)
             for word, following in words.items()

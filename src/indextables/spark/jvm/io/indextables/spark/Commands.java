@@ -1,6 +1,7 @@
 package io.indextables.spark;
 
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import org.antlr.v4.runtime.CharStreams;
@@ -16,12 +17,18 @@ import org.apache.spark.sql.catalyst.parser.UpperCaseCharStream;
 final class Commands {
   private static final Set<String> PRODUCT = Set.of("INDEXTABLES", "INDEXTABLE", "INDEXFILES", "TANTIVY4SPARK");
   private static final Set<String> VERBS =
-      Set.of("TRUNCATE", "DROP", "REPAIR", "INVALIDATE", "CHECKPOINT", "COMPACT", "PURGE");
+      Set.of(
+          "TRUNCATE", "DROP", "REPAIR", "INVALIDATE", "CHECKPOINT", "COMPACT", "PURGE", "FLUSH", "PREWARM", "BUILD", "ENABLE",
+          "DISABLE");
+  /** Verbs of Spark's own SQL too, which are ours only before these words. */
+  private static final Map<String, String> SHARED_VERBS = Map.of("SET", "TABLE", "UNSET", "TABLE", "RESET", "PROFILER");
   private static final String MERGE = "MERGE";
   private static final String SPLITS = "SPLITS";
   /** Other formats have it too, so it is ours only for a table of the catalog {@code indextables}. */
   private static final String OPTIMIZE = "OPTIMIZE";
   private static final Set<String> DESCRIBE = Set.of("DESCRIBE", "DESC");
+  /** Words after {@code DESCRIBE INDEXTABLES} that may end a command. Elsewhere they would name a column. */
+  private static final Set<String> LAST_WORDS = Set.of("ENVIRONMENT", "PROFILER");
   private static final Set<String> EXPLAIN_MODES = Set.of("LOGICAL", "FORMATTED", "EXTENDED", "CODEGEN", "COST");
   /** Words that may follow {@code DESCRIBE table column}, or replace the column, in Spark's own SQL. */
   private static final Set<String> SPARKS_OWN = Set.of("", ".", ";", "PARTITION", "AS");
@@ -74,10 +81,17 @@ final class Commands {
     if (verb.equals(OPTIMIZE)) {
       return next().replace("`", "").equalsIgnoreCase(IndexTablesCatalog.NAME) && next().equals(".");
     }
-    return DESCRIBE.contains(verb)
-        && PRODUCT.contains(next())
-        && !SPARKS_OWN.contains(next())
-        && !SPARKS_OWN.contains(next());
+    if (SHARED_VERBS.containsKey(verb)) {
+      return PRODUCT.contains(next()) && next().equals(SHARED_VERBS.get(verb));
+    }
+    if (verb.equals("WAIT")) {
+      return next().equals("FOR") && PRODUCT.contains(next());
+    }
+    return DESCRIBE.contains(verb) && PRODUCT.contains(next()) && isDescribed(next());
+  }
+
+  private boolean isDescribed(String word) {
+    return LAST_WORDS.contains(word) || !SPARKS_OWN.contains(word) && !SPARKS_OWN.contains(next());
   }
 
   /** Returns the next word or sign in upper case, without comments; empty at the end. */

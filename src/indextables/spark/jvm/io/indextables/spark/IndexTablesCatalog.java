@@ -30,7 +30,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * commands. It has no state.
  */
 @SuppressWarnings("deprecation") // every supported Spark has the older of its createTable and stage methods
-public final class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog, ProcedureCatalog {
+public class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog, ProcedureCatalog {
   static final String NAME = "indextables";
   private static final String CONF = "spark.sql.catalog." + NAME;
 
@@ -178,18 +178,30 @@ public final class IndexTablesCatalog implements StagingTableCatalog, FunctionCa
     return new RunProcedure();
   }
 
+  /** Returns the error for a name that IndexTables for Scala takes for the companion index of another table. */
+  protected static RuntimeException companionNotSupported(String name) {
+    return Failures.analysis(
+        name + " names the companion index of another table, and companion indexes are not supported; write the rows of "
+            + "that table into a table of indextables, and name it by its path, as in indextables.`/data/logs`");
+  }
+
   private static Table load(TableRef ref) {
     return new WritableTable(ref, Description.of(ref));
   }
 
-  private static TableRef ref(Identifier ident) throws NoSuchTableException {
+  /** Returns the error for a name in a namespace. A name without one is a path. */
+  protected NoSuchTableException inNamespace(Identifier ident) {
+    return new NoSuchTableException(ident);
+  }
+
+  private TableRef ref(Identifier ident) throws NoSuchTableException {
     if (ident.namespace().length > 0) {
-      throw new NoSuchTableException(ident);
+      throw inNamespace(ident);
     }
     return TableRef.of(ident.name());
   }
 
-  private static TableRef created(Identifier ident, Map<String, String> properties) {
+  private TableRef created(Identifier ident, Map<String, String> properties) {
     try {
       TableRef table = ref(ident).withProperties(properties);
       String location = properties.get(PROP_LOCATION);

@@ -1,7 +1,9 @@
 package io.indextables.spark;
 
 import java.util.HashMap;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SQLContext;
@@ -23,11 +25,24 @@ import scala.jdk.javaapi.CollectionConverters;
  * {@code save} takes the V1 path, which passes all four modes and the columns of {@code partitionBy} to a source.
  */
 public class IndexTablesProvider implements TableProvider, DataSourceRegister, CreatableRelationProvider {
+  /** The names of the format, in lower case. Those below the first are of IndexTables for Scala. */
+  private static final Set<String> NAMES =
+      Set.of(
+          PythonBridge.NAME,
+          Tantivy4SparkProvider.NAME,
+          "io.indextables.provider.indextablesprovider",
+          "io.indextables.spark.core.indextables4sparktableprovider");
+
   private Description description; // Spark makes a provider for each load and asks for the schema before the table
 
   @Override
   public String shortName() {
     return PythonBridge.NAME;
+  }
+
+  /** Returns whether a table that was created {@code USING} this name is of the format. */
+  static boolean isNamed(String provider) {
+    return NAMES.contains(provider.toLowerCase(Locale.ROOT));
   }
 
   /** Returns the options with the marks by which the rest of the jar knows the format. */

@@ -1,7 +1,6 @@
 package io.indextables.spark;
 
 import java.util.List;
-import java.util.Locale;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
@@ -31,7 +30,7 @@ final class NamedTable {
       throw Failures.unchecked(e);
     }
     String provider = table.provider().getOrElse(() -> "unknown");
-    if (!provider.toLowerCase(Locale.ROOT).equals(PythonBridge.NAME)) {
+    if (!IndexTablesProvider.isNamed(provider)) {
       throw Failures.analysis(name + " is a table of format " + provider + ", not " + PythonBridge.NAME);
     }
     return CatalogUtils.URIToString(table.location());
