@@ -11,7 +11,7 @@ import indextables as it
 from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, StorageError
 from indextables.log import load_snapshot, read_history
-from indextables.maintenance import drop_partitions, merge_small_splits
+from indextables.maintenance import drop_partitions, merge_small_splits, purge
 from indextables.predicates import parse_where
 from indextables.storage import Store, open_store
 from support.faults import Fault, FaultyStore, fails
@@ -133,6 +133,30 @@ def test_a_partition_that_was_dropped_since_does_not_come_back() -> None:
     merge_small_splits(store, Settings())
     assert numbers(uri) == [n for n in ROWS if n % 2]
     check_table(open_store(uri))
+
+
+def test_a_merge_whose_split_others_removed_and_purged_is_not_an_error() -> None:
+    """The process is paused after its commit, and the version before it can no longer be read either."""
+    uri = "memory://output-paused"
+    fill(uri)
+    everything = {
+        keys.PURGE_RETENTION_CHECK.key: "false",
+        keys.LOG_RETENTION_MS.key: "0",
+        keys.STATE_RETENTION_VERSIONS.key: "1",
+        keys.STATE_RETENTION_HOURS.key: "0",
+    }
+
+    def replace_and_purge() -> None:
+        it.write(uri, pa.table({"n": [7], "day": ["mon"]}), mode="overwrite", partition_by=["day"])
+        table = it.open(uri)
+        table.truncate_time_travel()
+        purge(open_store(uri), Settings(everything), hours=0, log_hours=0)
+        assert splits(open_store(uri)) == set(load_snapshot(open_store(uri)).files)
+
+    store = FaultyStore(open_store(uri), after_commit(replace_and_purge))
+    merged = merge_small_splits(store, Settings())
+    assert (merged.status, merged.merge_groups, merged.dropped_groups) == ("success", 2, 0)
+    assert numbers(uri) == [7]
 
 
 def test_a_merge_that_cannot_be_undone_is_an_error() -> None:

@@ -37,6 +37,7 @@ from indextables.log import (
     Snapshot,
     UndoMerge,
     commit,
+    load_snapshot,
     split_key,
 )
 from indextables.log.cleanup import missing_files
@@ -185,16 +186,19 @@ def _without_missing(
     settings: Settings,
     clock: Callable[[], int],
 ) -> tuple[Snapshot, tuple[MergedGroup, ...], tuple[MergedGroup, ...]]:
-    """Undo the groups of a version, just committed, whose new split is not in the store.
+    """Undo the groups of a version, just committed, whose new split is live and not in the store.
 
-    Returns the newest snapshot, the groups that stay and those that were undone.
+    Returns the newest snapshot, the groups that stay and those that were undone. This process may have been paused
+    since its commit. Others may have removed a new split from the table by then, and a purge may have deleted it:
+    that is no loss, and there is nothing to undo.
     """
     try:
-        present, missing = _by_presence(store, groups)
+        _, missing = _by_presence(store, groups)
     except StorageError as reason:
         # The merge is committed, and an error would say that it is not. The splits were there a moment ago.
         _log.warning("%s: cannot look for the new splits of a merge after its commit: %s", store.uri, reason)
         return snapshot, groups, ()
+    missing = _live_groups(store, missing, settings)
     if not missing:
         return snapshot, groups, ()
     names = ", ".join(group.add.path for group in missing if group.add is not None)
@@ -213,8 +217,22 @@ def _without_missing(
         undo = UndoMerge(_merge_groups(missing), before, check)
         done = commit(store, undo, base=snapshot, settings=settings, clock=clock)
     except TableError as reason:
+        if not _live_groups(store, missing, settings):  # removed by another commit since
+            return snapshot, groups, ()
         raise CorruptTableError(
             f"{names} was deleted from {store.uri} while version {snapshot.version} of the table replaced "
             f"smaller splits by it, and the merge cannot be undone: {reason}; restore an earlier version"
         ) from reason
-    return done.snapshot, present, missing
+    lost = {group.add.path for group in missing if group.add is not None}
+    stay = tuple(group for group in groups if group.add is not None and group.add.path not in lost)
+    return done.snapshot, stay, missing
+
+
+def _live_groups(
+    store: Store, groups: tuple[MergedGroup, ...], settings: Settings
+) -> tuple[MergedGroup, ...]:
+    """Return the groups whose new split is a file of the newest version."""
+    if not groups:
+        return ()
+    files = load_snapshot(store, settings=settings).files
+    return tuple(group for group in groups if group.add is not None and group.add.path in files)
