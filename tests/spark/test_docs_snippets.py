@@ -6,45 +6,15 @@ expression prints as; in SQL, a line `-- -> [(...)]` after the semicolon states 
 
 from __future__ import annotations
 
-import ast
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent.parent
+from support.snippets import ROOT, Block, blocks, run_python
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(python|sql)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 STATEMENT = re.compile(r"(.+?);[ ]*$(?:\n-- -> ([^\n]+))?", re.MULTILINE | re.DOTALL)
-STATED = re.compile(r"#\s*->\s*(.+)$")
-
-
-@dataclass(frozen=True)
-class Block:
-    language: str
-    code: str
-    line: int
-
-
-def blocks(page: Path, tmp: Path) -> list[Block]:
-    text = page.read_text()
-    return [
-        Block(found[1], found[2].replace("/tmp/", f"{tmp}/"), text.count("\n", 0, found.start()) + 1)
-        for found in BLOCK.finditer(text)
-    ]
-
-
-def run_python(block: Block, page: Path, namespace: dict[str, object]) -> None:
-    code = "\n" * block.line + block.code  # so that a traceback names the line of the page
-    lines = code.splitlines()
-    for node in ast.parse(code, page.name).body:
-        stated = STATED.search(lines[node.end_lineno - 1])
-        if isinstance(node, ast.Expr) and stated:
-            value = eval(compile(ast.Expression(node.value), page.name, "eval"), namespace)
-            assert stated[1] in (str(value), repr(value)), f"{page.name}:{node.lineno} gives {value!r}"
-        else:
-            exec(compile(ast.Module([node], []), page.name, "exec"), namespace)
 
 
 def run_sql(block: Block, page: Path, spark) -> None:
