@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from indextables.runtime import CacheFigures
     from indextables.table import (
         ChangeSet,
+        ColumnStats,
         FlushedCaches,
         Prewarmed,
         Table,
@@ -70,6 +71,7 @@ __all__ = [
     "CacheFigures",
     "ChangeSet",
     "CleanedVersions",
+    "ColumnStats",
     "CommandError",
     "CommitConflictError",
     "CommitError",
@@ -128,6 +130,7 @@ _LAZY: Final = {
     "AddFile": ("indextables.log", "AddFile"),
     "CacheFigures": ("indextables.runtime", "CacheFigures"),
     "ChangeSet": ("indextables.table", "ChangeSet"),
+    "ColumnStats": ("indextables.table", "ColumnStats"),
     "CleanedVersions": ("indextables.maintenance", "CleanedVersions"),
     "Merged": ("indextables.maintenance", "Merged"),
     "Metadata": ("indextables.log", "Metadata"),

@@ -36,11 +36,12 @@ def write(directory: Path, texts: list[str]) -> FinishedSplit:
     return writer.finish()
 
 
-def options(directory: Path, size: str = "1G") -> Settings:
+def options(directory: Path, size: str = "1G", open_splits: int = 128) -> Settings:
     return Settings(
         {
             "spark.indextables.cache.directoryPath": str(directory),
             "spark.indextables.cache.disk.maxSize": size,
+            "spark.indextables.read.maxOpenSplits": str(open_splits),
         }
     )
 
@@ -138,10 +139,9 @@ def test_damage_in_the_split_never_reaches_the_cache(tmp_path: Path) -> None:
     assert entries(tmp_path / "cache") == []
 
 
-def test_only_so_many_indexes_stay_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_indexes_stay_open(tmp_path: Path) -> None:
     open_indexes = current().cache(OPEN_INDEXES)
-    monkeypatch.setattr(open_indexes, "entries", 2)
-    settings = options(tmp_path / "cache")
+    settings = options(tmp_path / "cache", open_splits=2)
     store = open_store(str(tmp_path))
     for _ in range(4):
         split = write(tmp_path, ["alpha"])

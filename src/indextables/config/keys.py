@@ -18,6 +18,7 @@ from indextables.config.parsers import (
     probability,
     ratio,
     size_or,
+    size_up_to,
     text,
     whole,
     whole_or_all,
@@ -118,12 +119,26 @@ CACHE_MAX_SIZE: Final = Setting(
     20 << 30,
     "Maximum size of the index cache. Above it, the least recently used indexes are deleted. 0: the default.",
 )
+MAX_OPEN_SPLITS: Final = Setting(
+    "spark.indextables.read.maxOpenSplits",
+    positive,
+    128,
+    "How many splits a process keeps open between searches. Each one has a thread and about 2 MB of memory. A "
+    "search of more splits than this opens some of them again every time.",
+)
 ANSWER_MAX_ROWS: Final = Setting(
     "spark.indextables.read.answerOnDriver.maxRows",
     whole,
     2000,
     "A query that returns at most this many rows, from splits on the driver's own disk whose indexes are cached "
     "there, is answered on the driver while Spark plans it. `0`: every query runs in tasks.",
+)
+AGGREGATION_MAX_MEMORY: Final = Setting(
+    "spark.indextables.aggregation.maxMemory",
+    size_up_to(512 << 20),
+    128 << 20,
+    "Size of the distinct values and buckets that `Table.histogram`, `Table.top_values` and `Table.stats` may "
+    "count. A column with more of them is an error. The operation takes about three times as much. At most 512M.",
 )
 INDEX_ALL_MAX_FIELDS: Final = Setting(
     "spark.indextables.indexquery.indexall.maxUnqualifiedFields",

@@ -37,6 +37,17 @@ def size_or(default: int) -> Callable[[str], int]:
     return parse_size
 
 
+def size_up_to(high: int) -> Callable[[str], int]:
+    """Return a parser of sizes above zero, up to a maximum."""
+
+    def parse_size(text: str) -> int:
+        if not 0 < (value := size(text)) <= high:
+            raise ValueError(f"a size above zero, at most {high >> 20}M")
+        return value
+
+    return parse_size
+
+
 def boolean(text: str) -> bool:
     try:
         return {"true": True, "false": False}[text.strip().lower()]

@@ -24,6 +24,7 @@ from indextables.split.merge import MergedSplit, MergeSource, merge_splits
 from indextables.split.output import COMPUTED, POSITION, RowRequest
 from indextables.split.query import check_text_query
 from indextables.split.reader import BLOOM_SKIPS, SplitReader, open_split
+from indextables.split.search import Corpus, Hits, Weighting
 from indextables.split.writer import SplitWriter
 
 __all__ = [
@@ -33,14 +34,17 @@ __all__ = [
     "CacheLooks",
     "CacheUsage",
     "Component",
+    "Corpus",
     "FinishedSplit",
     "FlushedEntries",
+    "Hits",
     "MergeSource",
     "MergedSplit",
     "RankingStatistics",
     "RowRequest",
     "SplitReader",
     "SplitWriter",
+    "Weighting",
     "cache_usage",
     "check_text_query",
     "components",

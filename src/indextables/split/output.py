@@ -14,7 +14,7 @@ from indextables.rows import RowIds
 from indextables.schema import SCORE, SNIPPET, TableSchema
 from indextables.split.contents import Contents
 from indextables.split.rows import Window, empty_batch
-from indextables.split.search import Highlighter, Hits, Plan, Positions, Scores
+from indextables.split.search import Highlighter, Hits, Plan, Positions, Scores, Weighting
 
 POSITION: Final = "__split_position"
 """Orders the rows of a split with equal scores. It is the same for every read with the same text queries."""
@@ -22,7 +22,7 @@ POSITION: Final = "__split_position"
 COMPUTED: Final[dict[str, pa.DataType]] = {SCORE: pa.float64(), SNIPPET: pa.string(), POSITION: pa.int64()}
 """The columns that are computed and not stored."""
 
-_WITHOUT_HIT: Final = 1 << 62
+WITHOUT_HIT: Final = 1 << 62
 """Added to the positions of rows without a hit: they come after those with one, in the order of the split."""
 
 
@@ -45,22 +45,34 @@ class RowRequest:
 class ScoreBook:
     """The scores of rows, which are sums over the text queries that match, and their positions, which break ties."""
 
-    def __init__(self, contents: Contents, scoring: list[TextQuery]) -> None:
+    def __init__(
+        self,
+        contents: Contents,
+        scoring: list[TextQuery],
+        hits: Hits | None = None,
+        weighting: Weighting | None = None,
+    ) -> None:
         self._contents = contents
+        self._weighting = weighting
         self._scoring = scoring
-        self._hits: Hits | None = None
+        self._hits = hits
 
     def search(self, planned: Plan, limit: int | None) -> RowIds:
         """Return the rows of the indexed part, and remember their scores if the search has all the text queries."""
         search = self._contents.search
+        if not self._scoring:
+            return search.rows(search.conjunction(planned.indexed, scored=False), limit)
         indexed = [part for part in planned.indexed if isinstance(part, TextQuery)]
         if indexed != self._scoring:
             return search.rows(search.conjunction(planned.indexed, scored=False))
-        self._hits = search.hits(search.conjunction(planned.indexed, scored=True), limit).by_row()
+        query = search.conjunction(planned.indexed, scored=True, weighting=self._weighting)
+        self._hits = search.hits(query, limit).by_row()
         return self._hits.rows
 
     def of(self, rows: RowIds) -> Scores:
-        """Return the score of each row, 0 for a row without a hit."""
+        """Return the score of each row, 0 for a row without a hit; NaN without a text query."""
+        if not self._scoring:
+            return np.full(len(rows), np.nan)
         hits = self._all_hits()
         if not len(hits.rows):
             return np.zeros(len(rows))
@@ -69,7 +81,7 @@ class ScoreBook:
 
     def positions(self, rows: RowIds) -> Positions:
         """Return what orders rows of equal score."""
-        without_hit: Positions = rows + _WITHOUT_HIT
+        without_hit: Positions = rows + WITHOUT_HIT
         if not self._scoring:
             return without_hit
         hits = self._all_hits()
@@ -81,19 +93,24 @@ class ScoreBook:
     def _all_hits(self) -> Hits:
         if self._hits is None:
             search = self._contents.search
-            self._hits = search.hits(search.any_of(self._scoring)).by_row()
+            self._hits = search.hits(search.any_of(self._scoring, self._weighting)).by_row()
         return self._hits
 
 
 class Output:
-    """Turns windows of row groups into batches with the requested columns."""
+    """Turns windows of row groups into batches with the requested columns.
 
-    def __init__(self, contents: Contents, request: RowRequest, scoring: list[TextQuery]) -> None:
+    `hits`, in the order of the rows, are given if the rows and their scores are known before.
+    """
+
+    def __init__(
+        self, contents: Contents, request: RowRequest, scoring: list[TextQuery], hits: Hits | None = None
+    ) -> None:
         self._contents = contents
         self._request = request
         self._scoring = scoring
         self._store = contents.rows
-        self.scores = ScoreBook(contents, scoring)
+        self.scores = ScoreBook(contents, scoring, hits)
         self._plain = [name for name in request.columns if name not in COMPUTED]
         self._highlighter: Highlighter | None = None
         if SNIPPET in request.columns and scoring:
@@ -106,24 +123,9 @@ class Output:
         texts = self._highlighter.columns if self._highlighter else []
         self.reads = list(dict.fromkeys([*self._plain, *texts]))
 
-    def matching(self, window: Window, residual: Predicate) -> tuple[RowIds, pa.RecordBatch | None]:
-        """Return the rows of a window that match, and the columns that were read to evaluate the predicate."""
-        rows = self._store.row_ids(window.groups) if window.wanted is None else window.wanted
-        if residual == TRUE:
-            return rows, None
-        columns = sorted(columns_of(residual))
-        batch = (
-            self._store.read(window.groups, columns)
-            if window.wanted is None
-            else self._store.fetch(rows, columns)
-        )
-        answers = evaluate(residual, batch, lambda query: self._contents.answers.answer(query, rows))
-        keep = answers.fill_null(fill_value=False)
-        return rows[keep.to_numpy(zero_copy_only=False)], batch.filter(keep)
-
     def batch(self, window: Window, residual: Predicate, limit: int) -> pa.RecordBatch:
         """Return the output for the rows of a window that match, at most `limit`."""
-        rows, evaluated = self.matching(window, residual)
+        rows, evaluated = matching_rows(self._contents, window, residual)
         if len(rows) > limit:
             rows = rows[:limit]
             evaluated = None if evaluated is None else evaluated.slice(0, limit)
@@ -167,6 +169,21 @@ class Output:
         if not self._scoring:
             return pa.nulls(len(rows), pa.float64())
         return pa.array(self.scores.of(rows), pa.float64())
+
+
+def matching_rows(
+    contents: Contents, window: Window, residual: Predicate
+) -> tuple[RowIds, pa.RecordBatch | None]:
+    """Return the rows of a window that match, and the columns that were read to evaluate the predicate."""
+    store = contents.rows
+    rows = store.row_ids(window.groups) if window.wanted is None else window.wanted
+    if residual == TRUE:
+        return rows, None
+    columns = sorted(columns_of(residual))
+    batch = store.read(window.groups, columns) if window.wanted is None else store.fetch(rows, columns)
+    answers = evaluate(residual, batch, lambda query: contents.answers.answer(query, rows))
+    keep = answers.fill_null(fill_value=False)
+    return rows[keep.to_numpy(zero_copy_only=False)], batch.filter(keep)
 
 
 def output_schema(schema: TableSchema, columns: tuple[str, ...]) -> pa.Schema:

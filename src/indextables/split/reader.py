@@ -19,12 +19,26 @@ from indextables.split.container import MANIFEST, MAPPING, open_bundle
 from indextables.split.contents import Contents, SplitContents
 from indextables.split.foreign import ForeignContents, is_foreign
 from indextables.split.index import RankingStatistics
-from indextables.split.output import POSITION, Output, RowRequest
-from indextables.split.search import Plan, positive_text_queries
+from indextables.split.output import POSITION, WITHOUT_HIT, Output, RowRequest, ScoreBook, matching_rows
+from indextables.split.query import Part
+from indextables.split.search import (
+    NO_HITS,
+    Corpus,
+    Hits,
+    Plan,
+    Scores,
+    Weighting,
+    Word,
+    positive_text_queries,
+    scored_words,
+)
 from indextables.storage import Store
 
 BLOOM_SKIPS: Final = "splits.bloom_skips"
 """Counter of a process: splits whose Bloom filters show that no row can match."""
+
+_FETCHED_AT_ONCE: Final = 10_000
+"""How many rows of a ranked answer are read together."""
 
 
 def open_split(
@@ -170,23 +184,80 @@ class SplitReader:
         return search.rows(search.conjunction(indexed, scored=False), limit)
 
     def _best(self, request: RowRequest, planned: Plan, scoring: list[TextQuery]) -> Iterator[pa.RecordBatch]:
-        output = Output(self._contents, request, scoring)
         top = request.top if request.limit is None else min(request.top or 0, request.limit)
+        hits = self._ranked(planned, scoring, top)
+        if len(hits.rows):
+            ascending = hits.by_row()
+            batches = list(self._fetch(request, ascending, scoring))
+            batch = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+            yield batch.take(pa.array(np.searchsorted(ascending.rows, hits.rows)))
+
+    def corpus(self, predicate: Predicate) -> tuple[tuple[Part, ...], Corpus] | None:
+        """Return the bound text queries that rank a predicate, and this split's statistics of their words.
+
+        None if the split has no ranking statistics, or the queries cannot be ranked by those of several splits.
+        """
+        statistics, scoring = self.ranking, positive_text_queries(predicate)
+        if statistics is None or not scoring:
+            return None
+        search = self._contents.search
+        parts = tuple(search.bound(query).part for query in dict.fromkeys(scoring))
+        words: set[Word] = set()
+        for part in parts:
+            scored = scored_words(part)
+            if scored is None:
+                return None
+            words |= scored
+        if not words:
+            return None  # all scores are constants, which are the same in each split
+        return parts, Corpus(statistics, search.frequencies(sorted(words)))
+
+    def may_match(self, predicate: Predicate) -> bool:
+        """Return False if the split has no rows, or its Bloom filters show that none can match."""
+        return self.num_rows > 0 and self._may_match(predicate)
+
+    def rescore(self, predicate: Predicate, hits: Hits, corpus: Corpus) -> Scores:
+        """Return the exact scores of hits by the statistics of the corpus; 0 for a row that no text query matches."""
+        scores: Scores = np.zeros(len(hits.rows))
+        matched = hits.positions < WITHOUT_HIT
+        scoring = positive_text_queries(predicate)
+        scores[matched] = self._contents.search.rescore(scoring, corpus, hits.positions[matched])
+        return scores
+
+    def best(self, predicate: Predicate, top: int | None = None, weighting: Weighting | None = None) -> Hits:
+        """Return the rows that match, best first, with ties in the order of their positions; at most `top`.
+
+        No column is read for it but those of conditions that the index does not decide. The score of a row is NaN if
+        the predicate has no text query. With a weighting, scores are upper bounds of those of `rescore`.
+        """
+        if top == 0 or self.num_rows == 0 or not self._may_match(predicate):
+            return NO_HITS
+        return self._ranked(self._contents.plan(predicate), positive_text_queries(predicate), top, weighting)
+
+    def fetch(self, request: RowRequest, hits: Hits) -> Iterator[pa.RecordBatch]:
+        """Yield the requested columns of some hits, which are in the order of the rows, with the scores they have."""
+        yield from self._fetch(request, hits, positive_text_queries(request.predicate))
+
+    def _fetch(self, request: RowRequest, hits: Hits, scoring: list[TextQuery]) -> Iterator[pa.RecordBatch]:
+        output = Output(self._contents, request, scoring, hits)
+        for start in range(0, len(hits.rows), _FETCHED_AT_ONCE):
+            rows = hits.rows[start : start + _FETCHED_AT_ONCE]
+            yield output.assemble(rows, self._contents.rows.fetch(rows, output.reads))
+
+    def _ranked(
+        self, planned: Plan, scoring: list[TextQuery], top: int | None, weighting: Weighting | None = None
+    ) -> Hits:
+        scores = ScoreBook(self._contents, scoring, weighting=weighting)
         wanted: RowIds | None = None
         if planned.indexed:
-            wanted = output.scores.search(planned, top if planned.residual == TRUE else None)
+            wanted = scores.search(planned, top if planned.residual == TRUE else None)
         if planned.residual != TRUE:
             matching = [
-                output.matching(window, planned.residual)[0]
+                matching_rows(self._contents, window, planned.residual)[0]
                 for window in self._contents.rows.windows(wanted, planned.residual)
             ]
             wanted = np.concatenate(matching) if matching else np.empty(0, dtype=np.int64)
         if wanted is None:
             wanted = np.arange(self.num_rows)
-        if not len(wanted):
-            return
-        ranked = np.lexsort((output.scores.positions(wanted), -output.scores.of(wanted)))
-        best = wanted[ranked[:top]]
-        ascending = np.sort(best)
-        batch = output.assemble(ascending, self._contents.rows.fetch(ascending, output.reads))
-        yield batch.take(pa.array(np.searchsorted(ascending, best)))
+        hits = Hits(wanted, scores.of(wanted), scores.positions(wanted))
+        return hits.take(np.lexsort((hits.positions, -hits.scores))[:top])

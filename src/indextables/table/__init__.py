@@ -1,5 +1,6 @@
 """Tables: open, write, read and search them, in this process or in distributed tasks."""
 
+from indextables.table.aggregates import ColumnStats
 from indextables.table.api import open_table, write_table
 from indextables.table.changes import ChangeSet
 from indextables.table.driver_answers import answer_on_driver
@@ -63,6 +64,7 @@ __all__ = [
     "SPLITS_SEARCHED",
     "STORAGE_SCHEMA",
     "ChangeSet",
+    "ColumnStats",
     "FlushedCaches",
     "PrewarmTask",
     "Prewarmed",

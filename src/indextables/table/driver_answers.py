@@ -20,11 +20,10 @@ from indextables.config import Settings, keys
 from indextables.errors import IndexTablesError
 from indextables.predicates import bind
 from indextables.runtime import current
-from indextables.split import SplitReader, open_split
-from indextables.storage import is_on_this_machine, open_store
-from indextables.table.reader_cache import reader_cache
+from indextables.split import SplitReader
+from indextables.storage import is_on_this_machine
+from indextables.table.leases import lease_task_splits
 from indextables.table.scan import (
-    SPLITS_SEARCHED,
     ScanPlan,
     ScanRequest,
     ScanTask,
@@ -120,7 +119,7 @@ def answer_on_driver(plan: ScanPlan) -> pa.Table | None:
     try:
         with ExitStack() as stack:
             readers: list[SplitReader] = []
-            hits = _hits(to_open, _lease_from_cache(first), stack, readers, max_rows)
+            hits = _hits(to_open, lease_task_splits(first), stack, readers, max_rows)
             if first.request.count_only:
                 return _total(counted, hits)
             taken = shares(hits, first.request, max_rows)
@@ -152,23 +151,6 @@ def _hits(
             split.hits(predicate, counting=counting, keep=0 if counting else max_rows) if is_ready else None
         )
         yield Hits(rows=rows, size=ref.size, num_rows=split.num_rows)
-
-
-def _lease_from_cache(task: ScanTask) -> Callable[[SplitRef], AbstractContextManager[SplitReader]]:
-    """Return a function that leases the reader of a split; store and settings are the same for all tasks of a scan."""
-    settings = Settings(task.options)
-    store = open_store(task.uri, settings)
-    options = tuple(sorted(task.options.items()))
-
-    def lease(ref: SplitRef) -> AbstractContextManager[SplitReader]:
-        current().counters.add(SPLITS_SEARCHED)
-
-        def open_reader() -> SplitReader:
-            return open_split(store, ref.path, ref.size, settings=settings, mapping=task.mapping)
-
-        return reader_cache().lease(store, ref.path, options, task.mapping, open_reader)
-
-    return lease
 
 
 def _total(counted: int, hits: Iterator[Hits]) -> pa.Table | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,9 +23,9 @@ from indextables.predicates import (
     parse_where,
 )
 from indextables.runtime import CacheFigures
-from indextables.schema import SCORE, SNIPPET
-from indextables.split import POSITION
+from indextables.schema import SCORE, SNIPPET, Field
 from indextables.storage import Store, open_store
+from indextables.table.aggregates import ColumnStats, column_stats, histogram, top_values
 from indextables.table.arguments import (
     MAX_ROWS,
     check_condition,
@@ -41,20 +40,25 @@ from indextables.table.arguments import (
     to_size,
     to_version,
 )
+from indextables.table.buckets import buckets_of
 from indextables.table.changes import ChangeSet, Since, changes
 from indextables.table.listing import files_table, history_table
 from indextables.table.prewarming import Prewarmed, plan_prewarm, run_prewarm_task, total_prewarmed
 from indextables.table.scan import (
-    SPLIT_PATH,
+    ScanPlan,
     ScanRequest,
     plan_scan,
     run_scan_task,
     scan_schema,
 )
 from indextables.table.skipping import record_scan
+from indextables.table.top_rows import top_rows
 
 if TYPE_CHECKING:
     from indextables.maintenance import CleanedVersions, Merged, Purged, StateDescription, Truncated
+
+_ANY_FIELDS: Final = {keys.INDEX_ALL_MAX_FIELDS.key: "0"}
+"""Every word may name its own field here, so the guard against accidental searches of wide tables is off."""
 
 
 class Table:
@@ -197,12 +201,9 @@ class Table:
         best = None if limit is None else min(limit + offset, MAX_ROWS)
         if snippet is not None:
             snippet = self._text_column(snippet)
-        request = ScanRequest(
-            columns=(*output, SPLIT_PATH, POSITION), predicate=predicate, top=best, snippet_column=snippet
-        )
-        # Every word may name its own field here, so the guard against accidental searches of wide tables is off.
-        rows = self._read(request, {keys.INDEX_ALL_MAX_FIELDS.key: "0"}).read_all()
-        return rows.select(output).take(_ranking(rows)[offset:best])
+        request = ScanRequest(columns=output, predicate=predicate, top=best, snippet_column=snippet)
+        plan = self._plan(request, _ANY_FIELDS)
+        return top_rows(plan, offset, best)
 
     def count(self, query: str | None = None, *, where: str | None = None) -> int:
         """Count the rows that match the query and satisfy `where`; without either, all rows.
@@ -214,10 +215,90 @@ class Table:
         >>> table.count(), table.count("disk"), table.count(where="message TEXTSEARCH 'login'")
         (3, 2, 1)
         """
-        queries = [_text_query(query)] if query is not None else []
-        request = ScanRequest((), conjunction([*queries, self._where(where)]), count_only=True)
-        counts = self._read(request, {keys.INDEX_ALL_MAX_FIELDS.key: "0"}).read_all()
+        request = ScanRequest((), self._condition(query, where), count_only=True)
+        counts = self._read(request, _ANY_FIELDS).read_all()
         return int(pc.sum(counts.column(0)).as_py())
+
+    def histogram(
+        self,
+        column: str,
+        *,
+        every: str | float,
+        query: str | None = None,
+        where: str | None = None,
+        by: str | None = None,
+        fill: bool = False,
+    ) -> pa.Table:
+        """Count the rows of each bucket of a date, timestamp or number; return `bucket`, the column `by`, `count`.
+
+        `query` and `where` select rows as for `count`. `every` is the width of a bucket. For numbers it is a number.
+        For timestamps it is a number and a unit: seconds, minutes, hours, days, weeks, months or years, as in `"1s"`,
+        `"15m"`, `"1h"`, `"1d"`, `"1w"`, `"1 month"`, `"1y"`. Dates take days and longer. Times are UTC. Buckets are
+        counted from 1970-01-01, those of weeks from the Monday before it, those of numbers from 0.
+
+        `bucket` is the start of the bucket: a date, a timestamp, a long for integers, a double for floating-point
+        numbers. `by` counts the rows of each of its values separately. Rows whose value is null are in a bucket null,
+        which is last; NaN and the infinities have buckets of their own. Rows are in the order of bucket and `by`. A
+        bucket without rows is left out; with `fill=True` it has a row of count 0, for each value of `by`, if it is
+        between others. InputError if the buckets take more than `spark.indextables.aggregation.maxMemory`.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> rows = pa.table({"ms": [3, 12, 17, 41], "level": ["INFO", "INFO", "WARN", "INFO"]})
+        >>> _ = it.write("memory://doc-histogram", rows)
+        >>> table = it.open("memory://doc-histogram")
+        >>> table.histogram("ms", every=10, where="level = 'INFO'").to_pydict()
+        {'bucket': [0, 10, 40], 'count': [1, 1, 1]}
+        >>> table.histogram("ms", every=20, by="level").to_pydict()
+        {'bucket': [0, 0, 40], 'level': ['INFO', 'WARN', 'INFO'], 'count': [2, 1, 1]}
+        """
+        field, by_field = self._column(column, "column"), None if by is None else self._column(by, "by")
+        fill = check_flag(fill, "fill")
+        if by_field == field:
+            raise InputError(
+                f"by is {field.name!r}, the column of the histogram; name another column, or leave it out"
+            )
+        if by_field is not None and by_field.name in ("bucket", "count"):
+            raise InputError(
+                f"by is {by_field.name!r}, which is the name of another column of the result; to_arrow can read it"
+            )
+        buckets = buckets_of(field, every)
+        plan = self._aggregation(query, where, *([field] if by_field is None else [field, by_field]))
+        return histogram(plan, field, buckets, by_field, fill=fill, max_bytes=self._max_bytes())
+
+    def top_values(
+        self, column: str, *, n: int | None = 10, query: str | None = None, where: str | None = None
+    ) -> pa.Table:
+        """Return the `n` most frequent values of a column: `value` and `count`, the most frequent first.
+
+        `query` and `where` select rows as for `count`. `n=None` returns all values. Counts are exact; equal counts are
+        in the order of values. A null is a value, the last one; all NaN are one value. InputError if the distinct
+        values take more than `spark.indextables.aggregation.maxMemory`.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-top-values", pa.table({"host": ["db1", "web1", "db1", "db2"]}))
+        >>> it.open("memory://doc-top-values").top_values("host", n=2).to_pylist()
+        [{'value': 'db1', 'count': 2}, {'value': 'db2', 'count': 1}]
+        """
+        field, number = self._column(column, "column"), to_count(n, "n", "values")
+        return top_values(self._aggregation(query, where, field), field, number, max_bytes=self._max_bytes())
+
+    def stats(
+        self, column: str, *, query: str | None = None, where: str | None = None, distinct: bool = True
+    ) -> ColumnStats:
+        """Return the number of values and of nulls of a column, its minimum and maximum, and the sum of numbers.
+
+        `query` and `where` select rows as for `count`. The figures are exact. The distinct values are counted in
+        memory: InputError if they take more than `spark.indextables.aggregation.maxMemory`. `distinct=False` does not
+        count them.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-stats", pa.table({"ms": [3, 12, None, 3]}))
+        >>> it.open("memory://doc-stats").stats("ms")
+        ColumnStats(count=3, nulls=1, distinct=2, min=3, max=12, sum=18, mean=6.0)
+        """
+        field, distinct = self._column(column, "column"), check_flag(distinct, "distinct")
+        plan = self._aggregation(query, where, field)
+        return column_stats(plan, field, distinct=distinct, max_bytes=self._max_bytes())
 
     def history(self) -> pa.Table:
         """Return one row for each version up to this one, newest first: what was done, when, and by which engine.
@@ -505,6 +586,23 @@ class Table:
             return TRUE
         return parse_where(where, self._snapshot.schema, limits=QueryLimits.of(self._settings))
 
+    def _condition(self, query: str | None, where: str | None) -> Predicate:
+        queries = [_text_query(query)] if query is not None else []
+        return conjunction([*queries, self._where(where)])
+
+    def _column(self, name: str, argument: str) -> Field:
+        if not isinstance(name, str):
+            raise InputError(f"{argument} is {name!r}; it takes the name of a column")
+        return self._snapshot.schema.field(name)
+
+    def _max_bytes(self) -> int:
+        return self._settings.get(keys.AGGREGATION_MAX_MEMORY)
+
+    def _aggregation(self, query: str | None, where: str | None, *columns: Field) -> ScanPlan:
+        """Plan a scan of these columns, of the rows that `count` counts."""
+        request = ScanRequest(tuple(column.name for column in columns), self._condition(query, where))
+        return self._plan(request, _ANY_FIELDS)
+
     def _text_column(self, name: str) -> str:
         (checked,) = to_names([name], "snippet")
         column = self._snapshot.schema.field(checked).name
@@ -514,9 +612,7 @@ class Table:
         return column
 
     def _read(self, request: ScanRequest, extra: Mapping[str, str] | None = None) -> pa.RecordBatchReader:
-        settings = Settings(dict(self._settings) | dict(extra or {}))
-        plan = plan_scan(self._uri, self._snapshot, request, settings)
-        record_scan(plan)
+        plan = self._plan(request, extra)
 
         def batches() -> Iterator[pa.RecordBatch]:
             remaining = request.limit
@@ -529,21 +625,12 @@ class Table:
 
         return pa.RecordBatchReader.from_batches(scan_schema(self._snapshot.schema, request), batches())
 
+    def _plan(self, request: ScanRequest, extra: Mapping[str, str] | None = None) -> ScanPlan:
+        settings = Settings(dict(self._settings) | dict(extra or {}))
+        plan = plan_scan(self._uri, self._snapshot, request, settings)
+        record_scan(plan)
+        return plan
+
 
 def _text_query(query: str) -> TextQuery:
     return TextQuery("INDEXQUERY", ALL_FIELDS, check_query(query))
-
-
-def _ranking(rows: pa.Table) -> pa.Array:
-    """Order the rows by score, best first, then by the path of their split and their position in it.
-
-    The order does not depend on the order in which splits are read, nor on that of the files in the log.
-    """
-    paths = rows.column(SPLIT_PATH).combine_chunks().dictionary_encode()
-    rank = pc.rank(paths.dictionary).to_numpy() if len(paths.dictionary) else np.empty(0, np.uint64)
-    sort_keys = (
-        rows.column(POSITION).to_numpy(),
-        rank[paths.indices.to_numpy(zero_copy_only=False)],
-        -rows.column(SCORE).to_numpy(),
-    )
-    return pa.array(np.lexsort(sort_keys))

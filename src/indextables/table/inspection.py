@@ -66,7 +66,7 @@ def storage_stats() -> pa.Table:
     """Return the requests of this process to stores since it started, one row for each kind.
 
     >>> import indextables as it, pyarrow as pa
-    >>> _ = it.write("memory://doc-stats", pa.table({"n": [1]}))
+    >>> _ = it.write("memory://doc-storage-stats", pa.table({"n": [1]}))
     >>> stats = {row["operation"]: row for row in it.storage_stats().to_pylist()}
     >>> stats["create"]["requests"] > 0, stats["create"]["bytes_sent"] > 0
     (True, True)

@@ -16,7 +16,7 @@ from indextables.schema import FieldMapping
 from indextables.split import SplitReader
 from indextables.storage import Store
 
-MAX_READERS: Final = 64
+MAX_READERS: Final = 128
 """A cache keeps the end of each split in memory and its file mapped: some hundred kB each."""
 
 
@@ -56,6 +56,7 @@ class ReaderCache:
     """The readers of the splits that were read most recently."""
 
     def __init__(self, max_readers: int = MAX_READERS, cache: Cache[_Key, _Split] | None = None) -> None:
+        self._max_readers = max_readers
         self._splits = cache if cache is not None else Cache(entries=max_readers, eviction="random")
 
     def __len__(self) -> int:
@@ -96,9 +97,9 @@ class ReaderCache:
         return cached[1] if cached is not None and cached[0] == mapping else None
 
     def _put(self, state: FileState, options: Options, mapping: FieldMapping, split: SplitReader) -> None:
-        self._splits.put((state, options), (mapping, split))
+        self._splits.put((state, options), (mapping, split), max_entries=self._max_readers)
 
 
-def reader_cache() -> ReaderCache:
-    """Return the reader cache of the current runtime."""
-    return ReaderCache(cache=current().cache(_SPLITS))
+def reader_cache(max_readers: int = MAX_READERS) -> ReaderCache:
+    """Return the reader cache of the current runtime. A caller that puts readers back says how many it may keep."""
+    return ReaderCache(max_readers, current().cache(_SPLITS))

@@ -19,7 +19,7 @@ from indextables.log import Snapshot
 from indextables.predicates import TRUE, Constant, Predicate, QueryLimits, Value, bind, text_queries
 from indextables.runtime import current
 from indextables.schema import FieldMapping, TableSchema
-from indextables.split import COMPUTED, RowRequest, SplitReader, check_text_query, open_split
+from indextables.split import COMPUTED, Hits, RowRequest, SplitReader, check_text_query, open_split
 from indextables.state import KEY
 from indextables.stats import total, total_bytes
 from indextables.storage import open_store, options_for_tasks
@@ -168,7 +168,7 @@ def plan_scan(
 def run_scan_task(task: ScanTask) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one task, in the requested columns and the table's types."""
     if task.request.count_only:
-        yield count_batch(sum(_count(task, ref) for ref in task.splits))
+        yield count_batch(sum(count_rows(task, ref) for ref in task.splits))
         return
     remaining = task.request.limit
     for ref in task.splits:
@@ -201,6 +201,15 @@ def count_from_log(task: ScanTask, ref: SplitRef) -> int | None:
     return 0 if isinstance(predicate, Constant) and not predicate.value else None
 
 
+def count_rows(task: ScanTask, ref: SplitRef) -> int:
+    """Return the number of matching rows of a split: by the log if it decides, else by the index."""
+    count = count_from_log(task, ref)
+    if count is not None:
+        return count
+    with open_task_split(task, ref) as split:
+        return split.count(bind(task.request.predicate, ref.partition_values))
+
+
 def count_batch(total: int) -> pa.RecordBatch:
     """Return the answer to a count."""
     return pa.record_batch({COUNT_COLUMN: pa.array([total], pa.int64())})
@@ -218,18 +227,31 @@ def split_rows(
     task: ScanTask, ref: SplitRef, split: SplitReader, limit: int | None
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one split, with the columns that have one value in the whole split."""
+    yield from _conform(task, ref, split.rows(_row_request(task, ref, limit)))
+
+
+def split_hits(task: ScanTask, ref: SplitRef, split: SplitReader, hits: Hits) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of some hits of one split, in the order of the rows, as `split_rows` does."""
+    yield from _conform(task, ref, split.fetch(_row_request(task, ref, None), hits.by_row()))
+
+
+def _row_request(task: ScanTask, ref: SplitRef, limit: int | None) -> RowRequest:
     request = task.request
-    constants = {**ref.partition_values, SPLIT_PATH: ref.path}
-    stored = tuple(name for name in request.columns if name not in constants)
-    row_request = RowRequest(
-        columns=stored,
+    return RowRequest(
+        columns=tuple(
+            name for name in request.columns if name not in ref.partition_values and name != SPLIT_PATH
+        ),
         predicate=bind(request.predicate, ref.partition_values),
         limit=limit,
         top=request.top,
         snippet_column=request.snippet_column,
     )
-    schema = scan_schema(task.schema, request)
-    for batch in split.rows(row_request):
+
+
+def _conform(task: ScanTask, ref: SplitRef, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    constants = {**ref.partition_values, SPLIT_PATH: ref.path}
+    schema = scan_schema(task.schema, task.request)
+    for batch in batches:
         current().counters.add(ROWS_FETCHED, batch.num_rows)
         yield _with_constants(batch, constants, schema)
 
@@ -269,14 +291,6 @@ def _distribute(refs: list[SplitRef], slots: int) -> list[tuple[SplitRef, ...]]:
         groups[lightest].append(i)
         heapq.heapreplace(weights, (weight + refs[i].size, lightest))
     return [tuple(refs[i] for i in sorted(group)) for group in groups]
-
-
-def _count(task: ScanTask, ref: SplitRef) -> int:
-    count = count_from_log(task, ref)
-    if count is not None:
-        return count
-    with open_task_split(task, ref) as split:
-        return split.count(bind(task.request.predicate, ref.partition_values))
 
 
 def _with_constants(

@@ -92,7 +92,7 @@ def open_cached(name: str, bundle: Bundle, fill: Fill, settings: Settings) -> Op
         current().counters.add(MEMORY_HITS)
         return in_memory
     opened = _open_from(IndexCache.of(settings), name, bundle, fill)
-    open_indexes.put(name, opened)
+    open_indexes.put(name, opened, max_entries=settings.get(keys.MAX_OPEN_SPLITS))
     return opened
 
 

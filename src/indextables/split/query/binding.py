@@ -149,7 +149,8 @@ class _Binder:
         """Bind a node and everything below it."""
         match node:
             case ast.Clause(children):
-                return Parts(tuple((o or Occur.SHOULD, self.node(child, defaults)) for o, child in children))
+                operands = (_exclusion(child) if o is None else (o, child) for o, child in children)
+                return Parts(tuple((o or Occur.SHOULD, self.node(child, defaults)) for o, child in operands))
             case ast.Boost(child, factor):
                 return Scaled(self.node(child, defaults), factor)
             case ast.Everything():
@@ -281,6 +282,18 @@ class _Binder:
             return number(text, column.spark_type, self._query.zone)
         except LiteralError as reason:
             raise self.error(f"column {column.name!r} is {column.spark_type}: {reason}", position) from None
+
+
+def _exclusion(node: ast.Node) -> tuple[Occur | None, ast.Node]:
+    """Return what an operand of a list without operators is: NOT x excludes x, also in parentheses or a boost."""
+    inner = node
+    while isinstance(inner, ast.Boost):
+        inner = inner.node
+    if isinstance(inner, ast.Clause) and len(set(inner.children)) == 1:
+        ((occur, child),) = set(inner.children)
+        if occur is Occur.MUST_NOT:
+            return occur, child
+    return None, node
 
 
 def _words(text: str, column: MappedField) -> tuple[tuple[int, str], ...]:

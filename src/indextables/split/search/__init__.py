@@ -1,12 +1,15 @@
 """Searching one open split: planning a predicate, rows, scores and snippets, and words that the index lacks."""
 
-from indextables.split.search.index_search import Hits, IndexSearch, Positions, Scores
+from indextables.split.search.global_ranking import Corpus, Weighting, Word, scored_words
+from indextables.split.search.index_search import NO_HITS, Hits, IndexSearch, Positions, Scores
 from indextables.split.search.missing_words import MissingWords
 from indextables.split.search.plan import Plan, plan_predicate, positive_text_queries
 from indextables.split.search.snippets import Highlighter
 from indextables.split.search.text_answers import TextAnswers
 
 __all__ = [
+    "NO_HITS",
+    "Corpus",
     "Highlighter",
     "Hits",
     "IndexSearch",
@@ -15,6 +18,9 @@ __all__ = [
     "Positions",
     "Scores",
     "TextAnswers",
+    "Weighting",
+    "Word",
     "plan_predicate",
     "positive_text_queries",
+    "scored_words",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
@@ -27,6 +29,7 @@ from indextables.split.query import (
     index_number,
     unscored,
 )
+from indextables.split.search.global_ranking import Corpus, Scorer, Weighting, Word, parts_to_explain
 
 Bitmap: TypeAlias = npt.NDArray[np.bool_]
 Scores: TypeAlias = npt.NDArray[np.float64]
@@ -53,8 +56,14 @@ class Hits(NamedTuple):
 
     def by_row(self) -> Hits:
         """Return the hits in the order of the rows."""
-        order = np.argsort(self.rows)
+        return self.take(np.argsort(self.rows))
+
+    def take(self, order: npt.NDArray[np.intp]) -> Hits:
+        """Return the hits at these places."""
         return Hits(self.rows[order], self.scores[order], self.positions[order])
+
+
+NO_HITS: Final = Hits(np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int64))
 
 
 class IndexSearch:
@@ -71,8 +80,10 @@ class IndexSearch:
         self._bundle = bundle
         self._bitmaps: dict[TextQuery | Part | str, Bitmap] = {}
         self.searcher = opened.searcher
+        self._scorer: Scorer | None = None
         with engine_errors(bundle):
-            self._compiler = Compiler(opened.index, opened.searcher, _fields(mapping))
+            self._fields = _fields(mapping)
+            self._compiler = Compiler(opened.index, opened.searcher, self._fields)
             self.schema = opened.index.schema
             self.num_docs = int(opened.searcher.num_docs)
         self._row_runs = row_runs or RowRuns.single(0, self.num_docs)
@@ -86,28 +97,64 @@ class IndexSearch:
         return bound_query(query, self.mapping)
 
     @engine_call
-    def text(self, query: TextQuery) -> Query:
-        """Compile a text query."""
-        return self._compiler.query(self.bound(query))
+    def text(self, query: TextQuery, weighting: Weighting | None = None) -> Query:
+        """Compile a text query; with a weighting, its scores are upper bounds of those in the corpus."""
+        bound = self.bound(query)
+        if weighting is not None:
+            bound = replace(bound, part=weighting.bound(bound.part))
+        return self._compiler.query(bound)
 
     @engine_call
-    def conjunction(self, predicates: tuple[Predicate, ...], *, scored: bool) -> Query:
+    def frequencies(self, words: Iterable[Word]) -> dict[Word, int]:
+        """Return in how many rows each word is."""
+        return {word: self._frequency(*word) for word in words}
+
+    def _frequency(self, column: str, word: str) -> int:
+        return int(self._searcher.doc_freq(self._fields.of(self._column(column)).name, word))
+
+    @engine_call
+    def rescore(self, queries: list[TextQuery], corpus: Corpus, positions: Positions) -> Scores:
+        """Return the exact score of the rows at these positions."""
+        parts = [self.bound(query).part for query in dict.fromkeys(queries)]
+        if self._scorer is None or self._scorer.corpus is not corpus:
+            self._scorer = Scorer(corpus, self._searcher)
+        scorer, compiled = self._scorer, self._scorer.compiled
+        for part in (inner for whole in parts for inner in parts_to_explain(whole)):
+            if part not in compiled:
+                compiled[part] = self._compiler.part(part) or Query.empty_query()
+        addresses = (
+            tantivy.DocAddress(position >> 32, position & 0xFFFFFFFF) for position in positions.tolist()
+        )
+        return np.array(
+            [
+                sum(scorer.score(part, address, matches=len(parts) == 1) for part in parts)
+                for address in addresses
+            ],
+            np.float64,
+        )
+
+    @engine_call
+    def conjunction(
+        self, predicates: tuple[Predicate, ...], *, scored: bool, weighting: Weighting | None = None
+    ) -> Query:
         """Return the query for the rows where all predicates are TRUE; `scored` adds the scores of text queries."""
         if len(predicates) == 1 and scored and isinstance(predicates[0], TextQuery):
-            return self.text(predicates[0])
+            return self.text(predicates[0], weighting)
         clauses = [
             (
                 Occur.MUST,
-                self.text(part) if scored and isinstance(part, TextQuery) else unscored(self.holds(part)),
+                self.text(part, weighting)
+                if scored and isinstance(part, TextQuery)
+                else unscored(self.holds(part)),
             )
             for part in predicates
         ]
         return boolean(clauses) if scored else unscored(boolean(clauses))
 
     @engine_call
-    def any_of(self, queries: list[TextQuery]) -> Query:
+    def any_of(self, queries: list[TextQuery], weighting: Weighting | None = None) -> Query:
         """Return the query for the rows where at least one is TRUE, with the sum of their scores."""
-        return boolean([(Occur.SHOULD, self.text(query)) for query in dict.fromkeys(queries)])
+        return boolean([(Occur.SHOULD, self.text(query, weighting)) for query in dict.fromkeys(queries)])
 
     @engine_call
     def count(self, query: Query) -> int:
@@ -138,7 +185,7 @@ class IndexSearch:
     def _hits(self, query: Query, limit: int) -> Hits:
         ranked = self._search(query, limit=max(1, limit), count=False).hits
         if not ranked:
-            return Hits(np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int64))
+            return NO_HITS
         scores, addresses = zip(*ranked, strict=True)
         positions = [(address.segment_ord << 32) + address.doc for address in addresses]
         return Hits(
@@ -171,6 +218,11 @@ class IndexSearch:
     def part(self, part: Part, rows: RowIds) -> Bitmap:
         """Return for each of these rows whether a part of a query matches it by the index."""
         return self._bitmap(part, self._compiler.part(part) or Query.empty_query())[rows]
+
+    @engine_call
+    def rows_with_words(self, column: MappedField, words: list[str]) -> RowIds:
+        """Return the rows in which the column has all of these words."""
+        return self.rows(boolean([(Occur.MUST, self._compiler.term(column, word)) for word in set(words)]))
 
     @engine_call
     def unindexed(self, column: MappedField) -> RowIds:

@@ -1,7 +1,7 @@
-"""Text queries where the index lacks words: read the text of the rows whose answer may differ.
+"""Text queries where the index lacks words or is not exact: read the text of the rows whose answer may differ.
 
-For a row without missing words, or with none that the query could match, the answer of the index is right. The other
-rows, usually none, are decided by their text.
+For a row without missing words, or with none that the query could match, the answer of the index is right, except for
+some phrases with slop (see `sloppy_phrases`). The other rows, usually none, are decided by their text.
 """
 
 from __future__ import annotations
@@ -10,16 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
-import tantivy
-from tantivy import Query
 
 from indextables.predicates import TRUE, Predicate, TextQuery, text_queries
 from indextables.rows import RowIds
 from indextables.schema import FieldMapping, MappedField
-from indextables.split.index import engine_errors, register_tokenizers, strings, tokens
+from indextables.split.index import engine_errors, strings, tokens
 from indextables.split.query import (
     Occur,
     Part,
@@ -34,6 +31,7 @@ from indextables.split.query import (
 )
 from indextables.split.search.index_search import Bitmap, IndexSearch, bound_query
 from indextables.split.search.missing_words import MissingWords, Texts
+from indextables.split.search.sloppy_phrases import has_sloppy_phrase, index_decides_slop
 
 Tokens: TypeAlias = Sequence[tuple[int, str]]
 
@@ -86,6 +84,10 @@ class TextAnswers:
             part = bound_query(query, self._mapping).part
             unsure = self._unsure(part)
             candidates = [self._missing.rows_with(column, tests) for column, tests in unsure.items()]
+            for leaf in leaves(part):
+                if isinstance(leaf, Terms) and not index_decides_slop(leaf):
+                    candidates.append(self._search().rows_with_words(leaf.column, [w for _, w in leaf.words]))
+                    unsure.setdefault(leaf.column, [])
             rows = np.unique(np.concatenate(candidates)) if candidates else np.empty(0, dtype=np.int64)
             if len(rows):
                 indexed = self._search().answer(query, rows).fill_null(fill_value=False)
@@ -163,7 +165,7 @@ def _matches(leaf: WordLeaf, rows: list[Tokens]) -> Bitmap:
     """Return whether a leaf matches the words of each row."""
     tests = positioned_tests(leaf)
     if isinstance(leaf, Terms) and leaf.slop and len(tests) > 1:
-        return _sloppy_matches(leaf, rows)
+        return np.array([has_sloppy_phrase(leaf, row) for row in rows], dtype=np.bool_)
     if len(tests) == 1:
         accepts = tests[0][1].accepts
         return np.array([any(accepts(word) for _, word in row) for row in rows], dtype=np.bool_)
@@ -179,27 +181,3 @@ def _has_phrase(tests: list[tuple[int, WordTest]], row: Tokens) -> bool:
         if not starts:
             return False
     return True
-
-
-def _sloppy_matches(leaf: Terms, rows: list[Tokens]) -> Bitmap:
-    """Match a phrase with slop by Tantivy itself, in a temporary index with a short placeholder for each word."""
-    names = {word: f"w{i}" for i, word in enumerate(dict.fromkeys(word for _, word in leaf.words))}
-    builder = tantivy.SchemaBuilder()
-    builder.add_text_field("words", tokenizer_name="default", index_option="position")
-    builder.add_unsigned_field("row", fast=True)
-    schema = builder.build()
-    index = tantivy.Index(schema)
-    register_tokenizers(index)
-    writer = index.writer(num_threads=1)
-    for i, row in enumerate(rows):
-        text = " ".join(names.get(word, "x") for _, word in row)
-        writer.add_json(orjson.dumps({"row": i, "words": text}).decode())
-    writer.commit()
-    writer.wait_merging_threads()
-    index.reload()
-    query = Query.phrase_query(schema, "words", [(at, names[word]) for at, word in leaf.words], leaf.slop)
-    matches: Bitmap = np.zeros(len(rows), dtype=np.bool_)
-    searcher = index.searcher()
-    hits = searcher.search(query, limit=max(1, len(rows)), count=False).hits
-    matches[np.array(searcher.fast_field_values("row", [at for _, at in hits]), dtype=np.int64)] = True
-    return matches

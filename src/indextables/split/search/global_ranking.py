@@ -1,0 +1,193 @@
+"""Ranking by the statistics of several splits together, so that scores do not depend on how rows are split.
+
+The engine ranks with the statistics of one split. Here a word or phrase counts
+
+    2.2 * idf * tf / (tf + 1.2 * (0.25 + 0.75 * dl / avgdl))
+
+with `idf` and `avgdl` of all splits of the search, in 64 bits. `tf`, how often the row has it, and `dl`, the length of
+the column in the row as the index stores it, are read from the engine's explanation of a hit. That is done for
+candidates only. The engine finds them by a query in which each word is boosted by `idf / idf of the split`, and by
+`max(1, avgdl / avgdl of the split)`: the largest ratio that the two lengths can make. So the engine's score is an
+upper bound of the score of a row.
+
+Patterns, ranges and other parts without words have a constant score in the engine, which is the same in each split.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import orjson
+import tantivy
+from tantivy import Query
+
+from indextables.split.index import RankingStatistics
+from indextables.split.query import Occur, Part, Parts, Scaled, Terms
+
+Word: TypeAlias = tuple[str, str]
+"""A column and one of its words."""
+
+_K1: Final = 1.2
+_B: Final = 0.75
+_NO_MATCH: Final = ("does not match", "Document does not exist")
+"""What the engine says of a document that a query does not match; the second of patterns and fuzzy words."""
+
+_FACTORS: Final = (1e-9, 1e12)
+"""The boosts for which the engine's 32-bit scores keep their precision."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The statistics of the splits of one search: documents, words of each column, and rows that have each word."""
+
+    statistics: RankingStatistics
+    frequencies: Mapping[Word, int]
+
+    def weight(self, terms: Terms) -> float:
+        """Return the idf of a word, or the sum of those of a phrase."""
+        return sum(_idf(self.statistics.documents, self.frequencies[word]) for word in _words(terms))
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """A corpus, and the statistics of one split of it."""
+
+    corpus: Corpus
+    split: Corpus
+
+    def bound(self, part: Part) -> Part:
+        """Return the part boosted so that the score of each row in this split is at least its score in the corpus."""
+        match part:
+            case Terms() if not part.prefix:
+                return self._bound_terms(part)
+            case Scaled(inner, factor):
+                return Scaled(self.bound(inner), factor)
+            case Parts(children):
+                return Parts(
+                    tuple(
+                        (occur, child if occur is Occur.MUST_NOT else self.bound(child))
+                        for occur, child in children
+                    )
+                )
+            case _:
+                return part
+
+    def _bound_terms(self, terms: Terms) -> Part:
+        local = engine_idf(self.split, terms)
+        if not all(self.split.frequencies[word] for word in _words(terms)):
+            return terms  # no row of the split has it
+        column = terms.column.name
+        average, here = (corpus.statistics.average_length(column) for corpus in (self.corpus, self.split))
+        return Scaled(terms, self.corpus.weight(terms) / local * max(1.0, average / here))
+
+
+def scored_words(part: Part) -> set[Word] | None:
+    """Return the words whose statistics rank a query; None if a boost is too extreme for bounds of 32 bits."""
+    words: set[Word] = set()
+    return words if _collect(part, 1.0, words) else None
+
+
+def engine_idf(split: Corpus, terms: Terms) -> float:
+    """Return the weight that the engine gives a word or phrase of one split, with the precision that it uses."""
+    documents, total = split.statistics.documents, np.float32(0)
+    one, half = np.float32(1), np.float32(0.5)
+    for word in _words(terms):
+        frequency = split.frequencies[word]
+        rest = np.float32(documents - frequency) + half
+        total += np.log(one + rest / (np.float32(frequency) + half))
+    return float(total)
+
+
+class Scorer:
+    """Computes the exact scores of hits in one split. `compiled` has the queries of `parts_to_explain`."""
+
+    def __init__(self, corpus: Corpus, searcher: tantivy.Searcher) -> None:
+        self.corpus = corpus
+        self.compiled: dict[Part, Query] = {}
+        self._searcher = searcher
+        self._weights: dict[Terms, tuple[float, float]] = {}
+
+    def score(self, part: Part, address: tantivy.DocAddress, *, matches: bool) -> float:
+        """Return the score of a document for a part, 0 if it does not match. `matches` says that it does."""
+        match part:
+            case Scaled(inner, factor):
+                return factor * self.score(inner, address, matches=matches)
+            case Parts(children):
+                if not matches and self._explain(self.compiled[part], address) is None:
+                    return 0.0
+                return math.fsum(
+                    self.score(child, address, matches=False)
+                    for occur, child in children
+                    if occur is not Occur.MUST_NOT
+                )
+        explanation = self._explain(self.compiled[part], address)
+        if explanation is None:
+            return 0.0
+        if not isinstance(part, Terms) or part.prefix:
+            return float(explanation["value"])
+        frequency, length = _frequency_and_length(explanation)
+        weight, average = self._weight(part)
+        return 2.2 * weight * frequency / (frequency + _K1 * (1 - _B + _B * length / average))
+
+    def _weight(self, terms: Terms) -> tuple[float, float]:
+        if terms not in self._weights:
+            average = self.corpus.statistics.average_length(terms.column.name)
+            self._weights[terms] = (self.corpus.weight(terms), average)
+        return self._weights[terms]
+
+    def _explain(self, query: Query, address: tantivy.DocAddress) -> dict[str, Any] | None:
+        try:
+            explanation: dict[str, Any] = orjson.loads(query.explain(self._searcher, address).to_json())
+        except ValueError as reason:
+            if any(words in str(reason) for words in _NO_MATCH):
+                return None
+            raise
+        return explanation
+
+
+def parts_to_explain(part: Part) -> Iterable[Part]:
+    """Yield the parts of a query that `Scorer.score` needs compiled."""
+    match part:
+        case Scaled(inner):
+            yield from parts_to_explain(inner)
+        case Parts(children):
+            yield part
+            for occur, child in children:
+                if occur is not Occur.MUST_NOT:
+                    yield from parts_to_explain(child)
+        case _:
+            yield part
+
+
+def _collect(part: Part, factor: float, words: set[Word]) -> bool:
+    match part:
+        case Terms() if not part.prefix:
+            words.update(_words(part))
+            return factor == 0 or _FACTORS[0] <= factor <= _FACTORS[1]
+        case Scaled(inner, more):
+            return _collect(inner, factor * more, words)
+        case Parts(children):
+            return all(
+                _collect(child, factor, words) for occur, child in children if occur is not Occur.MUST_NOT
+            )
+        case _:
+            return factor == 0 or _FACTORS[0] <= factor <= _FACTORS[1]
+
+
+def _words(terms: Terms) -> list[Word]:
+    return [(terms.column.name, word) for _, word in terms.words]
+
+
+def _idf(documents: int, frequency: int) -> float:
+    return math.log1p((documents - frequency + 0.5) / (frequency + 0.5))
+
+
+def _frequency_and_length(explanation: dict[str, Any]) -> tuple[float, float]:
+    while not explanation["description"].startswith("TermQuery"):
+        explanation = explanation["details"][0]
+    values = {d["description"].split(",")[0]: d["value"] for d in explanation["details"][-1]["details"]}
+    return values["freq"], values["dl"]

@@ -1,0 +1,107 @@
+"""The best rows of a table: first the scores of all splits, then the columns of only the rows in the answer.
+
+The first phase asks each split for row numbers and scores. What it costs grows slowly with the number of splits,
+because readers stay open between searches. The second phase reads columns and snippets, from the splits that have a
+row in the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from indextables.config import Settings, keys
+from indextables.predicates import bind
+from indextables.split import Hits, SplitReader
+from indextables.table.joint_ranking import Searched, rank_together
+from indextables.table.leases import lease_task_splits
+from indextables.table.scan import ScanPlan, ScanTask, SplitRef, count_from_log, scan_schema, split_hits
+
+_Lease: TypeAlias = Callable[[SplitRef], AbstractContextManager[SplitReader]]
+
+
+def top_rows(plan: ScanPlan, start: int, stop: int | None) -> pa.Table:
+    """Return the rows of a scan from rank `start` to before rank `stop`, best first; None is all.
+
+    Rows of equal score are in the order of the paths of their splits, then of their positions in them: the order does
+    not depend on the order in which splits are read, nor on that of the files in the log.
+    """
+    first = plan.tasks[0]
+    refs = [ref for task in plan.tasks for ref in task.splits if count_from_log(task, ref) != 0]
+    refs.sort(key=lambda ref: ref.path.encode())
+    with ExitStack() as stack:
+        readers = OpenReaders(
+            lease_task_splits(first), Settings(first.options).get(keys.MAX_OPEN_SPLITS), stack
+        )
+        searched = [Searched(ref, bind(first.request.predicate, ref.partition_values)) for ref in refs]
+        hits = rank_together(searched, readers.use, stop)
+        if hits is None:
+            hits = _best_of_each(searched, readers, stop)
+        return _fetch(first, refs, readers, hits, slice(start, stop))
+
+
+class OpenReaders:
+    """The readers of a search in its phases. At most `most` are leased until the search ends."""
+
+    def __init__(self, lease: _Lease, most: int, stack: ExitStack) -> None:
+        self._lease = lease
+        self._most = most
+        self._stack = stack
+        self._leased: dict[str, SplitReader] = {}
+
+    @contextmanager
+    def use(self, ref: SplitRef) -> Iterator[SplitReader]:
+        """Lease the reader of a split for a block, or use the one that is leased already."""
+        if ref.path not in self._leased and len(self._leased) < self._most:
+            self._leased[ref.path] = self._stack.enter_context(self._lease(ref))
+        if ref.path in self._leased:
+            yield self._leased[ref.path]
+        else:
+            with self._lease(ref) as reader:
+                yield reader
+
+
+def _best_of_each(splits: Sequence[Searched], readers: OpenReaders, top: int | None) -> list[Hits]:
+    hits = []
+    for split in splits:
+        with readers.use(split.ref) as reader:
+            hits.append(reader.best(split.predicate, top))
+    return hits
+
+
+def _fetch(
+    task: ScanTask, refs: Sequence[SplitRef], readers: OpenReaders, hits: Sequence[Hits], ranks: slice
+) -> pa.Table:
+    """Return the rows with these ranks, best first, from the hits of each split."""
+    schema = scan_schema(task.schema, task.request)
+    best = _merge(hits)[ranks]
+    if not len(best):
+        return schema.empty_table()
+    starts = np.cumsum([0, *(len(of_split.rows) for of_split in hits)])
+    split_of = np.searchsorted(starts, best, side="right") - 1
+    batches: list[pa.RecordBatch] = []
+    order: list[npt.NDArray[np.intp]] = []
+    for number in np.unique(split_of):
+        at = np.flatnonzero(split_of == number)
+        chosen = hits[number].take(best[at] - starts[number])
+        order.append(at[np.argsort(chosen.rows)])
+        with readers.use(refs[number]) as reader:
+            batches.extend(split_hits(task, refs[number], reader, chosen))
+    rows = pa.Table.from_batches(batches, schema=schema)
+    return rows.take(pa.array(np.argsort(np.concatenate(order))))
+
+
+def _merge(hits: Sequence[Hits]) -> npt.NDArray[np.intp]:
+    """Return the order of the hits of all splits, which are in the order of their paths: score, path, position."""
+    if not hits:
+        return np.empty(0, np.intp)
+    split = np.repeat(np.arange(len(hits)), [len(of_split.rows) for of_split in hits])
+    scores, positions = (
+        np.concatenate([getattr(of_split, name) for of_split in hits]) for name in ("scores", "positions")
+    )
+    return np.lexsort((positions, split, -scores))

@@ -1,0 +1,540 @@
+"""Random queries with their meaning: each is drawn as text together with a function that decides it for a row.
+
+The functions are written from `docs/query-language.md` alone. They share no code with the package: they have their own
+tokenizer, edit distance, phrase search and three-valued logic. There is no parser: a query is drawn with its meaning.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import product
+from typing import Any, Literal
+
+import pyarrow as pa
+
+Row = dict[str, Any]
+Kind = Literal["text", "string", "integer", "double", "boolean", "date", "timestamp"]
+
+COLUMNS: dict[str, Kind] = {
+    "message": "text",
+    "title": "text",
+    "host": "string",
+    "path": "string",
+    "n": "integer",
+    "f": "double",
+    "b": "boolean",
+    "d": "date",
+    "ts": "timestamp",
+}
+TEXTS = ["message", "title"]
+STRINGS = ["host", "path"]
+VALUES = [name for name, kind in COLUMNS.items() if kind not in ("text", "string")]
+
+NOW = datetime(2024, 3, 31, 1, 30, tzinfo=UTC)
+
+WORDS = [
+    "alpha",
+    "alpine",
+    "beta",
+    "Beta",
+    "gamma",
+    "gama",
+    "web",
+    "wob",
+    "conn1",
+    "conn22",
+    "Ärger",
+    "漢字",
+    "x",
+    "500",
+]
+HOSTS = [
+    "web-1",
+    "web-2",
+    "WEB-1",
+    "db primary",
+    "alpha",
+    "alpha beta",
+    "a.b",
+    "",
+    "x/y",
+    "conn1",
+    r"C:\temp\x",
+    "500",
+]
+MARKS = [" ", " ", " ", "-", ", ", "/", "_", " -> "]
+
+
+def draw_rows(rng: random.Random, count: int) -> list[Row]:
+    """Return rows in which every column is sometimes null, and a few words are longer than the index can hold."""
+
+    def text() -> str:
+        parts = [rng.choice(WORDS) + rng.choice(MARKS) for _ in range(rng.randrange(0, 7))]
+        return "".join(parts)
+
+    makers: dict[str, Callable[[], Any]] = {
+        "message": text,
+        "title": text,
+        "host": lambda: rng.choice(HOSTS),
+        "path": lambda: rng.choice(HOSTS) + rng.choice(["", "z", "-1"]),
+        "n": lambda: rng.randrange(-5, 12),
+        "f": lambda: rng.randrange(-8, 20) / 4,
+        "b": lambda: rng.random() < 0.5,
+        "d": lambda: NOW.date() + timedelta(days=rng.randrange(-70, 40)),
+        "ts": lambda: NOW + timedelta(minutes=30 * rng.randrange(-120, 120)),
+    }
+    rows = [
+        {name: None if rng.random() < 0.15 else make() for name, make in makers.items()} for _ in range(count)
+    ]
+    for name in ("message", "host"):
+        rng.choice(rows)[name] = "alpha" + "w" * 70_000 + (" beta" if name == "message" else "")
+    return rows
+
+
+def as_arrow(rows: list[Row], first_id: int) -> pa.Table:
+    types: dict[Kind, pa.DataType] = {
+        "text": pa.string(),
+        "string": pa.string(),
+        "integer": pa.int32(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us", "UTC"),
+    }
+    columns = {name: pa.array([row[name] for row in rows], types[kind]) for name, kind in COLUMNS.items()}
+    return pa.table({"id": pa.array(range(first_id, first_id + len(rows)), pa.int64()), **columns})
+
+
+# --- what a leaf means ------------------------------------------------------------------------------------------
+
+
+@cache
+def split_words(text: str) -> tuple[str, ...]:
+    """Return the lower-case runs of letters and digits."""
+    return tuple(word.lower() for word in re.findall(r"[^\W_]+", text))
+
+
+def terms_of(row: Row, column: str) -> tuple[str, ...]:
+    """Return what a column of words or strings can match: its words, or its one value."""
+    value = row[column]
+    if value is None:
+        return ()
+    return split_words(value) if COLUMNS[column] == "text" else (value,)
+
+
+def sought(text: str, column: str) -> tuple[str, ...]:
+    """Return a text of a query as a column has it: words, or one value."""
+    return split_words(text) if COLUMNS[column] == "text" else (text,)
+
+
+@cache
+def edits(a: str, b: str, most: int) -> bool:
+    """Return True if `b` is at most `most` insertions, deletions, changes and swaps of neighbours away from `a`."""
+    if abs(len(a) - len(b)) > most:
+        return False
+    if not a or not b:
+        return True
+    if a[0] == b[0] and edits(a[1:], b[1:], most):
+        return True
+    if most == 0:
+        return False
+    swapped = len(a) > 1 and len(b) > 1 and a[0] == b[1] and a[1] == b[0] and edits(a[2:], b[2:], most - 1)
+    shorter = edits(a[1:], b, most - 1) or edits(a, b[1:], most - 1)
+    return swapped or shorter or edits(a[1:], b[1:], most - 1)
+
+
+def globs(pattern: str, term: str) -> bool:
+    wild = {"*": ".*", "?": "."}
+    return re.fullmatch("".join(wild.get(c, re.escape(c)) for c in pattern), term, re.DOTALL) is not None
+
+
+def phrase_in(tests: list[Callable[[str], bool]], terms: tuple[str, ...], slop: int = 0) -> bool:
+    """Return True if different terms pass the tests, each moved from its place, by amounts that differ by `slop`."""
+    places = [[at for at, term in enumerate(terms) if test(term)] for test in tests]
+    for chosen in product(*places):
+        moves = [at - place for place, at in enumerate(chosen)]
+        if len(set(chosen)) == len(chosen) and max(moves) - min(moves) <= slop:
+            return True
+    return False
+
+
+# --- drawing ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A query, or a part of one: its text, its meaning, the columns that it names and the operators in it.
+
+    `negates` is the meaning of `x` in `NOT x`: in a list without operators, a negation excludes rows.
+    """
+
+    text: str
+    holds: Callable[[Row], bool]
+    named: frozenset[str] = frozenset()
+    operators: frozenset[str] = frozenset()
+    simple: bool = True
+    negates: Callable[[Row], bool] | None = None
+
+    @property
+    def operand(self) -> str:
+        return self.text if self.simple else f"({self.text})"
+
+
+def _joined(
+    text: str, parts: Iterable[Drawn], holds: Callable[[Row], bool], operator: str, *, simple: bool = False
+) -> Drawn:
+    parts = list(parts)
+    named = frozenset[str]().union(*(part.named for part in parts))
+    operators = frozenset[str]({operator}).union(*(part.operators for part in parts))
+    return Drawn(text, holds, named, operators, simple)
+
+
+@dataclass(frozen=True)
+class QueryDraw:
+    """Draws queries for one operator. `defaults` are searched for what names no column; `others` can be named."""
+
+    rng: random.Random
+    defaults: tuple[str, ...]
+    others: tuple[str, ...]
+    ranges_need_a_name: bool
+
+    def query(self, depth: int = 3) -> Drawn:
+        """Return a query, at most `depth` levels deep."""
+        if depth == 0 or self.rng.random() < 0.3:
+            return self.leaf()
+        draw = self.rng.choice(
+            [
+                self._all_of,
+                self._any_of,
+                self._listed,
+                self._negated,
+                self._mixed,
+                self._grouped,
+                self._boosted,
+            ]
+        )
+        return draw(depth - 1)
+
+    def _some(self, depth: int, least: int = 2) -> list[Drawn]:
+        return [self.query(depth) for _ in range(self.rng.randrange(least, 4))]
+
+    def _all_of(self, depth: int) -> Drawn:
+        parts = self._some(depth)
+        text = " AND ".join(part.operand for part in parts)
+        return _joined(text, parts, lambda row: all(part.holds(row) for part in parts), "AND")
+
+    def _any_of(self, depth: int) -> Drawn:
+        parts = self._some(depth)
+        text = " OR ".join(part.operand for part in parts)
+        return _joined(text, parts, lambda row: any(part.holds(row) for part in parts), "OR")
+
+    def _mixed(self, depth: int) -> Drawn:
+        """AND binds tighter than OR."""
+        a, b, c = (self.query(depth) for _ in range(3))
+        text = f"{a.operand} AND {b.operand} OR {c.operand}"
+        return _joined(
+            text, (a, b, c), lambda row: (a.holds(row) and b.holds(row)) or c.holds(row), "precedence"
+        )
+
+    def _listed(self, depth: int) -> Drawn:
+        """A list without operators: `+` requires, `-` and NOT exclude, and one of the others must match."""
+        signs = self.rng.choice([["+", "-", ""], [""]])
+        drawn = [(self.rng.choice(signs), part) for part in self._some(depth)]
+        parts = list({(sign, part.text): (sign, part) for sign, part in drawn}.values())
+        text = " ".join(f"{sign}({part.text})" if sign else part.operand for sign, part in drawn)
+
+        def holds(row: Row) -> bool:
+            required = [part.holds(row) for sign, part in parts if sign == "+"]
+            optional = [part.holds(row) for sign, part in parts if sign == "" and part.negates is None]
+            excluded = [part.holds(row) for sign, part in parts if sign == "-"]
+            excluded += [part.negates(row) for sign, part in parts if sign == "" and part.negates]
+            return all(required) and not any(excluded) and (bool(required) or not optional or any(optional))
+
+        joined = _joined(text, [part for _, part in parts], holds, "signs" if len(signs) > 1 else "words")
+        if len(parts) > 1:
+            return joined
+        (sign, part) = parts[0]
+        return replace(joined, negates=part.holds if sign == "-" else part.negates if sign == "" else None)
+
+    def _negated(self, depth: int) -> Drawn:
+        part = self.query(depth)
+        drawn = _joined(f"NOT {part.operand}", [part], lambda row: not part.holds(row), "NOT")
+        return replace(drawn, negates=part.holds)
+
+    def _grouped(self, depth: int) -> Drawn:
+        column = self.rng.choice([*self.defaults, *self.others])
+        part = QueryDraw(self.rng, (column,), (), ranges_need_a_name=False).query(depth)
+        drawn = _joined(f"{column}:({part.text})", [part], part.holds, "field group", simple=True)
+        return replace(drawn, named=frozenset({column}), negates=part.negates)
+
+    def _boosted(self, depth: int) -> Drawn:
+        part = self.query(depth)
+        factor = self.rng.choice(["2", "0.5", "10"])
+        drawn = _joined(f"({part.text})^{factor}", [part], part.holds, "boost", simple=True)
+        return replace(drawn, negates=part.negates)
+
+    def leaf(self) -> Drawn:
+        """Return a part without operands, over the default columns or over a named one."""
+        columns, name = self.defaults, ""
+        if self.others and self.rng.random() < 0.6:
+            columns = (self.rng.choice(self.others),)
+            name = f"{columns[0]}:"
+        may_range = bool(name) or (not self.ranges_need_a_name and len(columns) == 1)
+        if all(COLUMNS[column] in ("text", "string") for column in columns):
+            drawn = self._word_leaf(columns, may_range=may_range)
+        else:
+            drawn = self._value_leaf(columns[0])
+        if name and self.rng.random() < 0.06:
+            drawn = Drawn("*", lambda row: row[columns[0]] is not None, operators=frozenset({"exists"}))
+        elif not name and len(self.defaults) == 1 and self.rng.random() < 0.03:
+            # In a query over one column, rows in which it is null do not count: see `SqlDraw`.
+            drawn = Drawn("*", lambda row: row[columns[0]] is not None, operators=frozenset({"all"}))
+            if not self.others:
+                return drawn
+            return Drawn("*", lambda _: True, operators=frozenset({"all"}))
+        return Drawn(name + drawn.text, drawn.holds, frozenset(columns if name else ()), drawn.operators)
+
+    def _word_leaf(self, columns: tuple[str, ...], *, may_range: bool) -> Drawn:
+        kinds = [self._word, self._word, self._phrase, self._wildcards, self._fuzzy]
+        if may_range:
+            kinds += [self._term_range, self._term_set]
+        return self.rng.choice(kinds)(columns)
+
+    def _text(self) -> str:
+        return self.rng.choice(
+            WORDS if self.rng.random() < 0.7 else ["web-1", "alpha-beta", "nothing", "conn"]
+        )
+
+    def _word(self, columns: tuple[str, ...]) -> Drawn:
+        text = self._text()
+
+        def holds(row: Row) -> bool:
+            return any(
+                phrase_in([word.__eq__ for word in sought(text, c)], terms_of(row, c)) for c in columns
+            )
+
+        return Drawn(text, holds, operators=frozenset({"word"}))
+
+    def _phrase(self, columns: tuple[str, ...]) -> Drawn:
+        text = (
+            self.rng.choice([host for host in HOSTS if split_words(host)])
+            if self.rng.random() < 0.3
+            else " ".join(self.rng.choice(WORDS) for _ in range(self.rng.randrange(1, 4)))
+        )
+        form = self.rng.choice(["exact", "slop", "prefix"])
+        slop = self.rng.randrange(4) if form == "slop" else 0
+        if form == "prefix":
+            text = text[: -1 if split_words(text[:-1]) and text[-2].isalnum() else None]
+        suffix = {"exact": "", "slop": f"~{slop}", "prefix": "*"}[form]
+
+        def holds(row: Row) -> bool:
+            for column in columns:
+                tests: list[Callable[[str], bool]] = [word.__eq__ for word in sought(text, column)]
+                if form == "prefix":
+                    last = sought(text, column)[-1]
+                    tests[-1] = lambda term, last=last: term.startswith(last)
+                if phrase_in(tests, terms_of(row, column), slop):
+                    return True
+            return False
+
+        return Drawn(f'"{escaped(text)}"{suffix}', holds, operators=frozenset({f"phrase {form}"}))
+
+    def _wildcards(self, columns: tuple[str, ...]) -> Drawn:
+        word = list(self.rng.choice([word for word in WORDS if len(word) > 1]))
+        for _ in range(self.rng.randrange(1, 3)):
+            word[self.rng.randrange(len(word))] = self.rng.choice("*?")
+        pattern = "".join(word)
+        if not pattern.strip("*?"):
+            pattern = "a*"
+
+        def holds(row: Row) -> bool:
+            return any(
+                globs(pattern.lower() if COLUMNS[c] == "text" else pattern, term)
+                for c in columns
+                for term in terms_of(row, c)
+            )
+
+        return Drawn(pattern, holds, operators=frozenset({"wildcard"}))
+
+    def _fuzzy(self, columns: tuple[str, ...]) -> Drawn:
+        word, distance = self.rng.choice(WORDS), self.rng.randrange(3)
+        letters = list(word)
+        for _ in range(self.rng.randrange(3)):
+            letters[self.rng.randrange(len(letters))] = self.rng.choice("abgm")
+        text = "".join(letters)
+        return Drawn(
+            f"{text}~{distance}",
+            lambda row: any(
+                edits(sought(text, c)[0], term, distance) for c in columns for term in terms_of(row, c)
+            ),
+            operators=frozenset({f"fuzzy {distance}"}),
+        )
+
+    def _term_range(self, columns: tuple[str, ...]) -> Drawn:
+        (column,) = columns
+        pool = [word.lower() for word in WORDS] if COLUMNS[column] == "text" else [h for h in HOSTS if h]
+        text, inside = self._range([(f'"{escaped(value)}"', value) for value in pool])
+        return Drawn(
+            text, lambda row: any(map(inside, terms_of(row, column))), operators=frozenset({"range"})
+        )
+
+    def _term_set(self, columns: tuple[str, ...]) -> Drawn:
+        (column,) = columns
+        pool = WORDS if COLUMNS[column] == "text" else HOSTS
+        values = [self.rng.choice(pool) for _ in range(self.rng.randrange(1, 4))]
+        wanted = {sought(value, column)[0] for value in values}
+        text = " ".join(f'"{escaped(value)}"' for value in values)
+        return Drawn(
+            f"IN [{text}]",
+            lambda row: not wanted.isdisjoint(terms_of(row, column)),
+            operators=frozenset({"set"}),
+        )
+
+    def _value_leaf(self, column: str) -> Drawn:
+        pool = self._values(COLUMNS[column])
+        form = self.rng.choice(["equal", "range", "range", "set"])
+        if form == "range":
+            text, inside = self._range(pool)
+            return Drawn(
+                text,
+                lambda row: row[column] is not None and inside(row[column]),
+                operators=frozenset({f"{COLUMNS[column]} range"}),
+            )
+        chosen = self.rng.sample(pool, 1 if form == "equal" else 2)
+        text = chosen[0][0] if form == "equal" else f"IN [{' '.join(text for text, _ in chosen)}]"
+        return Drawn(
+            text,
+            lambda row: row[column] is not None and row[column] in [value for _, value in chosen],
+            operators=frozenset({f"{COLUMNS[column]} {form}"}),
+        )
+
+    def _values(self, kind: Kind) -> list[tuple[str, Any]]:
+        """Return some values of a type, each with a spelling."""
+        match kind:
+            case "integer":
+                return [(_signed(value), value) for value in range(-6, 13)]
+            case "double":
+                return [(_signed(value / 4), value / 4) for value in range(-8, 20)]
+            case "boolean":
+                return [("true", True), ("false", False)]
+            case "date":
+                days = [NOW.date() + timedelta(days=offset) for offset in range(-70, 40, 3)]
+                return [(str(day), day) for day in days]
+            case _:
+                times = [NOW + timedelta(minutes=30 * step) for step in range(-120, 120, 7)]
+                return [(f'"{time.strftime("%Y-%m-%dT%H:%M:%S")}Z"', time) for time in times]
+
+    def _range(self, pool: list[tuple[str, Any]]) -> tuple[str, Callable[[Any], bool]]:
+        (low_text, low), (high_text, high) = sorted(self.rng.sample(pool, 2), key=lambda pair: pair[1])
+        form = self.rng.choice(["[]", "{}", "[}", "{]", "[*", "*]", ">", ">=", "<", "<="])
+        match form:
+            case ">":
+                return f">{low_text}", lambda value: value > low
+            case ">=":
+                return f">={low_text}", lambda value: value >= low
+            case "<":
+                return f"<{high_text}", lambda value: value < high
+            case "<=":
+                return f"<={high_text}", lambda value: value <= high
+            case "[*":
+                return f"[{low_text} TO *]", lambda value: value >= low
+            case "*]":
+                return f"[* TO {high_text}]", lambda value: value <= high
+            case _:
+                return (
+                    f"{form[0]}{low_text} TO {high_text}{form[1]}",
+                    lambda value: (
+                        (low <= value if form[0] == "[" else low < value)
+                        and (value <= high if form[1] == "]" else value < high)
+                    ),
+                )
+
+
+def _signed(value: float) -> str:
+    """Return a number, in quotes if it is negative: a `-` in front of an operand excludes it."""
+    return f'"{value}"' if value < 0 else str(value)
+
+
+def escaped(text: str) -> str:
+    """Return a text as it is written between double quotes."""
+    return re.sub(r'(["\\*?])', r"\\\1", text)
+
+
+# --- conditions -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition in SQL. `holds` is True, False or None."""
+
+    sql: str
+    holds: Callable[[Row], bool | None]
+    operators: frozenset[str]
+
+
+def draw_table_query(rng: random.Random) -> Drawn:
+    """Return a query for the whole table, as `Table.search` takes it. It is never NULL."""
+    draw = QueryDraw(rng, (*TEXTS, *STRINGS), tuple(COLUMNS), ranges_need_a_name=True)
+    return draw.query()
+
+
+def draw_condition(rng: random.Random, depth: int = 2) -> Condition:
+    """Return a condition of searches and comparisons, with SQL's three-valued AND, OR and NOT."""
+    form = rng.choice(["search", "search", "compare", "not", "and", "or"]) if depth else "search"
+    match form:
+        case "search":
+            return _search(rng)
+        case "compare":
+            column, value = rng.choice([("n", 3), ("f", 1.5), ("n", -2)])
+            return Condition(
+                f"{column} < {value}",
+                lambda row: None if row[column] is None else row[column] < value,
+                frozenset({"SQL comparison"}),
+            )
+        case "not":
+            inner = draw_condition(rng, depth - 1)
+
+            def negated(row: Row) -> bool | None:
+                truth = inner.holds(row)
+                return None if truth is None else not truth
+
+            return Condition(f"NOT ({inner.sql})", negated, inner.operators | {"SQL NOT"})
+        case _:
+            a, b = draw_condition(rng, depth - 1), draw_condition(rng, depth - 1)
+            decisive = form == "or"
+
+            def combined(row: Row) -> bool | None:
+                truths = [a.holds(row), b.holds(row)]
+                if decisive in truths:
+                    return decisive
+                return None if None in truths else not decisive
+
+            return Condition(
+                f"({a.sql}) {form.upper()} ({b.sql})", combined, a.operators | b.operators | {f"SQL {form}"}
+            )
+
+
+def _search(rng: random.Random) -> Condition:
+    op = rng.choice(["TEXTSEARCH", "TEXTSEARCH", "FIELDMATCH", "INDEXQUERY", "INDEXQUERY"])
+    searchable = {"TEXTSEARCH": TEXTS, "FIELDMATCH": STRINGS, "INDEXQUERY": list(COLUMNS)}[op]
+    column = rng.choice([*searchable, "*"])
+    others = tuple(searchable) if rng.random() < 0.5 else ()
+    if column == "*":
+        defaults = tuple(name for name in searchable if COLUMNS[name] in ("text", "string"))
+    else:
+        defaults = (column,)
+    if not others and column != "*":
+        others = defaults  # the query names its own column
+    drawn = QueryDraw(rng, defaults, others, ranges_need_a_name=op == "TEXTSEARCH" or column == "*").query()
+    sole = column if column != "*" and drawn.named <= {column} else None
+
+    def holds(row: Row) -> bool | None:
+        return None if sole is not None and row[sole] is None else drawn.holds(row)
+
+    literal = drawn.text.replace("\\", "\\\\").replace("'", "''")
+    return Condition(f"{column} {op} '{literal}'", holds, drawn.operators | {op})
