@@ -72,8 +72,19 @@ def test_optimize_merges_the_partitions_of_a_condition(spark, path):
     assert files(path) == 3
 
 
+def test_optimize_takes_a_path_in_quotes(spark, path):
+    row = spark.sql(f"OPTIMIZE {quoted(path)} WHERE day < 2").head()
+    assert (row.metrics.merge_groups, files(path)) == (2, 6)
+    spark.sql(f"EXPLAIN OPTIMIZE {quoted(path)}")
+    assert files(path) == 6
+    spark.sql(f'/* all */ optimize "{path}";')
+    assert files(path) == 3
+    with pytest.raises(AnalysisException, match="expected the end of the command, found 'ZORDER'"):
+        spark.sql(f"OPTIMIZE {quoted(path)} ZORDER BY (n)")
+
+
 def test_optimize_of_other_tables_is_not_taken(spark):
-    for sql in ("OPTIMIZE events", "OPTIMIZE delta.`/t`", "OPTIMIZE '/t'", "OPTIMIZE indextables"):
+    for sql in ("OPTIMIZE events", "OPTIMIZE delta.`/t`", "OPTIMIZE 7", "OPTIMIZE indextables"):
         with pytest.raises(ParseException, match="PARSE_SYNTAX_ERROR"):
             spark.sql(sql)
 

@@ -181,6 +181,50 @@ def test_the_scan_reports_the_splits_it_read_and_skipped(spark, tmp_path):
     assert figures == {"splitsRead": 1, "splitsSkipped": 3}
 
 
+def test_the_scan_reports_what_each_stage_of_pruning_dropped(spark, tmp_path):
+    path = str(tmp_path / "stages")
+    rows = spark.range(100).selectExpr("id", "id % 4 AS k", "concat('name-', id) AS name")
+    bloom = {"spark.indextables.stats.bloom.columns": "name", "spark.indextables.stats.bloom.fpp": "0.0001"}
+    rows.write.format("indextables").options(**bloom).partitionBy("k").save(path)
+    table = (
+        spark.read.format("indextables").option("spark.indextables.read.answerOnDriver.maxRows", 0).load(path)
+    )
+
+    def dropped(condition: str) -> dict[str, int]:
+        found = table.filter(condition)
+        found.collect()
+        metrics = found._jdf.queryExecution().executedPlan().collectLeaves().head().metrics()
+        stages = ("ManifestBounds", "BlockBounds", "PartitionValues", "MinMax", "BloomFilters")
+        figures = {stage: metrics.apply(f"splitsPrunedBy{stage}").value() for stage in stages}
+        assert metrics.apply("splitsConsidered").value() == 4
+        assert metrics.apply("splitsRead").value() == 4 - sum(figures.values())
+        return {stage: count for stage, count in figures.items() if count}
+
+    assert dropped("id >= 0") == {}
+    assert dropped("k < 3") == {"PartitionValues": 1}
+    assert dropped("k < 3 AND id = 1") == {"PartitionValues": 1, "MinMax": 1}
+    assert dropped("name = 'name-57'") == {"BloomFilters": 3}
+
+
+def test_a_task_prefers_the_host_that_has_its_splits_cached(spark, tmp_path):
+    path = str(tmp_path / "located")
+    spark.range(100).selectExpr("id", "id % 4 AS k").write.format("indextables").partitionBy("k").save(path)
+    table = (
+        spark.read.format("indextables").option("spark.indextables.read.answerOnDriver.maxRows", 0).load(path)
+    )
+    (executor,) = spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
+    host = executor.host()
+
+    def preferred(frame) -> list[list[str]]:
+        batch = frame._jdf.queryExecution().executedPlan().collectLeaves().head().batch()
+        return [list(partition.preferredLocations()) for partition in batch.planInputPartitions()]
+
+    conditional = table.filter("id >= 0").select("id")
+    assert preferred(conditional) == [[host], [host]]
+    assert len(conditional.collect()) == 100
+    assert preferred(table.select("id")) == [[], []], "a scan of all rows opens no index"
+
+
 def test_only_the_columns_asked_for_are_read(spark, world):
     plan = world["ours"].filter("k = 1 AND amount > 3").select("id")._jdf.queryExecution().toString()
     scan = next(line for line in plan.splitlines() if "BatchScan" in line)

@@ -22,6 +22,7 @@ from indextables.runtime import current
 from indextables.spark import _configure, gc_freeze, jar, redaction
 from indextables.spark.formats import plan_json
 from indextables.spark.source import ANSWER, IndexTablesDataSource
+from indextables.table.locality import assign_hosts
 
 SCHEMA = StructType([StructField("id", LongType()), StructField("message", StringType())])
 
@@ -99,13 +100,27 @@ def test_pushdown_refuses_a_search_that_does_not_fit(path):
     assert ask("pushdown", path, filters=[search])["error"]["kind"] == "QUERY"
 
 
+def test_a_plan_has_the_host_of_each_of_its_tasks(path):
+    asked = scan(path, filters=[{"op": ">=", "args": [{"col": ["id"]}, {"lit": "0", "type": "bigint"}]}])
+    hosts = ["one", "two", "three", "four"]
+    plan = ask("plan", path, **asked, hosts=hosts)
+    tasks = source("scan", path, **asked, plan=plan["plan"]).reader(SCHEMA).partitions()
+    splits = [[ref.path for ref in task.value.splits] for task in tasks]
+    assert sum(map(len, splits)) == 2
+    assert [assign_hosts(paths, hosts) for paths in splits] == [
+        [host] * len(paths) for host, paths in zip(plan["hosts"], splits, strict=True)
+    ]
+    assert set(ask("plan", path, **asked)["hosts"]) == {None}
+
+
 def test_a_plan_too_large_to_carry_is_made_again(path, monkeypatch):
     asked = scan(path, filters=[more_than_15()])
     plan = ask("plan", path, **asked)
     assert (plan["splits_total"], plan["splits_read"]) == (2, 1)
     first = source("scan", path, **asked, plan=plan["plan"]).reader(SCHEMA)
     monkeypatch.setattr(plan_json, "MAX_PLAN_BYTES", 10)
-    assert ask("plan", path, **asked)["plan"] is None
+    without = ask("plan", path, **asked, hosts=["one", "two"])
+    assert (without["plan"], list(without["hosts"])) == (None, [])
     again = source("scan", path, **asked, plan=None).reader(SCHEMA)
     assert ids(first) == ids(again) == [16, 17, 18, 19]
 

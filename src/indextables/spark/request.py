@@ -152,6 +152,7 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "plan": (is_text, "a string"),
     "sql": (is_text, "a string"),
     "located": (is_text, "a string"),
+    "hosts": (is_texts, "a list of strings"),
     "job": (is_text, "a string"),
     "results": (is_texts, "a list of strings"),
 }

@@ -35,6 +35,7 @@ from indextables.table import (
     parse_mode,
     plan_scan,
     plan_write,
+    record_scan,
     run_scan_task,
     run_write_task,
 )
@@ -67,15 +68,19 @@ class Tables:
     def plan(self, request: Request) -> Answer:
         """Return the rows themselves if they are few, and the driver can read them at once."""
         plan = scan_plan(request)
+        record_scan(plan)
         rows = answer_on_driver(plan)
         if rows is not None:
             return {"rows": rows.num_rows, "bytes": rows.nbytes, "answer": _arrow_stream(rows)}
+        text = encode_scan(plan.tasks)
         return {
             "rows": plan.rows,
             "bytes": plan.bytes,
             "splits_total": plan.splits_total,
             "splits_read": plan.splits_read,
-            "plan": encode_scan(plan.tasks),
+            "dropped": dict(plan.dropped),
+            "hosts": () if text is None else plan.locations,  # a plan that is made again has no hosts
+            "plan": text,
         }
 
     def prepare_write(self, request: Request) -> Answer:
@@ -123,8 +128,14 @@ def scan_plan(request: Request) -> ScanPlan:
     """Plan the scan that a request describes."""
     table = _open(request)
     scan = _scan_request(request, table.snapshot.schema)
-    parallelism = request.arguments["parallelism"]
-    return plan_scan(table.uri, table.snapshot, scan, table.settings, parallelism=parallelism)
+    return plan_scan(
+        table.uri,
+        table.snapshot,
+        scan,
+        table.settings,
+        parallelism=request.arguments["parallelism"],
+        hosts=request.arguments.get("hosts", ()),
+    )
 
 
 @dataclass(frozen=True)

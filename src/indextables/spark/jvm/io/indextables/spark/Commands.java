@@ -4,6 +4,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Predicate;
 import org.antlr.v4.runtime.CharStreams;
 import org.antlr.v4.runtime.Token;
 import org.apache.spark.sql.catalyst.parser.SqlBaseLexer;
@@ -24,7 +25,7 @@ final class Commands {
   private static final Map<String, String> SHARED_VERBS = Map.of("SET", "TABLE", "UNSET", "TABLE", "RESET", "PROFILER");
   private static final String MERGE = "MERGE";
   private static final String SPLITS = "SPLITS";
-  /** Other formats have it too, so it is ours only for a table of the catalog {@code indextables}. */
+  /** Other formats have it too: ours for a table of our catalog, and for a path if no parser of the session takes it. */
   private static final String OPTIMIZE = "OPTIMIZE";
   private static final Set<String> DESCRIBE = Set.of("DESCRIBE", "DESC");
   /** Words after {@code DESCRIBE INDEXTABLES} that may end a command. Elsewhere they would name a column. */
@@ -50,11 +51,18 @@ final class Commands {
     if (PRODUCT.stream().noneMatch(folded::contains) && !folded.contains(SPLITS)) {
       return Optional.empty();
     }
-    return new Commands(text).asCall();
+    Commands commands = new Commands(text);
+    return commands.asCall(commands::isCommand);
+  }
+
+  /** Returns {@code OPTIMIZE '/path'} as a call, for a session in which no other format understands it. */
+  static Optional<String> optimizeAsCall(String text) {
+    Commands commands = new Commands(text);
+    return commands.asCall(verb -> verb.equals(OPTIMIZE) && commands.next().matches("(?s)['\"].*"));
   }
 
   /** Passes the whole text, with the comments before the command, so that positions in errors are right. */
-  private Optional<String> asCall() {
+  private Optional<String> asCall(Predicate<String> isCommand) {
     int start = 0;
     String word = next();
     if (word.equals("EXPLAIN")) {
@@ -64,7 +72,7 @@ final class Commands {
       }
       start = begin;
     }
-    if (!isCommand(word)) {
+    if (!isCommand.test(word)) {
       return Optional.empty();
     }
     return Optional.of(slice(0, start) + "CALL " + IndexTablesCatalog.NAME + "." + RunProcedure.NAME + "("

@@ -22,12 +22,12 @@ final class IndexTablesBatch implements Batch {
 
   @Override
   public InputPartition[] planInputPartitions() {
-    return python().planInputPartitions();
+    return LocatedPartition.of(python().planInputPartitions(), scan.hosts());
   }
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    PartitionReaderFactory factory = python().createReaderFactory();
+    PartitionReaderFactory factory = new LocatedPartition.Factory(python().createReaderFactory());
     return scan.returnsFewRows() ? new ReadAheadFactory(factory) : factory;
   }
 

@@ -27,6 +27,11 @@ final class IndexTablesScan implements SupportsReportStatistics {
     return scan.python(plan.get("plan"));
   }
 
+  /** Returns the host of each task; none if Python gave none. */
+  JsonNode hosts() {
+    return plan.path("hosts");
+  }
+
   boolean returnsFewRows() {
     return scan.shape().kind() == ScanShape.Kind.LIMIT && scan.shape().n() <= FEW_ROWS;
   }
@@ -60,8 +65,7 @@ final class IndexTablesScan implements SupportsReportStatistics {
 
   @Override
   public CustomTaskMetric[] reportDriverMetrics() {
-    long read = plan.get("splits_read").asLong();
-    return SplitMetric.values(read, plan.get("splits_total").asLong() - read);
+    return SplitMetric.values(plan);
   }
 
   @Override

@@ -31,7 +31,8 @@ final class ScanRequest {
 
   /** Lets Python plan the scan, or answer it on the driver if the rows are few. */
   Scan planned() {
-    JsonNode plan = PythonBridge.ask(request.with("command", "plan")).get();
+    JsonNode plan =
+        PythonBridge.ask(request.with("command", "plan").with("hosts", Json.strings(Executors.hosts()))).get();
     return AnsweredScan.isIn(plan) ? new AnsweredScan(this, plan) : new IndexTablesScan(this, plan);
   }
 

@@ -58,6 +58,11 @@ final class SearchParser implements InvocationHandler {
     try {
       return forward(method, withSql(arguments, sql.text()));
     } catch (ParseException e) {
+      Optional<String> optimize =
+          TAKES_COMMANDS.contains(method.getName()) ? Commands.optimizeAsCall((String) arguments[0]) : Optional.empty();
+      if (optimize.isPresent()) {
+        return withEscapes(() -> forward(method, withSql(arguments, optimize.get())));
+      }
       throw sql.inOriginal(e);
     }
   }
