@@ -15,6 +15,8 @@ from pathlib import Path
 ROOT = "indextables"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
+    ("__main__",),
+    ("cli",),
     ("demo",),
     ("spark",),
     ("table",),

@@ -1,0 +1,200 @@
+"""Commands that look at tables: ls, describe, files, history, show, diff, du and explain."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from indextables.cli.exit_codes import DONE, NOTHING_FOUND
+from indextables.cli.opening import open_at, to_settings
+from indextables.cli.output import Output
+from indextables.cli.text import size
+from indextables.cli.values import plain_rows
+from indextables.config import Settings, keys
+from indextables.errors import IndexTablesError
+from indextables.predicates import ALL_FIELDS, QueryLimits, TextQuery, conjunction, parse_where
+from indextables.storage import LOG_DIRECTORY, is_on_this_machine, open_store, table_uri
+from indextables.table import ScanRequest, Table, open_table, plan_scan
+
+_FILES = ["path", "partition_values", "num_records", "size", "modification_time"]
+_TABLES = ["name", "version", "rows", "files", "bytes", "last_commit", "error"]
+
+
+def ls(args: Namespace, output: Output) -> int:
+    """Print the tables below a directory; one that cannot be opened has an error in place of figures."""
+    settings = to_settings(args)
+    found = output.rows(
+        _TABLES, (_summary(args.path, name, settings) for name in _tables(args.path, settings))
+    )
+    return DONE if found else NOTHING_FOUND
+
+
+def describe(args: Namespace, output: Output) -> int:
+    """Print what a table is."""
+    table = open_at(args)
+    kinds = {field.name: field.kind for field in table.snapshot.mapping.fields}
+    columns = [
+        {
+            "name": field.name,
+            "type": str(field.type),
+            "index": "partition" if field.name in table.partition_columns else kinds.get(field.name, "none"),
+        }
+        for field in table.schema
+    ]
+    values = {
+        "path": table.uri,
+        "version": table.version,
+        **_figures(table),
+        "partition_columns": table.partition_columns,
+        "min_reader_version": table.protocol.min_reader_version,
+        "min_writer_version": table.protocol.min_writer_version,
+        "columns": columns,
+    }
+    lines = [f"{table.uri}, version {table.version}"]
+    lines.append(f"{values['rows']} rows in {values['files']} splits, {size(values['bytes'])}")
+    if table.partition_columns:
+        lines.append(f"partitioned by {', '.join(table.partition_columns)}")
+    longest = max((len(column["name"]) for column in columns), default=0)
+    lines += [f"  {c['name']:{longest}}  {c['type']:22}  {c['index']}" for c in columns]
+    output.record(values, "\n".join(lines))
+    return DONE
+
+
+def files(args: Namespace, output: Output) -> int:
+    """Print the live splits."""
+    output.rows(_FILES, plain_rows(open_at(args).files(where=args.where)))
+    return DONE
+
+
+def history(args: Namespace, output: Output) -> int:
+    """Print the versions, newest first."""
+    names = [
+        "version",
+        "timestamp",
+        "operation",
+        "files_added",
+        "files_removed",
+        "rows_added",
+        "bytes_added",
+        "engine",
+    ]
+    output.rows(names, islice(plain_rows(open_at(args).history()), args.limit))
+    return DONE
+
+
+def show(args: Namespace, output: Output) -> int:
+    """Print the files that one version added and removed."""
+    table = open_table(args.path, version=args.number, settings=to_settings(args))
+    output.rows(["change", "path", "rows", "size"], _changed_files(table, args.number - 1))
+    return DONE
+
+
+def diff(args: Namespace, output: Output) -> int:
+    """Print the files, or the added rows, by which two versions differ."""
+    table = open_table(args.path, version=args.new, settings=to_settings(args))
+    open_table(args.path, version=args.old, settings=to_settings(args))
+    if args.rows:
+        rows = table.changes(since=args.old).to_arrow()
+        count = output.rows(rows.column_names, plain_rows(rows))
+    else:
+        count = output.rows(["change", "path", "rows", "size"], _changed_files(table, args.old))
+    return NOTHING_FOUND if args.exit_code and not count else DONE
+
+
+def du(args: Namespace, output: Output) -> int:
+    """Print the bytes of each kind of part."""
+    sizes: dict[str, int] = {}
+    for row in plain_rows(open_at(args).component_sizes(args.where)):
+        sizes[row["component_type"]] = sizes.get(row["component_type"], 0) + row["size_bytes"]
+    whole = sum(sizes.values())
+    rows = [
+        {"part": part, "bytes": count, "percent": round(100 * count / whole, 1) if whole else 0.0}
+        for part, count in sorted(sizes.items(), key=lambda item: -item[1])
+    ]
+    output.rows(["part", "bytes", "percent"], rows)
+    return DONE
+
+
+def explain(args: Namespace, output: Output) -> int:
+    """Print how many splits a query considers, skips and reads."""
+    table = open_at(args)
+    settings = Settings(dict(table.settings) | {keys.INDEX_ALL_MAX_FIELDS.key: "0"})
+    conditions: list[Any] = []
+    if args.query is not None:
+        conditions.append(TextQuery("INDEXQUERY", ALL_FIELDS, args.query))
+    if args.where is not None:
+        limits = QueryLimits.of(settings)
+        conditions.append(parse_where(args.where, table.snapshot.schema, limits=limits))
+    request = ScanRequest((), conjunction(conditions), count_only=True)
+    plan = plan_scan(table.uri, table.snapshot, request, settings)
+    skipped = {stage: number for stage, number in plan.dropped.items() if number}
+    values = {
+        "version": table.version,
+        "splits": plan.splits_total,
+        "splits_read": plan.splits_read,
+        "skipped_by": skipped,
+        "rows_in_splits_read": plan.rows,
+        "bytes_of_splits_read": plan.bytes,
+    }
+    lines = [f"{plan.splits_read} of {plan.splits_total} splits are read, {size(plan.bytes)}"]
+    lines += [f"  {number} skipped by {stage}" for stage, number in skipped.items()]
+    output.record(values, "\n".join(lines))
+    return DONE
+
+
+def _tables(directory: str, settings: Settings) -> Iterator[str]:
+    """Yield the paths of tables below a directory, relative to it, without looking inside of tables."""
+    uri = table_uri(directory)
+    if is_on_this_machine(uri) and (root := open_store(uri, settings).local_path("x")) is not None:
+        for place, names, _ in os.walk(root.parent):
+            if LOG_DIRECTORY in names:
+                names.clear()
+                yield Path(place).relative_to(root.parent).as_posix()
+            names.sort()
+        return
+    store, after = open_store(uri, settings), None
+    while True:
+        logs = (key for key in (i.key for i in store.list_from("", after)) if f"{LOG_DIRECTORY}/" in key)
+        key = next(logs, None)
+        if key is None:
+            return
+        name = key.partition(f"{LOG_DIRECTORY}/")[0].rstrip("/")
+        yield name or "."
+        if not name:
+            return
+        after = f"{name}0"  # the first name after everything below `name/`
+
+
+def _summary(directory: str, name: str, settings: Settings) -> dict[str, Any]:
+    path = directory if name == "." else f"{directory.rstrip('/')}/{name}"
+    try:
+        table = open_table(path, settings=settings)
+        last = next(plain_rows(table.history()), {}).get("timestamp")
+        return {"name": path, "version": table.version, **_figures(table), "last_commit": last}
+    except IndexTablesError as error:
+        return {"name": path, "error": str(error)}
+
+
+def _figures(table: Table) -> dict[str, Any]:
+    live = table.files()
+    rows, sizes = (live.column(name).to_pylist() for name in ("num_records", "size"))
+    return {
+        "rows": None if None in rows else sum(rows),
+        "files": live.num_rows,
+        "bytes": None if None in sizes else sum(sizes),
+    }
+
+
+def _changed_files(table: Table, since: int) -> list[dict[str, Any]]:
+    changed = table.changes(since=since)
+    added = [
+        {"change": "added", "path": add.path, "rows": add.num_records, "size": add.size}
+        for add in changed.adds
+    ]
+    return added + [
+        {"change": "removed", "path": gone.path, "rows": None, "size": gone.size} for gone in changed.removes
+    ]

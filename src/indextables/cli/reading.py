@@ -1,0 +1,139 @@
+"""Commands that read rows: search, count, head and tail."""
+
+from __future__ import annotations
+
+import html
+import time
+from argparse import Namespace
+from collections import Counter
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.cli.exit_codes import DONE, NOTHING_FOUND
+from indextables.cli.opening import open_at, split_names
+from indextables.cli.output import SNIPPET, Output, PeopleOutput
+from indextables.cli.values import plain_rows
+from indextables.errors import InputError
+from indextables.table import Table
+
+
+def search(args: Namespace, output: Output) -> int:
+    """Print the best matches; exit code 1 if there is none."""
+    table = open_at(args)
+    columns, snippet = split_names(args.columns), args.snippet
+    shown = columns or table.schema.names
+    replaced = None
+    if snippet is None and isinstance(output, PeopleOutput):  # people see the hits in the text itself
+        snippet = replaced = next((name for name in _text_columns(table) if name in shown), None)
+    limit = None if args.all else args.limit
+    rows = table.search(args.query, limit=limit, columns=columns, where=args.where, snippet=snippet)
+    names = rows.column_names
+    if replaced is not None:
+        rows = _with_text(rows, replaced)
+        names = [name for name in names if name != replaced]
+    count = output.rows(names, plain_rows(rows))
+    if limit is not None and count == limit:
+        output.note(f"the best {count} rows; --all prints every match")
+    return DONE if count else NOTHING_FOUND
+
+
+def count(args: Namespace, output: Output) -> int:
+    """Print a number, or one for each value of a column."""
+    table = open_at(args)
+    if args.by is None:
+        number = table.count(args.query, where=args.where)
+        if not args.quiet:
+            output.record({"count": number}, str(number))
+        return NOTHING_FOUND if args.quiet and not number else DONE
+    found: Counter[object] = Counter()
+    if args.query is None:
+        batches = iter(table.to_batches([args.by], where=args.where))
+    else:
+        batches = iter(table.search(args.query, limit=None, columns=[args.by], where=args.where).to_batches())
+    name = args.by
+    for batch in batches:
+        name = batch.schema.names[0]
+        found.update(row[name] for row in plain_rows([batch.select([0])]))
+    ordered = sorted(found.items(), key=lambda item: (-item[1], str(item[0])))
+    if not args.quiet:
+        output.rows(["value", "count"], ({"value": value, "count": number} for value, number in ordered))
+    return NOTHING_FOUND if args.quiet and not ordered else DONE
+
+
+def head(args: Namespace, output: Output) -> int:
+    """Print some rows."""
+    table = open_at(args)
+    limit = None if args.all else args.limit
+    batches = table.to_batches(split_names(args.columns), where=args.where, limit=limit)
+    output.rows(batches.schema.names, plain_rows(batches))
+    return DONE
+
+
+def tail(args: Namespace, output: Output) -> int:
+    """Print the newest rows, oldest first, and then those that are appended."""
+    if args.follow and (args.query is not None or args.where is not None):
+        raise InputError("--follow prints every appended row; leave out the query and --where")
+    if args.follow and (args.version is not None or args.as_of is not None):
+        raise InputError("--follow goes on from the newest version; leave out --version and --as-of")
+    table = open_at(args)
+    columns = split_names(args.columns)
+    rows = _newest(table, args)
+    names = [table.snapshot.schema.field(name).name for name in columns or table.schema.names]
+    output.rows(names, plain_rows(rows.select(names)))
+    while args.follow:
+        pause(args.interval)
+        table = _follow(table, names, output)
+    return DONE
+
+
+def pause(seconds: float) -> None:
+    """Wait between two looks at a table."""
+    time.sleep(seconds)
+
+
+def _follow(table: Table, names: list[str], output: Output) -> Table:
+    newest = table.refresh()
+    if newest.version != table.version:
+        added = newest.changes(since=table.version).to_arrow(names)
+        if added.num_rows:
+            output.rows(names, plain_rows(added.select(names)))
+    return newest
+
+
+def _newest(table: Table, args: Namespace) -> pa.Table:
+    """Return the newest rows by the time column. Memory does not grow with the table."""
+    times = _time_column(table, args.by)
+    if args.query is None:
+        batches = iter(table.to_batches(where=args.where))
+    else:
+        batches = iter(table.search(args.query, limit=None, where=args.where).to_batches())
+    best = table.schema.empty_table()
+    for batch in batches:
+        rows = pa.Table.from_batches([batch]).select(table.schema.names)
+        rows = rows.filter(pc.is_valid(rows.column(times)))
+        both = pa.concat_tables([best, rows.cast(table.schema)])
+        order = pc.sort_indices(both, sort_keys=[(times, "ascending")])
+        best = both.take(order[max(0, len(order) - args.limit) :])
+    return best
+
+
+def _time_column(table: Table, name: str | None) -> str:
+    if name is not None:
+        return str(table.snapshot.schema.field(name).name)
+    times = (field.name for field in table.schema if pa.types.is_timestamp(field.type))
+    first = next(times, None)
+    if first is None:
+        raise InputError(f"{table.uri} has no column of times; name a column with --by")
+    return str(first)
+
+
+def _text_columns(table: Table) -> list[str]:
+    return [field.name for field in table.snapshot.mapping.fields if field.kind == "text"]
+
+
+def _with_text(rows: pa.Table, column: str) -> pa.Table:
+    """Return the rows with the whole text, as HTML like a snippet, where no word of it matches."""
+    texts = [None if text is None else html.escape(text) for text in rows.column(column).to_pylist()]
+    snippets = pc.coalesce(rows.column(SNIPPET).combine_chunks(), pa.array(texts, pa.string()))
+    return rows.set_column(rows.column_names.index(SNIPPET), SNIPPET, snippets)

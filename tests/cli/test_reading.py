@@ -1,0 +1,138 @@
+"""search, count, head and tail: what people see, what scripts read, and exit codes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+import indextables as it
+from indextables.cli import reading
+from support.cli_rows import rows
+
+
+def test_search_prints_the_best_matches_as_ndjson(cli, logs):
+    found = cli.rows("search", logs, "disk", "-c", "id,message")
+    assert {row["id"] for row in found} == {0, 2}
+    assert list(found[0]) == ["id", "message", "_score"]
+
+
+def test_search_marks_hits_for_people(cli, logs):
+    assert "**disk** full on db1" in cli.text("search", logs, "disk")
+
+
+def test_search_with_a_snippet_for_scripts(cli, logs):
+    (row,) = cli.rows("search", logs, "full", "-c", "id", "--snippet", "message")
+    assert row["_snippet"] == "disk <b>full</b> on db1"
+
+
+def test_search_limits_rows_and_says_so_to_people(cli, logs):
+    code, out, err = cli("search", logs, "disk", "-n", "1", "--format", "table")
+    assert code == 0
+    assert out.count("disk") == 1
+    assert "--all" in err
+
+
+def test_search_without_a_match_exits_1(cli, logs):
+    assert cli("search", logs, "absent") == (1, "", "")
+
+
+def test_search_in_the_past(cli, logs):
+    assert cli("search", logs, "logout", "--version", "0")[0] == 1
+    assert len(cli.rows("search", logs, "logout", "--version", "1")) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["message:("], 2, "unclosed parenthesis"),
+        (["disk", "--where", "id <"], 2, ""),
+        (["disk", "-c", "absent"], 2, "absent"),
+        (["disk", "--snippet", "level"], 2, "not indexed as text"),
+        (["disk", "--version", "9"], 3, "9"),
+        (["disk", "--as-of", "yesterday"], 2, "yesterday"),
+        (["disk", "--set", "nonsense=1"], 2, "nonsense"),
+        (["disk", "--set", "spark.executor.cores=1"], 2, "spark.executor.cores"),
+        (["disk", "-n", "-1"], 2, "below zero"),
+    ],
+)
+def test_a_search_that_is_wrong_exits_by_kind(cli, logs, arguments, code, message):
+    result, out, err = cli("search", logs, *arguments)
+    assert (result, out) == (code, "")
+    assert message in err
+
+
+def test_a_missing_table_exits_3(cli, tmp_path):
+    code, _, err = cli("search", tmp_path / "absent", "disk")
+    assert code == 3
+    assert "no table" in err
+
+
+@pytest.mark.parametrize("form", ["table", "log", "json", "ndjson"])
+def test_escape_sequences_of_rows_are_never_printed(cli, logs, form):
+    code, out, _ = cli("head", logs, "--format", form)
+    assert code == 0
+    assert "logout" in out
+    assert "\x1b" not in out
+    assert "\x9b" not in out
+
+
+def test_json_and_csv_keep_the_exact_text(cli, logs):
+    expected = "logout \x1b[31mred\x9b ok"
+    assert json.loads(cli("head", logs, "--format", "json")[1])[3]["message"] == expected
+    assert list(csv.reader(io.StringIO(cli("head", logs, "--format", "csv")[1])))[4][3] == expected
+
+
+def test_count(cli, logs):
+    assert cli.rows("count", logs, "disk") == [{"count": 2}]
+    assert cli.text("count", logs, "--where", "level = 'INFO'") == "3\n"
+
+
+def test_count_by_a_column(cli, logs):
+    assert cli.rows("count", logs, "--by", "level") == [
+        {"value": "INFO", "count": 3},
+        {"value": "ERROR", "count": 1},
+    ]
+    assert cli.rows("count", logs, "disk", "--by", "LEVEL")[0]["count"] == 1
+
+
+def test_a_quiet_count_answers_by_its_exit_code(cli, logs):
+    assert cli("count", logs, "disk", "-q") == (0, "", "")
+    assert cli("count", logs, "absent", "-q") == (1, "", "")
+
+
+def test_tail_prints_the_newest_rows_in_order(cli, logs):
+    assert [row["id"] for row in cli.rows("tail", logs, "-n", "2")] == [2, 3]
+    assert [row["id"] for row in cli.rows("tail", logs, "disk", "-n", "1")] == [2]
+    assert cli.rows("tail", logs, "-n", "1", "-c", "at") == [{"at": "2026-01-01T00:03:00.000000Z"}]
+
+
+def test_tail_without_a_time_column_asks_for_one(cli, tmp_path):
+    path = tmp_path / "plain"
+    it.write(path, rows(0, "a", "b").select(["id"]))
+    code, _, err = cli("tail", path)
+    assert code == 2
+    assert "--by" in err
+    assert [row["id"] for row in cli.rows("tail", path, "--by", "id", "-n", "1")] == [1]
+
+
+def test_tail_follows_appends_until_it_is_interrupted(cli, logs, monkeypatch):
+    looks = iter(["new row", "newer row"])
+
+    def append(seconds: float) -> None:
+        message = next(looks, None)
+        if message is None:
+            raise KeyboardInterrupt
+        it.write(logs, rows(9, message))
+
+    monkeypatch.setattr(reading, "pause", append)
+    code, out, _ = cli("tail", logs, "-n", "1", "-f", "-c", "message")
+    assert code == 130
+    assert [json.loads(line)["message"] for line in out.splitlines()][1:] == ["new row", "newer row"]
+
+
+def test_tail_refuses_to_follow_what_it_would_not_filter(cli, logs):
+    assert cli("tail", logs, "disk", "-f")[0] == 2
+    assert cli("tail", logs, "-f", "--version", "0")[0] == 2
