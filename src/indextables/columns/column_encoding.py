@@ -23,6 +23,9 @@ from indextables.rows import page_options, parquet_schema
 
 _LEVELLED: Final = ("zstd", "gzip", "brotli")
 _SAMPLED_PAGES: Final = 2
+_MIN_SAMPLE_BYTES: Final = 64 << 10
+"""Fewer rows than this in memory are all compressed: to try encodings out would cost more than to write them."""
+
 _DRAWN_VALUES: Final = 1024
 """How many values are compared before all are. Where a dictionary saves much, some of them are equal."""
 
@@ -39,7 +42,7 @@ def encoding_options(
     levels = {"compression_level": level} if codec in _LEVELLED and level is not None else {}
     sample = rows.slice(0, _SAMPLED_PAGES * page_rows)
     options = {"use_dictionary": dictionary, **page_options(page_rows)}
-    if not sample.num_rows:
+    if rows.nbytes < _MIN_SAMPLE_BYTES:
         return {"use_dictionary": dictionary, "compression": codec, **levels}
     plain = _chunks(sample, compression=codec, **levels, **options)
     numbers = [

@@ -30,7 +30,6 @@ from indextables.rows import (
     RowWriter,
     check_footer,
     footer_size,
-    parquet_schema,
 )
 from indextables.runtime import lazy_property
 
@@ -68,7 +67,9 @@ class ParquetSink:
         checksums, pages = self._writer.finish(
             {ROW_GROUP_METADATA: ";".join(self._groups), STORAGE_VERSION: "1.0.0"}
         )
-        footer = pq.read_metadata(self._path).serialized_size + TRAILER_BYTES
+        with self._path.open("rb") as file:
+            size = file.seek(-TRAILER_BYTES, 2) + TRAILER_BYTES
+            footer = footer_size(file.read(), size)
         stated = add_sections(self._path, footer, checksums, pages)
         return {FILE_SIZE: str(self._path.stat().st_size), FOOTER_SIZE: str(footer), **stated}
 
@@ -78,8 +79,7 @@ class ParquetSink:
     def _encoding(self, first_rows: pa.Table, page_rows: int) -> Mapping[str, Any]:
         options = self._options
         dictionary = worth_dictionary(first_rows) if options.dictionary is None else options.dictionary
-        leaves = parquet_schema(self._schema)
-        has_lists = any(leaves.column(leaf).max_repetition_level for leaf in range(len(leaves)))
+        has_lists = any(_has_lists(field.type) for field in self._schema)
         return {
             # A page of version 2 states its rows, one of version 1 its values: where there are lists, these are more.
             "data_page_version": "2.0" if has_lists else "1.0",
@@ -87,6 +87,15 @@ class ParquetSink:
                 first_rows, options.compression, options.compression_level, dictionary, page_rows
             ),
         }
+
+
+def _has_lists(kind: pa.DataType) -> bool:
+    """Return True if a row of this type can have several values in one Parquet column."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return _has_lists(kind.storage_type)
+    if pa.types.is_struct(kind):
+        return any(_has_lists(field.type) for field in kind)
+    return bool(pa.types.is_nested(kind))
 
 
 @dataclass(frozen=True)
