@@ -151,9 +151,8 @@ def deleted_rows(draw: st.DrawFn, rows: int) -> Deletion:
 
 @st.composite
 def deleted_in_files(draw: st.DrawFn, files: Sequence[ColumnGroupFile]) -> Deletion:
-    entries: list[tuple[str, int]] = []
-    for file in draw(st.lists(st.sampled_from(files), max_size=3)) if files else ():
-        entries.append((file.path, draw(st.integers(file.start_index, file.end_index))))
+    picked = draw(st.lists(st.sampled_from(files), max_size=3)) if files else []
+    entries = [(file.path, draw(st.integers(file.start_index, file.end_index))) for file in picked]
     places, at = [], 0
     for file in files:
         places += [
