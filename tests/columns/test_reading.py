@@ -61,10 +61,11 @@ def written(draw: st.DrawFn, base: str, names: Sequence[str]) -> tuple[tuple[Col
     """Write one to three blocks of rows, their columns in any order."""
     blocks = [draw(tables(names, st.sampled_from([0, 1, 3, 30, 80])))]
     blocks += draw(st.lists(tables(names, st.integers(0, 30)), max_size=2))
-    writer = Writer(base, blocks[0].schema, **draw(write_options))
-    for block in blocks:
-        writer.write(block.select(draw(st.permutations(names))))
-        if draw(st.booleans()):
+    orders = [(draw(st.permutations(names)), draw(st.booleans())) for _ in blocks]
+    writer = Writer(base, blocks[0].schema, **draw(write_options))  # nothing is drawn while it is open
+    for block, (order, flush) in zip(blocks, orders, strict=True):
+        writer.write(block.select(order))
+        if flush:
             writer.flush()
     groups, stored = writer.close(), pa.concat_tables(blocks)
     assert {group.num_rows for group in groups} == {stored.num_rows}
