@@ -33,7 +33,7 @@ from support.dataset_strategies import (
     write_options,
 )
 
-EXAMPLES = 400
+EXAMPLES = 250
 
 
 @dataclass(frozen=True)
