@@ -83,11 +83,21 @@ def states_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compari
     return "planning", states.comparisons(results)
 
 
+def remote_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:  # noqa: ARG001
+    """Requests and rounds of waiting of searches in an object store that answers 20 ms late."""
+    from bench import remote  # noqa: PLC0415
+
+    results = remote.measure(HOME, say)
+    remote.show(_console(), results)
+    return "searches of an object store", []
+
+
 PARTS: Final[dict[str, Part]] = {
     "tables": tables_part,
     "commits": commits_part,
     "columns": columns_part,
     "states": states_part,
+    "remote": remote_part,
 }
 
 

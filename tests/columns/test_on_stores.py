@@ -6,11 +6,12 @@ import uuid
 
 import pyarrow as pa
 import pytest
+from bench.proxies import running
 from bench.servers import Server
 
 from indextables import columns
 from indextables.columns import DeltaLogType, SchemaBased, Transaction, write_delta
-from support.fault_proxy import FaultProxy, running
+from support.fault_proxy import FaultProxy
 
 pytestmark = pytest.mark.servers
 

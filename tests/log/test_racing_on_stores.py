@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from bench.proxies import running
 from bench.servers import Server
 
 import indextables as it
 from indextables.config import Settings, keys
 from indextables.storage import open_store
 from support import writing_process
-from support.fault_proxy import Fault, FaultProxy, bad_network, running
+from support.fault_proxy import Fault, FaultProxy, bad_network
 from support.invariants import check_table
 from support.processes import run
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
+from bench.proxies import running
 from bench.servers import Server
 
 import indextables as it
@@ -16,7 +17,7 @@ from indextables.log import Append, Snapshot, checkpoint, commit, load_snapshot
 from indextables.log.snapshots import cache
 from indextables.state import entries, manifest_key, read_state
 from indextables.storage import open_store
-from support.fault_proxy import Fault, FaultProxy, running
+from support.fault_proxy import Fault, FaultProxy
 from support.logs import add, metadata
 
 pytestmark = pytest.mark.servers

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from bench.proxies import running
 from bench.servers import Server
 
 import indextables as it
@@ -24,7 +25,7 @@ from indextables.errors import (
     UnsafeStoreError,
 )
 from indextables.storage import open_store
-from support.fault_proxy import FaultProxy, running
+from support.fault_proxy import FaultProxy
 from support.invariants import check_table
 
 pytestmark = pytest.mark.servers

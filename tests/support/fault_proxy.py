@@ -1,8 +1,6 @@
 """A proxy before a real object store that answers as a bad network would, and writes down what was asked.
 
-It hands on the request byte for byte but for `Connection`, so signatures over Host and the other headers hold. One
-connection serves one request. Conditional creates meet the faults of `Fault` in turn; everything else meets errors
-that a client repeats by itself.
+Conditional creates meet the faults of `Fault` in turn; everything else meets errors that a client repeats by itself.
 """
 
 from __future__ import annotations
@@ -12,12 +10,12 @@ import contextlib
 import enum
 import random
 import struct
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from socket import SO_LINGER, SOL_SOCKET
 
+from bench.proxies import forward, read_request, running
 from bench.servers import Server
 
 
@@ -66,7 +64,7 @@ class FaultProxy:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            request = await _message(reader)
+            request = await read_request(reader)
             if request is not None:
                 await self._answer(*request, writer)
         except (ConnectionError, asyncio.IncompleteReadError):
@@ -111,70 +109,13 @@ class FaultProxy:
         return fault
 
     async def _forward(self, line: str, headers: dict[str, str], body: bytes) -> bytes:
-        host, _, port = self.upstream.partition(":")
-        reader, writer = await asyncio.open_connection(host, int(port))
-        try:
-            lines = [line, *(f"{name}: {value}" for name, value in headers.items()), "connection: close"]
-            writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
-            await writer.drain()
-            answer = await reader.read()
-        finally:
-            writer.close()
-            with contextlib.suppress(ConnectionError):
-                await writer.wait_closed()
+        answer = await forward(self.upstream, line, headers, body)
         method, target, _ = line.split(" ")
         status = int(answer.split(b" ", 2)[1]) if answer else 0
         self.passed.append(
             Passed(method, target.partition("?")[0], headers.get("range"), status, len(answer))
         )
         return answer
-
-
-@contextlib.contextmanager
-def running(proxy: FaultProxy) -> Iterator[FaultProxy]:
-    """Serves in a thread of its own until the end of the block, at `proxy.address`."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="fault proxy")
-    thread.start()
-
-    async def listen() -> asyncio.Server:
-        return await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
-
-    async def drain(server: asyncio.Server) -> None:
-        server.close()
-        await server.wait_closed()
-        rest = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in rest:
-            task.cancel()
-        await asyncio.gather(*rest, return_exceptions=True)
-
-    try:
-        server = asyncio.run_coroutine_threadsafe(listen(), loop).result()
-        host, port = server.sockets[0].getsockname()
-        proxy.address = f"{host}:{port}"
-        try:
-            yield proxy
-        finally:
-            asyncio.run_coroutine_threadsafe(drain(server), loop).result()
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
-
-
-async def _message(reader: asyncio.StreamReader) -> tuple[str, dict[str, str], bytes] | None:
-    """Request line, headers by lower-case name without `connection`, and body; None when the client only came by."""
-    try:
-        head = await reader.readuntil(b"\r\n\r\n")
-    except asyncio.IncompleteReadError as broken:
-        if broken.partial:
-            raise
-        return None
-    line, *rest = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
-    headers = {name.lower(): value.strip() for name, _, value in (field.partition(":") for field in rest)}
-    headers.pop("connection", None)
-    assert "transfer-encoding" not in headers, "obstore sends bodies of a known length"
-    return line, headers, await reader.readexactly(int(headers.get("content-length", "0")))
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

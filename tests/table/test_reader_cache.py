@@ -33,7 +33,14 @@ class Place:
         return open_split(self.store, self.file.path, self.file.size)
 
     def lease(self, cache: ReaderCache, **options: str):
-        return cache.lease(self.store, self.file.path, tuple(options.items()), self.mapping, self.open_reader)
+        return cache.lease(
+            self.store,
+            self.file.path,
+            self.file.size,
+            tuple(options.items()),
+            self.mapping,
+            self.open_reader,
+        )
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
 
 import orjson
 import pyarrow as pa
@@ -29,6 +30,9 @@ from indextables.split.search import IndexSearch, MissingWords, Plan, TextAnswer
 
 if TYPE_CHECKING:
     from indextables.columns import ColumnGroup
+
+_MAX_META_BYTES: Final = 16 << 20
+"""The description of an index has a few kilobytes, and some more for each column."""
 
 
 class Rows(Protocol):
@@ -111,8 +115,7 @@ class SplitContents:
 
     @lazy_property
     def search(self) -> IndexSearch:
-        self._check_documents()
-        opened = open_index(self._bundle, self._settings)
+        opened = open_index(self._bundle, self._settings, check=self._check_documents)
         return IndexSearch(opened, self.mapping, self._bundle, self.row_runs)
 
     @lazy_property
@@ -132,10 +135,14 @@ class SplitContents:
         except ValueError as reason:
             raise self._bundle.damaged(reason) from reason
 
-    def _check_documents(self) -> None:
+    def _check_documents(self, index: Path) -> None:
         """Check that the index has one document for each row: the engine allocates memory for as many as it claims."""
+        if (size := self._bundle.member(META).length) > _MAX_META_BYTES:
+            raise self._bundle.damaged(
+                f"its {META} has {size} bytes, more than the limit of {_MAX_META_BYTES}"
+            )
         try:
-            segments = orjson.loads(self._bundle.read(META))["segments"]
+            segments = orjson.loads((index / META).read_bytes())["segments"]
             documents = [segment["max_doc"] for segment in segments]
             deleted = any(segment.get("deletes") for segment in segments)
         except (ValueError, KeyError, TypeError, AttributeError) as reason:

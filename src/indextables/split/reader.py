@@ -19,6 +19,7 @@ from indextables.split.container import MANIFEST, MAPPING, open_bundle
 from indextables.split.contents import Contents, SplitContents
 from indextables.split.foreign import ForeignContents, is_foreign
 from indextables.split.index import RankingStatistics
+from indextables.split.index_cache import open_remote_bundle
 from indextables.split.output import POSITION, WITHOUT_HIT, Output, RowRequest, ScoreBook, matching_rows
 from indextables.split.query import Part
 from indextables.split.search import (
@@ -32,7 +33,7 @@ from indextables.split.search import (
     positive_text_queries,
     scored_words,
 )
-from indextables.storage import Store
+from indextables.storage import Store, is_on_this_machine
 
 BLOOM_SKIPS: Final = "splits.bloom_skips"
 """Counter of a process: splits whose Bloom filters show that no row can match."""
@@ -49,15 +50,22 @@ def open_split(
     settings: Settings | None = None,
     schema: TableSchema | None = None,
     mapping: FieldMapping | None = None,
+    keep_end: bool = False,
 ) -> SplitReader:
     """Open a split by reading its end. Nothing else is read before rows are requested.
+
+    `keep_end` keeps the end of a split in an object store in the disk cache, and opens the split from there the next
+    time. It is for scans; an operation that checks or rewrites splits reads them as they are.
 
     `mapping`, or at least `schema`, has the table's columns without the partition columns. It is needed for splits of
     other writers, which do not record the types of their columns; splits of this package do. CorruptTableError if the
     file is not a split.
     """
-    bundle = open_bundle(store, key, size)
     resolved = settings or Settings()
+    if keep_end and size is not None and not is_on_this_machine(store.uri):
+        bundle = open_remote_bundle(store, key, size, resolved)
+    else:
+        bundle = open_bundle(store, key, size)
     if MAPPING in bundle.members and MANIFEST in bundle.members:
         return SplitReader(SplitContents(bundle, resolved))
     if is_foreign(bundle):
@@ -132,6 +140,11 @@ class SplitReader:
         """Bring the index into the cache: extract it from the split, or build it for a split of another writer."""
         if self.num_rows:
             _ = self._contents.search
+
+    def prepare(self, predicate: Predicate) -> None:
+        """Bring the index into the cache if a search for these rows needs it."""
+        if self.may_match(predicate) and self._contents.plan(predicate).indexed:
+            self.load_index()
 
     def rows(self, request: RowRequest) -> Iterator[pa.RecordBatch]:
         """Yield the rows that match, in batches of about ten thousand rows."""

@@ -19,6 +19,7 @@ from indextables.table.inspection import (
     storage_rows,
     storage_stats,
 )
+from indextables.table.leases import SPLITS_SEARCHED
 from indextables.table.prewarming import (
     MAX_THREADS,
     Prewarmed,
@@ -29,7 +30,6 @@ from indextables.table.prewarming import (
 from indextables.table.scan import (
     COUNT_COLUMN,
     ROWS_FETCHED,
-    SPLITS_SEARCHED,
     ScanPlan,
     ScanRequest,
     ScanTask,

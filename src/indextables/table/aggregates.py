@@ -18,7 +18,8 @@ from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Field, Value
 from indextables.table.buckets import Buckets
 from indextables.table.exact_sums import FloatSum, IntegerSum
 from indextables.table.group_counts import COUNT, GroupCounts, canonical
-from indextables.table.scan import ScanPlan, count_rows, open_task_split, split_rows
+from indextables.table.leases import SplitLeases
+from indextables.table.scan import ScanPlan, count_rows, split_rows
 
 _BUCKET = "bucket"
 _VALUE = "value"
@@ -100,14 +101,15 @@ def column_stats(plan: ScanPlan, column: Field, *, distinct: bool, max_bytes: in
 
 def _weighted_batches(plan: ScanPlan) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Yield batches of the plan's rows, and how many rows each row of the batch stands for."""
+    lease = SplitLeases(plan.tasks[0])
     for task in plan.tasks:
         schema = pa.schema([(name, task.schema.field(name).arrow_type) for name in task.request.columns])
         for ref in task.splits:
             if all(name in ref.partition_values for name in schema.names):
                 values = [pa.array([ref.partition_values[column.name]], column.type) for column in schema]
-                yield pa.RecordBatch.from_arrays(values, schema=schema), count_rows(task, ref)
+                yield pa.RecordBatch.from_arrays(values, schema=schema), count_rows(task, ref, lease)
             else:
-                with open_task_split(task, ref) as split:
+                with lease(ref) as split:
                     for batch in split_rows(task, ref, split, None):
                         yield batch, 1
 

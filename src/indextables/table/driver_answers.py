@@ -8,8 +8,8 @@ unpack at once. A scan that is not certainly both is left to tasks.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
@@ -22,7 +22,7 @@ from indextables.predicates import bind
 from indextables.runtime import current
 from indextables.split import SplitReader
 from indextables.storage import is_on_this_machine
-from indextables.table.leases import lease_task_splits
+from indextables.table.leases import SplitLeases
 from indextables.table.scan import (
     ScanPlan,
     ScanRequest,
@@ -119,7 +119,7 @@ def answer_on_driver(plan: ScanPlan) -> pa.Table | None:
     try:
         with ExitStack() as stack:
             readers: list[SplitReader] = []
-            hits = _hits(to_open, lease_task_splits(first), stack, readers, max_rows)
+            hits = _hits(to_open, SplitLeases(first), stack, readers, max_rows)
             if first.request.count_only:
                 return _total(counted, hits)
             taken = shares(hits, first.request, max_rows)
@@ -134,7 +134,7 @@ def answer_on_driver(plan: ScanPlan) -> pa.Table | None:
 
 def _hits(
     splits: Sequence[tuple[ScanTask, SplitRef]],
-    lease: Callable[[SplitRef], AbstractContextManager[SplitReader]],
+    lease: SplitLeases,
     stack: ExitStack,
     readers: list[SplitReader],
     max_rows: int,

@@ -90,7 +90,7 @@ def run_prewarm_task(task: PrewarmTask) -> Prewarmed:
 
     def warm(split: tuple[str, int]) -> tuple[str, str] | None:
         try:
-            with open_split(store, *split, settings=settings, mapping=task.mapping) as reader:
+            with open_split(store, *split, settings=settings, mapping=task.mapping, keep_end=True) as reader:
                 reader.load_index()
         except IndexTablesError as reason:
             return split[0], str(reason)

@@ -1,7 +1,8 @@
 """A cache of open split readers: opening a split costs more than searching it.
 
-Only splits in local files are cached, whose identity (inode, size, modification time) can be checked. A reader is
-leased to one user at a time: while it is leased it is not in the cache, so that two threads never share one.
+The identity of a local file (inode, size, modification time) is checked. A split in an object store is never changed
+under its name: its address and size are its identity. Splits in memory are not cached, as they cost nothing to open. A
+reader is leased to one user at a time: while it is leased it is not in the cache, so that two threads never share one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final, TypeAlias
 from indextables.runtime import Cache, CacheSpec, current
 from indextables.schema import FieldMapping
 from indextables.split import SplitReader
-from indextables.storage import Store
+from indextables.storage import Store, is_on_this_machine
 
 MAX_READERS: Final = 128
 """A cache keeps the end of each split in memory and its file mapped: some hundred kB each."""
@@ -22,7 +23,7 @@ MAX_READERS: Final = 128
 
 @dataclass(frozen=True)
 class FileState:
-    """The identity of a file. Other content under the same name differs in at least one field."""
+    """The identity of a split. Other content under the same name differs in at least one field."""
 
     path: str
     inode: int
@@ -30,11 +31,11 @@ class FileState:
     changed: int
 
     @classmethod
-    def of(cls, store: Store, key: str) -> FileState | None:
-        """Return the identity of an object in a local file; None for any other object."""
+    def of(cls, store: Store, key: str, size: int) -> FileState | None:
+        """Return the identity of a split of this size by the log; None if it cannot be told from another."""
         path = store.local_path(key)
         if path is None:
-            return None
+            return None if is_on_this_machine(store.uri) else cls(f"{store.uri}/{key}", 0, size, 0)
         try:
             status = path.stat()
         except OSError:
@@ -67,6 +68,7 @@ class ReaderCache:
         self,
         store: Store,
         key: str,
+        size: int,
         options: Options,
         mapping: FieldMapping,
         open_reader: Callable[[], SplitReader],
@@ -75,7 +77,7 @@ class ReaderCache:
 
         The reader returns to the cache when the block ends without an error. A reader that failed is dropped.
         """
-        state = FileState.of(store, key)
+        state = FileState.of(store, key, size)
         split = None if state is None else self._take(state, options, mapping)
         if split is None:
             split = open_reader()

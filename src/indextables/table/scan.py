@@ -19,17 +19,17 @@ from indextables.log import Snapshot
 from indextables.predicates import TRUE, Constant, Predicate, QueryLimits, Value, bind, text_queries
 from indextables.runtime import current
 from indextables.schema import FieldMapping, TableSchema
-from indextables.split import COMPUTED, Hits, RowRequest, SplitReader, check_text_query, open_split
+from indextables.split import COMPUTED, Hits, RowRequest, SplitReader, check_text_query
 from indextables.state import KEY
 from indextables.stats import total, total_bytes
-from indextables.storage import open_store, options_for_tasks
+from indextables.storage import is_on_this_machine, options_for_tasks
+from indextables.table.leases import REQUESTS, SplitLeases, map_splits
 from indextables.table.locality import assign_hosts
 
 _log: Final = logging.getLogger(__name__)
 
-SPLITS_SEARCHED: Final = "scan.splits_searched"
 ROWS_FETCHED: Final = "scan.rows_fetched"
-"""Counters of a process: splits that scans have opened, and rows that they have read from them."""
+"""Counter of a process: rows that scans have read from splits."""
 
 SPLIT_PATH: Final = "__split_path"
 """The path of a row's split in the table. With the row's position in the split it orders rows of equal score."""
@@ -168,17 +168,31 @@ def plan_scan(
 def run_scan_task(task: ScanTask) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one task, in the requested columns and the table's types."""
     if task.request.count_only:
-        yield count_batch(sum(count_rows(task, ref) for ref in task.splits))
+        lease = SplitLeases(task)
+        counts = map_splits(task.uri, lambda ref: count_rows(task, ref, lease), task.splits)
+        yield count_batch(sum(counts))
         return
-    remaining = task.request.limit
-    for ref in task.splits:
-        with open_task_split(task, ref) as split:
+    remaining, lease = task.request.limit, SplitLeases(task)
+    for ref in _prepared_splits(task, lease):
+        with lease(ref) as split:
             for batch in split_rows(task, ref, split, remaining):
                 yield batch
                 if remaining is not None:
                     remaining -= batch.num_rows
         if remaining is not None and remaining <= 0:
             return
+
+
+def _prepared_splits(task: ScanTask, lease: SplitLeases) -> Iterator[SplitRef]:
+    """Yield the splits in order, those of an object store while the next ones are opened and their indexes fetched."""
+    if is_on_this_machine(task.uri):
+        return iter(task.splits)
+
+    def prepare(ref: SplitRef) -> SplitRef:
+        lease.prepare(ref, bind(task.request.predicate, ref.partition_values))
+        return ref
+
+    return current().threads.map(prepare, task.splits, REQUESTS, ahead=REQUESTS)
 
 
 def scan_schema(schema: TableSchema, request: ScanRequest) -> pa.Schema:
@@ -201,26 +215,18 @@ def count_from_log(task: ScanTask, ref: SplitRef) -> int | None:
     return 0 if isinstance(predicate, Constant) and not predicate.value else None
 
 
-def count_rows(task: ScanTask, ref: SplitRef) -> int:
+def count_rows(task: ScanTask, ref: SplitRef, lease: SplitLeases) -> int:
     """Return the number of matching rows of a split: by the log if it decides, else by the index."""
     count = count_from_log(task, ref)
     if count is not None:
         return count
-    with open_task_split(task, ref) as split:
+    with lease(ref) as split:
         return split.count(bind(task.request.predicate, ref.partition_values))
 
 
 def count_batch(total: int) -> pa.RecordBatch:
     """Return the answer to a count."""
     return pa.record_batch({COUNT_COLUMN: pa.array([total], pa.int64())})
-
-
-def open_task_split(task: ScanTask, ref: SplitRef) -> SplitReader:
-    """Open a split of a task with the task's settings."""
-    settings = Settings(task.options)
-    store = open_store(task.uri, settings)
-    current().counters.add(SPLITS_SEARCHED)
-    return open_split(store, ref.path, ref.size, settings=settings, mapping=task.mapping)
 
 
 def split_rows(

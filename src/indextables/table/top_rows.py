@@ -7,9 +7,9 @@ row in the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import TypeAlias
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,10 @@ import pyarrow as pa
 from indextables.config import Settings, keys
 from indextables.predicates import bind
 from indextables.split import Hits, SplitReader
+from indextables.storage import is_on_this_machine
 from indextables.table.joint_ranking import Searched, rank_together
-from indextables.table.leases import lease_task_splits
+from indextables.table.leases import SplitLeases, map_splits
 from indextables.table.scan import ScanPlan, ScanTask, SplitRef, count_from_log, scan_schema, split_hits
-
-_Lease: TypeAlias = Callable[[SplitRef], AbstractContextManager[SplitReader]]
 
 
 def top_rows(plan: ScanPlan, start: int, stop: int | None) -> pa.Table:
@@ -35,10 +34,10 @@ def top_rows(plan: ScanPlan, start: int, stop: int | None) -> pa.Table:
     refs = [ref for task in plan.tasks for ref in task.splits if count_from_log(task, ref) != 0]
     refs.sort(key=lambda ref: ref.path.encode())
     with ExitStack() as stack:
-        readers = OpenReaders(
-            lease_task_splits(first), Settings(first.options).get(keys.MAX_OPEN_SPLITS), stack
-        )
+        readers = OpenReaders(SplitLeases(first), Settings(first.options).get(keys.MAX_OPEN_SPLITS), stack)
         searched = [Searched(ref, bind(first.request.predicate, ref.partition_values)) for ref in refs]
+        if not is_on_this_machine(first.uri):
+            readers.prepare(first.uri, searched)
         hits = rank_together(searched, readers.use, stop)
         if hits is None:
             hits = _best_of_each(searched, readers, stop)
@@ -46,24 +45,40 @@ def top_rows(plan: ScanPlan, start: int, stop: int | None) -> pa.Table:
 
 
 class OpenReaders:
-    """The readers of a search in its phases. At most `most` are leased until the search ends."""
+    """The readers of a search in its phases. At most `most` are leased until the search ends.
 
-    def __init__(self, lease: _Lease, most: int, stack: ExitStack) -> None:
+    Threads may use the readers of different splits at the same time.
+    """
+
+    def __init__(self, lease: SplitLeases, most: int, stack: ExitStack) -> None:
         self._lease = lease
         self._most = most
         self._stack = stack
         self._leased: dict[str, SplitReader] = {}
+        self._lock = threading.Lock()
+
+    def prepare(self, uri: str, splits: Sequence[Searched]) -> None:
+        """Open the splits of an object store, several at a time, and bring their indexes into the cache."""
+
+        def prepare_split(split: Searched) -> None:
+            with self.use(split.ref) as reader:
+                reader.prepare(split.predicate)
+
+        map_splits(uri, prepare_split, splits)
 
     @contextmanager
     def use(self, ref: SplitRef) -> Iterator[SplitReader]:
         """Lease the reader of a split for a block, or use the one that is leased already."""
-        if ref.path not in self._leased and len(self._leased) < self._most:
-            self._leased[ref.path] = self._stack.enter_context(self._lease(ref))
         if ref.path in self._leased:
             yield self._leased[ref.path]
-        else:
-            with self._lease(ref) as reader:
-                yield reader
+            return
+        with ExitStack() as lease:
+            reader = lease.enter_context(self._lease(ref))
+            with self._lock:
+                if len(self._leased) < self._most:
+                    self._leased[ref.path] = reader
+                    self._stack.push(lease.pop_all())  # leased until the search ends
+            yield reader
 
 
 def _best_of_each(splits: Sequence[Searched], readers: OpenReaders, top: int | None) -> list[Hits]:
@@ -84,16 +99,17 @@ def _fetch(
         return schema.empty_table()
     starts = np.cumsum([0, *(len(of_split.rows) for of_split in hits)])
     split_of = np.searchsorted(starts, best, side="right") - 1
-    batches: list[pa.RecordBatch] = []
-    order: list[npt.NDArray[np.intp]] = []
-    for number in np.unique(split_of):
+
+    def fetch(number: int) -> tuple[npt.NDArray[np.intp], list[pa.RecordBatch]]:
+        """Return the rows of one split, and their places in the answer."""
         at = np.flatnonzero(split_of == number)
         chosen = hits[number].take(best[at] - starts[number])
-        order.append(at[np.argsort(chosen.rows)])
         with readers.use(refs[number]) as reader:
-            batches.extend(split_hits(task, refs[number], reader, chosen))
-    rows = pa.Table.from_batches(batches, schema=schema)
-    return rows.take(pa.array(np.argsort(np.concatenate(order))))
+            return at[np.argsort(chosen.rows)], list(split_hits(task, refs[number], reader, chosen))
+
+    fetched = map_splits(task.uri, fetch, np.unique(split_of).tolist())
+    rows = pa.Table.from_batches([batch for _, batches in fetched for batch in batches], schema=schema)
+    return rows.take(pa.array(np.argsort(np.concatenate([places for places, _ in fetched]))))
 
 
 def _merge(hits: Sequence[Hits]) -> npt.NDArray[np.intp]:

@@ -36,6 +36,8 @@ CHUNK_CHECKSUMS: Final = ".crc32"
 PAGE_DIRECTORY: Final = ".pages"
 """Suffix to the name of a Parquet member: the member that holds the positions of its pages."""
 
+_SMALL: Final = frozenset({MANIFEST, MAPPING, CHECKSUMS, BLOOM_COLUMNS, ROW_RUNS, RANKING})
+
 _MAGIC: Final = 403881646
 _VERSION: Final = 2
 """Version 1 is that of Quickwit and of this package's splits without the member `row_ids.json`.
@@ -119,6 +121,20 @@ class Bundle:
             return self.tail[start : start + length]
         return self.store.get_range(self.key, offset, length)
 
+    def with_small_members(self, most: int) -> Bundle:
+        """Return the bundle with a tail of at most `most` bytes that has its small members and Parquet footers.
+
+        With them a split is opened and its pages are found without a request. A member that begins before the last
+        `most` bytes stays out.
+        """
+        members = [member for member in self.members.values() if _is_small(member.name)]
+        starts = [member.offset for member in (*members, *self.parquet_footers.values())]
+        start = min((at for at in starts if self.size - at <= most), default=self.size)
+        missing = self.size - len(self.tail) - start
+        if missing <= 0:
+            return self
+        return replace(self, tail=self.store.get_range(self.key, start, missing) + self.tail)
+
     def verify(self, member: Member, data: bytes | memoryview) -> bytes:
         """Return the content of a member. CorruptTableError if its checksum is wrong."""
         if member.crc32 is not None and zlib.crc32(data) != member.crc32:
@@ -148,15 +164,23 @@ def write_bundle(
         return Written(out.tell(), footer_start)
 
 
-def open_bundle(store: Store, key: str, size: int | None = None) -> Bundle:
-    """Open a split by reading its end, where the file table is. Without `size`, ask the store for it."""
-    size, tail = _read_tail(store, key, size)
+def open_bundle(store: Store, key: str, size: int | None = None, tail: bytes | None = None) -> Bundle:
+    """Open a split by reading its end, where the file table is. Without `size`, ask the store for it.
+
+    `tail` is its end, if the caller has it already.
+    """
+    if size is None or tail is None:
+        size, tail = _read_tail(store, key, size)
     try:
         footer_start, tail, members = _file_table(store, key, size, tail)
     except (struct.error, KeyError, TypeError, AttributeError, ValueError) as reason:
         raise CorruptTableError(f"split {store.uri}/{key} is damaged: {reason}") from reason
     bundle = Bundle(store=store, key=key, size=size, footer_start=footer_start, members=members, tail=tail)
     return _with_checksums(bundle)
+
+
+def _is_small(name: str) -> bool:
+    return name in _SMALL or name.endswith((CHUNK_CHECKSUMS, PAGE_DIRECTORY))
 
 
 def _read_tail(store: Store, key: str, size: int | None) -> tuple[int, bytes]:

@@ -10,6 +10,7 @@ from indextables.split.index_cache.cache import (
 )
 from indextables.split.index_cache.entry_record import checksum
 from indextables.split.index_cache.extraction import extract_members
+from indextables.split.index_cache.split_ends import open_remote_bundle
 from indextables.split.index_cache.usage import (
     CacheLooks,
     CacheUsage,
@@ -33,5 +34,6 @@ __all__ = [
     "is_cached",
     "open_cached",
     "open_index",
+    "open_remote_bundle",
     "read_cached",
 ]

@@ -72,14 +72,24 @@ OPEN_INDEXES: Final = CacheSpec[str, OpenIndex](
 )
 
 
-def open_index(bundle: Bundle, settings: Settings, *, documents: bool = False) -> OpenIndex:
+def open_index(
+    bundle: Bundle,
+    settings: Settings,
+    *,
+    documents: bool = False,
+    check: Callable[[Path], None] | None = None,
+) -> OpenIndex:
     """Open the index of a split: from memory, from the disk cache, or extracted from the split and verified.
 
-    Pass `documents` if the rows are stored in the index.
+    Pass `documents` if the rows are stored in the index. `check` looks at the files of an index that was extracted,
+    before it is opened for the first time.
     """
 
     def fill(directory: Path) -> dict[str, int]:
-        return extract_members(bundle, directory, documents=documents)
+        checksums = extract_members(bundle, directory, documents=documents)
+        if check is not None:
+            check(directory)
+        return checksums
 
     return open_cached(entry_name(bundle), bundle, fill, settings)
 
