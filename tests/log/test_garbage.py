@@ -18,22 +18,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indextables.config import Settings, keys
-from indextables.errors import CorruptTableError, VersionNotFoundError
-from indextables.log import Append, Overwrite, checkpoint, commit, load_snapshot, version_key
+from indextables.errors import CorruptTableError, StorageError, VersionNotFoundError
+from indextables.log import Append, DropPartitions, Overwrite, checkpoint, commit, load_snapshot, version_key
 from indextables.log.actions import checkpoint_key
+from indextables.log.changes import NextVersion
 from indextables.log.cleanup import (
     Base,
     Collected,
     StateRetention,
     collect,
     collect_if_due,
+    collect_manifests,
+    delete_states,
     expired_bases,
     orphaned_manifests,
+    read_log_files,
 )
 from indextables.log.cleanup.state_retention import is_manifest
-from indextables.log.snapshots import VersionSelector, read_snapshot
-from indextables.maintenance import clean_versions, purge
-from indextables.runtime import now_ms
+from indextables.log.snapshots import VersionSelector, cache, read_snapshot, write_snapshot_state
+from indextables.maintenance import MergeOptions, clean_versions, plan_newest, purge, truncate_time_travel
+from indextables.predicates import Compare
+from indextables.runtime import Runtime, now_ms, use
 from indextables.state import (
     LOG_DIRECTORY,
     decode_state,
@@ -46,6 +51,7 @@ from indextables.state import (
     state_of,
     write_pointer,
 )
+from indextables.state.pins import pin
 from indextables.storage import ObjectInfo, Store, open_store
 from support.faults import Fault, FaultyStore, fails
 from support.logs import add, live, metadata
@@ -400,6 +406,148 @@ def test_a_state_whose_base_is_collected_before_it_is_there_is_written_whole(sto
     assert states(store) == [1, 2]
     assert len(live(read_snapshot(store, VersionSelector(1)))) == 2
     assert collect(store, StateRetention(9, 0, 0), later(2)).failures == ()
+
+
+def test_a_state_that_appears_after_the_listing_of_a_collection_shares_nothing_with_what_goes(store: Store):
+    """A writer has a base that the collection has deleted, and publishes before the manifests of the base go."""
+    write(store, "first", overwrite=False)
+    checkpoint(store, QUIET)
+    base = load_snapshot(store)
+    write(store, "other", overwrite=False)
+    checkpoint(store, QUIET)
+    store.put("splits/second.split", b"0123456789")
+    change = Append((add("splits/second.split"),), metadata())
+    committed = commit(store, change, base=base, settings=QUIET).snapshot
+    assert committed.files.base_version == 0
+
+    def publish(call: Callable[[], Any]) -> Any:
+        write_snapshot_state(store, committed, QUIET, now_ms())
+        return call()
+
+    overtaken = Fault("delete", publish, key="manifests/")
+    collect(FaultyStore(store, overtaken), AT_ONCE, later(2))
+    assert overtaken.struck == 1
+    assert states(store) == [1, 2]
+    assert len(live(read_snapshot(store, VersionSelector(2)))) == 3
+    assert collect(store, StateRetention(9, 0, 0), later(2)).failures == ()
+
+
+def test_a_new_manifest_with_the_entries_of_one_that_goes_stays(store: Store):
+    """Two versions with the same files: a collection is about to delete the manifest of the first."""
+    write(store, "first")
+    checkpoint(store, QUIET)
+    commit(store, NextVersion(), base=load_snapshot(store), settings=QUIET)
+
+    def publish(call: Callable[[], Any]) -> Any:
+        checkpoint(store, QUIET)
+        return call()
+
+    files = read_log_files(store)
+    delete_states(store, files, [0])
+    overtaken = Fault("delete", publish, key="manifests/")
+    collect_manifests(FaultyStore(store, overtaken), frozenset(), AT_ONCE)
+    assert overtaken.struck == 1
+    assert live(read_snapshot(store)) == ["splits/first.split"]
+    assert collect(store, AT_ONCE, later(2)).failures == ()
+
+
+def test_a_pin_keeps_what_a_state_that_is_being_written_relies_on(store: Store):
+    write(store, "first")
+    checkpoint(store, QUIET)
+    old = manifests(store)
+    write(store, "second")
+    checkpoint(store, QUIET)
+    with pin(store, old):
+        new = f"{LOG_DIRECTORY}/manifests/manifest-{'0' * 32}.avro"
+        store.put(new, b"")
+        collect(store, AT_ONCE, later(2))
+        assert states(store) == [1]
+        assert {*old, new} <= manifests(store)
+    collect(store, AT_ONCE, later(2))
+    assert not {*old, new} & manifests(store)
+
+
+def test_a_pin_of_a_writer_that_was_killed_expires(tmp_path: Path):
+    store = open_store(str(tmp_path / "t"))
+    write(store, "first")
+    checkpoint(store, QUIET)
+    old = manifests(store)
+    write(store, "second")
+    checkpoint(store, QUIET)
+    with pin(store, old):
+        (name,) = (info.key for info in store.list_from(f"{LOG_DIRECTORY}/_pins"))
+        data = store.get(name)
+    store.put(name, data)
+    path = tmp_path / "t" / name
+    yesterday = path.stat().st_mtime - 25 * 3600
+    os.utime(path, (yesterday, yesterday))
+    collect(store, AT_ONCE, later(2))
+    assert not old & manifests(store)
+    assert not path.exists()
+
+
+def test_a_state_that_took_a_day_to_write_is_not_published(store: Store):
+    write(store, "first")
+    clock = [now_ms()]
+
+    def take_long(call: Callable[[], Any]) -> Any:
+        clock[0] += 24 * HOUR
+        return call()
+
+    slow = FaultyStore(store, Fault("create", take_long, key="manifests/"))
+    with use(Runtime(clock=lambda: clock[0])), pytest.raises(StorageError, match="is not published"):
+        checkpoint(slow, QUIET)
+    assert states(store) == []
+    assert [info.key for info in store.list_from(f"{LOG_DIRECTORY}/_pins")] == []
+
+
+def test_a_pin_that_cannot_be_read_ends_a_collection(store: Store):
+    grown(store, 2)
+    before = manifests(store)
+    store.put(f"{LOG_DIRECTORY}/_pins/x.json", b"{}")
+    with pytest.raises(CorruptTableError, match="no manifest was deleted"):
+        collect(store, AT_ONCE, later(2))
+    assert manifests(store) == before
+
+
+def drop(store: Any) -> None:
+    """With a snapshot of which nothing but the version is known yet."""
+    change = DropPartitions(Compare("=", "day", "mon"))
+    assert not commit(store, change, base=load_snapshot(store), settings=QUIET).skipped
+
+
+def plan(store: Any) -> None:
+    assert plan_newest(store, MergeOptions(), QUIET, now=now_ms())[0].version == 3
+
+
+def truncate(store: Any) -> None:
+    assert truncate_time_travel(store, QUIET).status == "SUCCESS"
+
+
+@pytest.mark.parametrize("work", [drop, plan, truncate], ids=lambda work: work.__name__)
+def test_work_on_a_snapshot_whose_state_is_collected_goes_on_with_the_newest(
+    store: Store, work: Callable[[Any], None]
+):
+    """All history goes between the reading of a state and that of its manifests."""
+    write(store, "first", overwrite=False)
+    write(store, "second", overwrite=False)
+    checkpoint(store, QUIET)
+    write(store, "third", overwrite=False)
+    cache.forget(store.uri)
+    struck: list[str] = []
+
+    def overtake(call: Callable[[], Any]) -> Any:
+        if not struck:
+            struck.append("once")
+            write(store, "last", overwrite=False)
+            truncate_time_travel(store, QUIET)
+            collect(store, AT_ONCE, later(2))
+            cache.forget(store.uri)
+        return call()
+
+    moments = ("get", "manifests/"), ("get_range", "manifests/"), ("put", "_pins/")
+    work(FaultyStore(store, *(Fault(operation, overtake, key) for operation, key in moments)))
+    assert struck
 
 
 def test_what_cannot_be_deleted_is_told_of(store: Store):

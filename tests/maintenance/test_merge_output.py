@@ -178,7 +178,7 @@ def test_a_merge_that_cannot_be_undone_is_an_error() -> None:
 def test_a_store_that_fails_before_the_commit_fails_the_merge_and_leaves_nothing() -> None:
     uri = "memory://output-head-fails"
     before = fill(uri)
-    store = FaultyStore(open_store(uri), Fault("head", fails, r"\.split$"))
+    store = FaultyStore(open_store(uri), Fault("head", fails, r"\.split$", spare=2))
     with pytest.raises(StorageError):
         merge_small_splits(store, Settings())
     assert (it.open(uri).version, splits(open_store(uri))) == (2, before)
@@ -189,7 +189,7 @@ def test_a_store_that_fails_after_the_commit_does_not_make_it_look_failed(
 ) -> None:
     uri = "memory://output-head-fails-late"
     fill(uri)
-    store = FaultyStore(open_store(uri), Fault("head", fails, r"\.split$", spare=2, times=2))
+    store = FaultyStore(open_store(uri), Fault("head", fails, r"\.split$", spare=4, times=2))
     assert merge_small_splits(store, Settings()).merge_groups == 2
     assert "cannot look for the new splits" in caplog.text
     assert numbers(uri) == ROWS

@@ -28,8 +28,9 @@ from indextables.log import Append, Overwrite, checkpoint, commit, load_snapshot
 from indextables.log.changes import fence_time_ms
 from indextables.log.cleanup import ReachableFiles, orphaned_splits
 from indextables.log.snapshots import VersionSelector, read_snapshot
-from indextables.maintenance import Purged, purge, restore
-from indextables.runtime import now_ms
+from indextables.log.versions import advance_watermark, read_txn_id
+from indextables.maintenance import Purged, purge, restore, truncate_time_travel
+from indextables.runtime import Runtime, now_ms, use
 from indextables.schema import TableSchema
 from indextables.state import LOG_DIRECTORY, read_state, state_key
 from indextables.storage import ObjectInfo, Store, open_store
@@ -317,6 +318,47 @@ def test_a_commit_just_before_the_purge_tells_of_itself_keeps_its_files(store: S
     check_live_files(store)
 
 
+def test_a_clean_up_that_overtakes_the_fence_does_not_stop_the_purge(store: Store):
+    """The versions between the survey and the fence are gone before the purge reads which files they name."""
+    write(store, "live")
+    put(store, "late", "orphan")
+
+    def overtake(call: Callable[[], Any]) -> Any:
+        change = Append((add(path_of("late")),), metadata())
+        commit(store, change, base=load_snapshot(store), settings=QUIET)
+        return call()
+
+    def clean_up(call: Callable[[], Any]) -> Any:
+        call()
+        write(store, "more")
+        truncate_time_travel(store, QUIET)
+
+    faults = Fault("create", overtake, key=version_key(1)), Fault("create", clean_up, key=version_key(2))
+    assert purge(FaultyStore(store, *faults), QUIET, clock=after(8)).splits == (path_of("orphan"),)
+    assert splits(store) == {"live", "late", "more"}
+    check_live_files(store)
+
+
+def test_versions_that_another_clean_up_deletes_one_by_one_do_not_stop_the_purge(store: Store):
+    for name in ("a", "b", "c", "d"):
+        write(store, name)
+        checkpoint(store, QUIET)
+    put(store, "orphan")
+
+    def delete(*versions: int) -> Callable[[Callable[[], Any]], Any]:
+        def strike(call: Callable[[], Any]) -> Any:
+            advance_watermark(store, 2, lambda version: read_txn_id(store, version))
+            for version in versions:
+                store.delete(version_key(version))
+            return call()
+
+        return strike
+
+    faults = Fault("get", delete(0, 1), key=version_key(1)), Fault("get", delete(2), key=version_key(2))
+    assert purge(FaultyStore(store, *faults), QUIET, clock=after(8)).splits == (path_of("orphan"),)
+    assert [fault.struck for fault in faults] == [1, 1]
+
+
 def test_the_fence_survives_states_and_clean_up(store: Store):
     base = load_snapshot(store, write(store, "live"))
     put(store, "held-up")
@@ -330,8 +372,9 @@ def test_the_fence_survives_states_and_clean_up(store: Store):
     assert fence_time_ms(load_snapshot(store)) > 0
 
 
-def test_rows_of_a_held_up_write_are_written_again(tmp_path: Path):
-    """Through the doors that Spark's tasks use."""
+@pytest.mark.parametrize("ahead", [0, 300], ids=["right-clock", "clock-ahead"])
+def test_rows_of_a_held_up_write_are_written_again(tmp_path: Path, ahead: int):
+    """Through the doors that Spark's tasks use; the clock of the machine that runs a task may be wrong by any amount."""
     uri = str(tmp_path / "table")
     rows = pa.table({"n": [1, 2]})
     it.write(uri, rows)
@@ -339,7 +382,8 @@ def test_rows_of_a_held_up_write_are_written_again(tmp_path: Path):
         uri, TableSchema.from_arrow(rows.schema), mode="append", partition_by=None, settings=Settings()
     )
     assert plan is not None
-    result = run_write_task(plan, rows.to_batches())
+    with use(Runtime(clock=after(ahead))):
+        result = run_write_task(plan, rows.to_batches())
     purge(open_store(uri), Settings(), clock=after(8))
     with pytest.raises(CommitConflictError, match="write the rows again"):
         commit_write(plan, [result])

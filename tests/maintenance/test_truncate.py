@@ -22,8 +22,8 @@ from indextables.log.actions import checkpoint_key
 from indextables.log.snapshots import cache, read_snapshot
 from indextables.maintenance import truncate_time_travel
 from indextables.predicates import Compare
-from indextables.state import LAST_CHECKPOINT
-from support.faults import Fault, FaultyStore, MemoryStore, fails
+from indextables.state import LAST_CHECKPOINT, state_key
+from support.faults import Fault, FaultyStore, MemoryStore, claims_it_exists, fails
 from support.logs import add, live, metadata, put_table
 
 SETTINGS = Settings({keys.CHECKPOINT_ENABLED.key: "false"})
@@ -40,6 +40,12 @@ def store(store: MemoryStore) -> MemoryStore:
             checkpoint(store, SETTINGS)
     commit(store, DropPartitions(Compare("=", "day", "tue")), base=snapshot, settings=SETTINGS)
     return store
+
+
+def test_a_store_that_reports_conflicts_where_there_are_none_delays_it(store: MemoryStore):
+    fault = Fault("create", claims_it_exists, key=state_key(4), times=5)
+    assert truncate_time_travel(FaultyStore(store, fault), SETTINGS).versions_deleted == 4
+    assert fault.struck == 5
 
 
 def names(store: MemoryStore) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from indextables.log import Action, Change, Snapshot
+from indextables.log import Action, Change, MergeSplits, RemoveFile, Snapshot
 from support.simulation.actors import everything, read
 from support.simulation.faults import OPERATIONS, Fault, OneFault
 from support.simulation.process import Role
@@ -176,4 +176,19 @@ def test_a_commit_without_conflict_rules_is_noticed(monkeypatch: pytest.MonkeyPa
 
 def test_a_commit_that_does_not_look_for_purges_is_noticed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(commit_module, "check_purge_fence", lambda *asked: None)
+    print(first_violation())
+
+
+def merges_what_is_gone(change: MergeSplits, current: Snapshot | None) -> list[Action]:
+    """No check that the sources are live: the new files are added, whatever has become of the old ones."""
+    assert current is not None
+    removed = [current.files[key] for group in change.groups for key in group.sources if key in current.files]
+    return [
+        *(RemoveFile(file.path, data_change=False) for file in removed),
+        *(add for group in change.groups for add in group.adds),
+    ]
+
+
+def test_a_merge_that_does_not_look_whether_its_sources_are_live_is_noticed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(MergeSplits, "actions", merges_what_is_gone)
     print(first_violation())

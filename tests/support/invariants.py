@@ -109,6 +109,7 @@ class Replayed(NamedTuple):
     """The table at one version, by the plainest replay there is."""
 
     txn_id: str | None
+    operation: str | None
     timestamp: int
     metadata: Metadata
     files: Mapping[str, AddFile]
@@ -133,7 +134,9 @@ def replayed(versions: Iterable[Sequence[Action]]) -> list[Replayed]:
             elif isinstance(action, Metadata):
                 metadata = action
         assert metadata is not None, "a table without metadata"
-        found.append(Replayed(info.txn_id, info.timestamp or 0, metadata, dict(files), dict(batches)))
+        found.append(
+            Replayed(info.txn_id, info.operation, info.timestamp or 0, metadata, dict(files), dict(batches))
+        )
     return found
 
 
@@ -257,7 +260,7 @@ def check_ledger(versions: Sequence[Replayed], ledger: Ledger) -> None:
     places = {version.txn_id: number for number, version in enumerate(versions)}
     for attempt in ledger.attempts:
         check_answer(attempt, places, versions)
-    check_rows(versions, meant)
+    check_rows(versions, meant, ledger.contents)
     check_batches(versions, meant)
     for seen in ledger.observations:
         check_observation(seen, versions)
@@ -275,7 +278,7 @@ REASONS = {"", "CommitConflictError", "TableNotFoundError", "VersionNotFoundErro
 def check_answer(attempt: Attempt, places: Mapping[str | None, int], versions: Sequence[Replayed]) -> None:
     """Who was told that a commit is there can find it, who was told that it is not cannot; doubt has a reason."""
     made = [places[txn_id] for txn_id in attempt.txn_ids if txn_id in places]
-    told = f"{attempt.kind} of {attempt.actor} ({attempt.outcome} {attempt.error})"
+    told = f"{attempt.kind} of {attempt.actor} ({attempt.outcome} {attempt.error} {attempt.reason})"
     if attempt.outcome == "acknowledged" and attempt.kind == "restore" and not made:
         assert attempt.target is not None
         assert attempt.version is not None
@@ -285,9 +288,20 @@ def check_answer(attempt: Attempt, places: Mapping[str | None, int], versions: S
         )
     elif attempt.kind == "purge":
         assert len(made) <= 1, f"{told}: it made versions {made}"
+        refused = attempt.outcome == "refused" and attempt.error not in REASONS
+        assert attempt.unanswered or not refused, f"{told}: the store had answered every question"
     elif attempt.kind == "upkeep":  # its versions change nothing, and it may fail after one of them
         refused = attempt.outcome == "refused" and attempt.error not in REASONS
         assert attempt.unanswered or not refused, f"{told}: the store had answered every question"
+    elif attempt.kind == "merge":  # a version for each batch; those before an error stay
+        refused = attempt.outcome == "refused" and attempt.error not in REASONS
+        assert attempt.unanswered or not (refused or attempt.outcome == "unknown"), (
+            f"{told}: the store had answered every question"
+        )
+        groups = sum(_merged_groups(versions, number) for number in made)
+        assert attempt.outcome != "acknowledged" or groups == attempt.groups, (
+            f"{told}: it says that {attempt.groups} groups were merged, and versions {made} have {groups}"
+        )
     elif attempt.outcome == "acknowledged":
         assert made == [attempt.version], f"{told}: it is not in version {attempt.version}"
     elif attempt.outcome in ("refused", "skipped"):
@@ -302,18 +316,26 @@ def check_answer(attempt: Attempt, places: Mapping[str | None, int], versions: S
         assert attempt.unanswered, f"{told}: the store had answered every question"
 
 
+def _merged_groups(versions: Sequence[Replayed], number: int) -> int:
+    """How many groups a version of a merge has merged; those that it has undone count against it."""
+    before, after = versions[number - 1].files.keys(), versions[number].files.keys()
+    return -len(before - after) if versions[number].operation == "UNDO MERGE" else len(after - before)
+
+
 def _lasting(files: Mapping[str, AddFile]) -> dict[str, AddFile]:
     """What the files are, whatever the commit that listed them last was for."""
     return {key: replace(file, data_change=True) for key, file in files.items()}
 
 
-def check_rows(versions: Sequence[Replayed], meant: Mapping[str, Attempt]) -> None:
+def check_rows(
+    versions: Sequence[Replayed], meant: Mapping[str, Attempt], contents: Mapping[str, bytes]
+) -> None:
     """No row lost and none twice: each version is what its maker meant, applied to the one before."""
     rows: list[dict[str, str]] = []
     for number, version in enumerate(versions):
         attempt = meant[version.txn_id or ""]
         before = rows[-1] if rows else {}
-        added = rows_of(attempt.adds)
+        added = rows_of(attempt.adds, contents)
         match attempt.kind:
             case "append":
                 expected = before | added
@@ -325,7 +347,7 @@ def check_rows(versions: Sequence[Replayed], meant: Mapping[str, Attempt]) -> No
                 expected = rows[attempt.target or 0]
             case _:
                 expected = before
-        rows.append(rows_of(version.files.values()))
+        rows.append(rows_of(version.files.values(), contents))
         assert rows[-1] == expected, f"version {number} is not what a {attempt.kind} makes of the one before"
 
 

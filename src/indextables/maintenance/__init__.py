@@ -30,6 +30,7 @@ from indextables.maintenance.merges import (
     add_committed,
     empty_result,
     merge_small_splits,
+    plan_newest,
     run_merge_task,
 )
 from indextables.maintenance.partitions import DroppedPartitions, check_partition_condition, drop_partitions
@@ -76,6 +77,7 @@ __all__ = [
     "finish_purge",
     "merge_small_splits",
     "plan_merge",
+    "plan_newest",
     "prepare_purge",
     "purge",
     "renormalize_schemas",

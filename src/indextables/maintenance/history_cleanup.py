@@ -26,7 +26,12 @@ from indextables.log.cleanup import (
     validate_state,
 )
 from indextables.log.commits import writes_json
-from indextables.log.snapshots import read_snapshot, write_snapshot_checkpoint, write_snapshot_state
+from indextables.log.snapshots import (
+    is_expired,
+    read_snapshot,
+    write_snapshot_checkpoint,
+    write_snapshot_state,
+)
 from indextables.runtime import now_ms
 from indextables.state import manifest_key, read_state
 from indextables.storage import LOG_DIRECTORY, Store
@@ -132,15 +137,22 @@ def _secure_state(store: Store, snapshot: Snapshot, settings: Settings, now: int
     """
     quiet = Settings(dict(settings) | {keys.CHECKPOINT_ENABLED.key: "false"})
     for _ in range(_TRIES):
-        if _agrees(_validate(store, snapshot.version, settings), snapshot):
-            return snapshot
-        with contextlib.suppress(CorruptTableError):  # another writer's state is in place, and is damaged
-            if writes_json(settings):
-                write_snapshot_checkpoint(store, snapshot, settings, now)
-            else:
-                write_snapshot_state(store, snapshot, settings, now, compact=ALONE)
-        if _agrees(_validate(store, snapshot.version, settings), snapshot):
-            return snapshot
+        try:
+            if _has_valid_state(store, snapshot, settings):
+                return snapshot
+            with contextlib.suppress(CorruptTableError):  # another writer's state is in place, and is damaged
+                if writes_json(settings):
+                    write_snapshot_checkpoint(store, snapshot, settings, now)
+                else:
+                    write_snapshot_state(store, snapshot, settings, now, compact=ALONE)
+            if _has_valid_state(store, snapshot, settings):
+                return snapshot
+        except CorruptTableError:
+            if not is_expired(store, snapshot):
+                raise
+            # The files of the snapshot were still to be read, and the state that has them has been deleted since.
+            snapshot = read_snapshot(store, settings=settings)
+            continue
         newest = read_snapshot(store, settings=settings)
         if newest.version == snapshot.version:
             newest = commit(store, NextVersion(), base=snapshot, settings=quiet).snapshot
@@ -150,6 +162,10 @@ def _secure_state(store: Store, snapshot: Snapshot, settings: Settings, now: int
         f"the state of version {snapshot.version} of {store.uri} does not read back as it was written; "
         f"nothing was deleted"
     )
+
+
+def _has_valid_state(store: Store, snapshot: Snapshot, settings: Settings) -> bool:
+    return _agrees(_validate(store, snapshot.version, settings), snapshot)
 
 
 def _validate(store: Store, version: int, settings: Settings) -> Snapshot | None:

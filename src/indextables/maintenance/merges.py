@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
 from indextables.config import Settings, keys
-from indextables.errors import UnreadableSplitError
+from indextables.errors import CorruptTableError, UnreadableSplitError
 from indextables.log import Snapshot, load_snapshot, store_split
-from indextables.log.snapshots import mapping_of
+from indextables.log.snapshots import is_expired, mapping_of, read_snapshot
 from indextables.maintenance.merge_commits import CommittedMerge, MergedGroup, commit_merge, discard_groups
 from indextables.maintenance.merge_plan import MergeOptions, MergeTask, plan_merge
 from indextables.runtime import now_ms
@@ -84,6 +84,21 @@ class Merged:
     messages: tuple[str, ...] = field(default=(), repr=False)
 
 
+def plan_newest(
+    store: Store, options: MergeOptions, settings: Settings, *, now: int
+) -> tuple[Snapshot, tuple[MergeTask, ...]]:
+    """Return the newest snapshot and the groups of its splits to merge (see `plan_merge`)."""
+    snapshot = load_snapshot(store, settings=settings)
+    while True:
+        try:
+            return snapshot, plan_merge(snapshot, options, settings, now=now)
+        except CorruptTableError:
+            if not is_expired(store, snapshot):
+                raise
+            # The files of the snapshot were still to be read, and the state that has them has been deleted since.
+            snapshot = read_snapshot(store, settings=settings)
+
+
 def run_merge_task(
     task: MergeTask, store: Store | None = None, merger: GroupMerger = merge_splits
 ) -> MergedGroup:
@@ -144,8 +159,7 @@ def merge_small_splits(
     An error or an interrupt leaves the batches that are committed; the rest of the table is as it was.
     """
     started = clock()
-    snapshot = load_snapshot(store, settings=settings)
-    tasks = plan_merge(snapshot, options or MergeOptions(), settings, now=started)
+    snapshot, tasks = plan_newest(store, options or MergeOptions(), settings, now=started)
     result = empty_result(snapshot)
     size = settings.get(keys.MERGE_BATCH_SIZE)
     for first in range(0, len(tasks), size):

@@ -41,7 +41,7 @@ from indextables.log.cleanup import (
     retention_ms,
 )
 from indextables.log.snapshots import read_snapshot
-from indextables.log.versions import NO_WATERMARK, LogListing, list_log, read_watermark
+from indextables.log.versions import LogListing, list_log
 from indextables.runtime import now_ms
 from indextables.storage import ObjectInfo, Store, remove_leftovers
 
@@ -190,7 +190,7 @@ def prepare_purge(
         fenced = commit(store, fence, base=newest, settings=settings).snapshot
         # A commit before the fence may have added one of these splits after the survey. A commit after the fence
         # checks its own files against it. So the splits that no version up to the fence names are safe to delete.
-        committed = files_named_since(store, newest, fenced)
+        committed = _named_since(store, newest, fenced, settings)
         splits = [info for info in splits if info.key not in committed]
     named = named_manifests(remaining.states)
     unnamed = orphaned_manifests(remaining.infos, named, min_age_ms=retention.manifest_age_ms)
@@ -279,18 +279,31 @@ def _survey(
 
     `remaining` returns the part of a listing that remains after clean-up.
     """
-    watermark = NO_WATERMARK - 1
+    failed: LogListing | None = None
     while True:
+        newest = read_snapshot(store, settings=settings)
+        listing = list_log(store)
         try:
-            newest = read_snapshot(store, settings=settings)
-            return newest, reachable_files(store, newest, remaining(list_log(store)), settings)
+            return newest, reachable_files(store, newest, remaining(listing), settings)
         except CorruptTableError:
-            # Another clean-up may have deleted a version after it was listed. Then the watermark has advanced, and
-            # there are fewer versions to read. If it has not, the log is damaged.
-            advanced = read_watermark(store)
-            if advanced == watermark:
+            # Another clean-up may have deleted a file after it was listed, and be deleting others still. Then a new
+            # listing differs from the one before. If it does not, the log is damaged.
+            if listing == failed:
                 raise
-            watermark = advanced
+            failed = listing
+
+
+def _named_since(store: Store, before: Snapshot, after: Snapshot, settings: Settings) -> ReachableFiles:
+    """Return the files that readable versions need, of those named after one snapshot and up to another."""
+    try:
+        return files_named_since(store, before, after)
+    except CorruptTableError:
+        # Another clean-up may have deleted some of these versions, so the files that only they name are not needed. A
+        # survey that does not reach the later snapshot, because a listing lags behind, proves nothing.
+        newest, reachable = _survey(store, settings, _unchanged)
+        if newest.version < after.version:
+            raise
+        return reachable
 
 
 def _without(versions: Sequence[int], bases: Sequence[int]) -> Callable[[LogListing], LogListing]:

@@ -25,6 +25,7 @@ from indextables.state.manifest import (
 from indextables.state.manifest_files import StateOptions
 from indextables.state.map_columns import map_column
 from indextables.state.metrics import state_was_seen
+from indextables.state.pins import Pinned, read_pins
 from indextables.state.pointer import (
     LastCheckpoint,
     decode_pointer,
@@ -33,7 +34,7 @@ from indextables.state.pointer import (
     write_pointer,
 )
 from indextables.state.pruning import STAGES, PrunedFiles, prune
-from indextables.state.reading import TableState, read_state
+from indextables.state.reading import TableState, read_state, state_exists
 from indextables.state.statistics import Measured
 from indextables.state.writing import (
     Delta,
@@ -60,6 +61,7 @@ __all__ = [
     "ManifestInfo",
     "Measured",
     "PartitionBounds",
+    "Pinned",
     "PrunedFiles",
     "Selection",
     "StateContext",
@@ -80,9 +82,11 @@ __all__ = [
     "manifest_key",
     "map_column",
     "prune",
+    "read_pins",
     "read_pointer",
     "read_state",
     "state_directory",
+    "state_exists",
     "state_key",
     "state_of",
     "state_was_seen",

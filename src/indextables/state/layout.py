@@ -41,7 +41,7 @@ def state_of(key: str) -> int | None:
 
 
 def manifest_path(data: bytes) -> str:
-    """Return the path of a manifest with these bytes: its name is their hash, so equal manifests are one object."""
+    """Return the path of a manifest with these bytes: its name is their hash."""
     return f"{SHARED_MANIFESTS}/manifest-{hashlib.sha256(data).hexdigest()[:_HASH_DIGITS]}.avro"
 
 

@@ -1,4 +1,8 @@
-"""Writing manifest files: entries clustered by partition, chunked, block-indexed, content-addressed."""
+"""Writing manifest files: entries clustered by partition, chunked, block-indexed, named by a hash of their bytes.
+
+Each file has an id in its header, so that no two have the same name. A collection may be about to delete a manifest
+with the same entries as a new one, because no state names it any more.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ import pyarrow.compute as pc
 from indextables.avro import Block, BlockPlace, compress_blocks, join_hashed, read_header
 from indextables.config import Settings, keys
 from indextables.errors import InputError, StorageError
-from indextables.runtime import LimitedThreads, current
+from indextables.runtime import LimitedThreads, current, new_id
 from indextables.schema import Field
 from indextables.state.blocks import encode_index
 from indextables.state.compaction import CompactionRules
@@ -30,6 +34,7 @@ from indextables.storage import LOG_DIRECTORY, Store
 Encoded: TypeAlias = tuple[bytes, ManifestInfo]
 
 _AHEAD: Final = 3
+_ID_KEY: Final = "indextables.manifestId"
 _CODECS: Final = {"zstd": "zstandard", "snappy": "snappy", "none": "null"}
 
 
@@ -88,8 +93,8 @@ def write_manifests(
         try:
             store.create(key, data)
         except StorageError:
-            # An object of this name has the same content, because the name is its hash. The store may also report
-            # a conflict where there is no object, or fail for a moment. `put`, which clients retry, is safe then too.
+            # Only this call writes an object of this name. The store may report a conflict with itself, or where there
+            # is no object, or fail for a moment. `put`, which clients retry, is safe then.
             store.put(key, data)
         yield info
 
@@ -113,7 +118,10 @@ def _encode_manifest(
         counts = [place.count for place in places]
         # For few entries, threads cost more than they save.
         statistics.update(bounds_by_column(entries, measured, counts, workers if len(batches) > 1 else None))
-        return encode_index(places, list(_block_bounds(places, orders)), statistics)
+        return {
+            _ID_KEY: str(new_id()),
+            **encode_index(places, list(_block_bounds(places, orders)), statistics),
+        }
 
     blocks = itertools.chain.from_iterable(workers.map(encode_batch, batches))
     data = join_hashed(AVRO_SCHEMA, options.codec, blocks, index)

@@ -39,6 +39,11 @@ def read_state(store: Store, version: int) -> StateManifest:
     return state
 
 
+def state_exists(store: Store, version: int) -> bool:
+    """Return True if there is a state of this version."""
+    return any(store.exists(state_key(version, extension)) for extension in ("avro", "json"))
+
+
 class TableState:
     """One state and its store. Entries are read once, on first use; many snapshots share them."""
 

@@ -1,8 +1,8 @@
 """Writing a state: first the manifests, then the state that names them, then the hint that points to it.
 
-No reader sees the manifests before the state manifest exists. All names derive from the version or the content, so
-concurrent writers of one version are idempotent: a manifest of the same name has the same bytes, and of two state
-manifests the store creates one, which the other writer then reads and uses.
+No reader sees the manifests before the state manifest exists, and a pin keeps them from collections until then (see
+`pins`). Of two writers of one version, the store lets one create the state manifest, which the other then reads and
+uses.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from indextables.state.compaction import TOO_MANY, compaction_reason, to_merge
 from indextables.state.dedupe import keep_last
 from indextables.state.file_keys import KEY
 from indextables.state.gather import drop_rows
-from indextables.state.layout import state_directory, state_key
+from indextables.state.layout import manifest_key, state_directory, state_key
 from indextables.state.manifest import ManifestInfo, StateManifest, encode_state
 from indextables.state.manifest_files import StateOptions, write_manifests
+from indextables.state.pins import pin
 from indextables.state.pointer import AVRO_STATE, LastCheckpoint, write_pointer
-from indextables.state.reading import TableState, read_state
+from indextables.state.reading import TableState, read_state, state_exists
 from indextables.state.statistics import Measured
 from indextables.stats import MAX_LONG, total_bytes
 from indextables.storage import Store, create_once
@@ -69,14 +70,10 @@ class Delta:
 
 @dataclass(frozen=True)
 class WrittenState:
-    """The state that the store has now; `compacted` is the reason if it was compacted.
-
-    `created` is False if another writer had already written the state of this version.
-    """
+    """The state that the store has now; `compacted` is the reason if it was compacted."""
 
     manifest: StateManifest
     compacted: str | None
-    created: bool = True
 
 
 def write_state(
@@ -105,20 +102,27 @@ def write_state(
     """
     started = time.perf_counter()
     reason = compact or _reason(base, delta, options)
-    state: StateManifest | None = None
-    if base is not None and reason in (None, TOO_MANY):
-        with contextlib.suppress(
-            CorruptTableError
-        ):  # a manifest cannot be read: a compaction may do without it
-            state = _extend(store, base, delta, context, options, merge=reason == TOO_MANY)
-    if state is None:
-        state = _compact(store, base, delta, context, options)
-    state, created = _publish(store, state, options)
+    with pin(store, () if base is None else _manifest_keys(base)) as pinned:
+        state: StateManifest | None = None
+        # A collection that has deleted the base may delete its manifests next.
+        if base is not None and reason in (None, TOO_MANY) and state_exists(store, base.version):
+            with contextlib.suppress(
+                CorruptTableError
+            ):  # a manifest cannot be read: a compaction may do without it
+                state = _extend(store, base, delta, context, options, merge=reason == TOO_MANY)
+        if state is None:
+            state = _compact(store, base, delta, context, options)
+        pinned.check()
+        state = _publish(store, state, options)
     write_pointer(store, _pointer(state))
     elapsed = time.perf_counter() - started
     metrics.state_was_written(store.uri, seconds=elapsed, compacted=reason is not None)
     metrics.state_was_seen(store.uri, tombstones=len(state.tombstones), files=state.num_files)
-    return WrittenState(state, reason, created)
+    return WrittenState(state, reason)
+
+
+def _manifest_keys(base: TableState) -> list[str]:
+    return [manifest_key(info.path, base.version) for info in base.manifest.manifests]
 
 
 def is_clean(state: StateManifest, options: StateOptions) -> bool:
@@ -195,15 +199,15 @@ def _live_entries(entries: pa.Table, delta: Delta) -> pa.Table:
     return keep_last(entries, KEY)
 
 
-def _publish(store: Store, state: StateManifest, options: StateOptions) -> tuple[StateManifest, bool]:
-    """Create the state; return the one that the store has then, and whether this call created it.
+def _publish(store: Store, state: StateManifest, options: StateOptions) -> StateManifest:
+    """Create the state, and return the one that the store has then.
 
     The store creates an object once. If another writer created the state of this version first, its state has the same
     files, perhaps in more manifests, and is the one to use. CorruptTableError if it cannot be read.
     """
     data = encode_state(state, codec=options.codec, level=options.level)
     created = create_once(store, state_key(state.state_version), data)
-    return (state, True) if created else (read_state(store, state.state_version), False)
+    return state if created else read_state(store, state.state_version)
 
 
 def _pointer(state: StateManifest) -> LastCheckpoint:

@@ -30,11 +30,14 @@ from indextables.errors import (
     StorageFullError,
     UnsafeStoreError,
 )
+from indextables.runtime import sleep
 from indextables.storage.store import Store
 
 READ_BACKS: Final = 5
 _SAME_NAME_TRIES: Final = 10
 _CREATE_TRIES: Final = 3
+_PAUSE_SECONDS: Final = 0.01
+_MAX_PAUSE_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -76,17 +79,27 @@ def create_once(store: Store, key: str, data: bytes) -> bool:
     For objects that are the same whichever writer creates them. Raises StorageError if the store fails.
     """
     failure: Exception | None = None
-    for _ in range(_CREATE_TRIES):
+    failures = 0
+    for attempt in range(_SAME_NAME_TRIES):
         try:
             store.create(key, data)
-        except StorageError as reason:
-            # It existed, or it was created and the answer was lost, or it was not created: `exists` tells.
+        except ObjectExistsError as reason:
+            # A store answers so too while another request for the same name is in progress, which may fail.
             failure = reason
+        except StorageError as reason:
+            # It was created and the answer was lost, or it was not created: `exists` tells.
+            failure = reason
+            failures += 1
         else:
             return True
         if store.exists(key):
             return False
+        if failures == _CREATE_TRIES:
+            break
+        sleep(min(_MAX_PAUSE_SECONDS, _PAUSE_SECONDS * 2**attempt))
     assert failure is not None
+    if isinstance(failure, ObjectExistsError):
+        raise StorageError(f"{store.uri} reports that {key} exists, and does not find it; try again later")
     raise failure
 
 

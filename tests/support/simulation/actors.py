@@ -8,8 +8,6 @@ from indextables.errors import IndexTablesError
 from indextables.log import (
     Append,
     DropPartitions,
-    MergeGroup,
-    MergeSplits,
     Metadata,
     Overwrite,
     Txn,
@@ -26,10 +24,10 @@ from indextables.maintenance import (
 )
 from indextables.predicates import Compare
 from support.logs import metadata
-from support.simulation.ledger import Observation, Refusal, rows_of
-from support.simulation.process import SPLIT, Process, Role, split
+from support.simulation.ledger import Observation, Refusal
+from support.simulation.merging import merge
+from support.simulation.process import DAYS, Process, Role
 
-DAYS = ("mon", "tue", "wed")
 PURGE_HOURS = 30
 """After which a purge takes what nothing names."""
 
@@ -94,24 +92,6 @@ def compact(process: Process) -> None:
 
 def make_state(process: Process) -> None:
     checkpoint(process.store, process.settings)
-
-
-def merge(process: Process) -> None:
-    base = process.base()
-    if base is None:
-        return
-    groups = []
-    for day in DAYS:
-        sources = [(key, file) for key, file in base.files.items() if file.partition_values["day"] == day]
-        if len(sources) >= 2 and process.rng.random() < 0.7:
-            chosen = process.rng.sample(sources, process.rng.randint(2, len(sources)))
-            merged = split(f"{process.name()}.split", day, list(rows_of(file for _, file in chosen)))
-            process.store.put(merged.path, SPLIT)
-            groups.append(MergeGroup(tuple(key for key, _ in chosen), (merged,)))
-    if groups:
-        change = MergeSplits(tuple(groups), base.metadata)
-        adds = tuple(file for group in groups for file in group.adds)
-        process.try_to("merge", lambda: process.commit(change, base), adds=adds)
 
 
 def clean_up(process: Process) -> None:
@@ -180,10 +160,11 @@ def everything(process: Process) -> None:
 
 
 def cast(rng: random.Random) -> list[Role]:
-    """Return three writers, a compactor, one or two cleaners, and a reader."""
+    """Return three writers, a compactor, a merger, one or two cleaners, and a reader."""
     return [
         *(Role(f"writer{n}", write, rng.randint(3, 7)) for n in range(3)),
         Role("compactor", compact, rng.randint(2, 5)),
+        Role("merger", merge, rng.randint(2, 4)),
         *(Role(f"cleaner{n}", clean_up, rng.randint(3, 7)) for n in range(rng.randint(1, 2))),
         Role("reader", read, rng.randint(4, 8)),
     ]

@@ -14,7 +14,11 @@ Outcome = Literal["pending", "acknowledged", "skipped", "unknown", "refused", "c
 
 @dataclass
 class Attempt:
-    """One commit that a process tried. `batch` is that of an idempotent writer: application and number."""
+    """One commit that a process tried, or the commits of one merge.
+
+    `batch` is that of an idempotent writer: application and number. `groups` is how many groups a merge says to have
+    merged.
+    """
 
     actor: str
     kind: Kind
@@ -25,8 +29,10 @@ class Attempt:
     txn_ids: list[str] = field(default_factory=list)
     outcome: Outcome = "pending"
     version: int | None = None
+    groups: int | None = None
     unanswered: int = 0
     error: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,24 +62,25 @@ class Refusal:
 
 @dataclass
 class Ledger:
-    """Everything that was tried and seen in one run."""
+    """Everything that was tried and seen in one run. `contents` are those of every split that was ever stored."""
 
     attempts: list[Attempt] = field(default_factory=list)
     observations: list[Observation] = field(default_factory=list)
     histories: list[dict[int, str | None]] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    contents: dict[str, bytes] = field(default_factory=dict)
 
     def by_transaction(self) -> dict[str, Attempt]:
         return {txn_id: attempt for attempt in self.attempts for txn_id in attempt.txn_ids}
 
 
-def rows_of(files: Iterable[AddFile]) -> dict[str, str]:
-    """The rows that the files stand for, each with its partition. A row that is there twice is an error."""
+def rows_of(files: Iterable[AddFile], contents: Mapping[str, bytes]) -> dict[str, str]:
+    """The rows in the splits of the files, each with its partition. A row that is there twice is an error."""
     rows: dict[str, str] = {}
     for file in files:
-        names = (file.tags or {}).get("rows", "").split()
-        assert len(names) == file.num_records, f"{file.path} has lost rows on its way through the log"
+        names = contents[file.path].decode().split()
+        assert len(names) == file.num_records, f"{file.path} has {len(names)} rows, not {file.num_records}"
         for name in names:
             assert name not in rows, f"row {name} is there twice"
             rows[name] = file.partition_values["day"]

@@ -1,24 +1,29 @@
 """A process at work on the table, and the role that it fills until its turns are over or it dies.
 
-A split is a few bytes: its rows are names in the tags of its add action, so that they can be followed through merges.
+A split is the names of its rows, so that they can be followed through merges.
 """
 
 from __future__ import annotations
 
 import random
+import tempfile
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from indextables.config import Settings
 from indextables.errors import CommitUnknownError, IndexTablesError, TableNotFoundError
-from indextables.log import AddFile, Change, Committed, Snapshot, commit, load_snapshot
-from support.logs import add
+from indextables.log import AddFile, Change, Committed, Snapshot, commit, load_snapshot, store_split
+from indextables.log.snapshots import mapping_of
+from indextables.maintenance import Merged
+from indextables.split import FinishedSplit
+from support.logs import metadata
 from support.simulation.ledger import Attempt, Kind, Ledger
 from support.simulation.scheduler import Actor, Crash
 from support.simulation.store import ActorStore
 
-SPLIT = b"0123456789"
+DAYS = ("mon", "tue", "wed")
 
 
 @dataclass
@@ -86,7 +91,9 @@ class Process:
             self.attempt.txn_ids.append(str(txn_id))
         return txn_id
 
-    def try_to(self, kind: Kind, action: Callable[[], Committed | int | None], **meant: object) -> Attempt:
+    def try_to(
+        self, kind: Kind, action: Callable[[], Committed | Merged | int | None], **meant: object
+    ) -> Attempt:
         """Carry it out and write down what became of it. A writer deletes the files of a commit that is known lost."""
         attempt = Attempt(self.actor.name, kind, **meant)  # type: ignore[arg-type]
         self.ledger.attempts.append(attempt)
@@ -100,11 +107,12 @@ class Process:
             attempt.outcome = "crashed"
             raise
         except IndexTablesError as reason:
-            attempt.outcome, attempt.error = "refused", type(reason).__name__
+            attempt.outcome, attempt.error, attempt.reason = "refused", type(reason).__name__, str(reason)
         else:
             skipped = isinstance(done, Committed) and done.skipped
             attempt.outcome = "skipped" if skipped else "acknowledged"
-            attempt.version = done.version if isinstance(done, Committed) else done
+            attempt.version = done.version if isinstance(done, Committed | Merged) else done
+            attempt.groups = done.merge_groups if isinstance(done, Merged) else None
         finally:
             attempt.unanswered = self.store.unanswered - before
             self.attempt = None
@@ -127,10 +135,17 @@ class Process:
         for day in days:
             name = self.name()
             rows = [f"{name}.{n}" for n in range(self.rng.randint(1, 3))]
-            files.append(split(f"{name}.split", day, rows))
-            self.store.put(files[-1].path, SPLIT)
+            files.append(self._store(day, " ".join(rows).encode(), len(rows)))
         return tuple(files)
 
-
-def split(path: str, day: str, rows: list[str]) -> AddFile:
-    return add(path, day, rows=len(rows), tags={"rows": " ".join(rows)})
+    def _store(self, day: str, content: bytes, rows: int) -> AddFile:
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(content)
+            file.flush()
+            return store_split(
+                self.store,
+                FinishedSplit(Path(file.name), len(content), rows, 0, len(content), len(content), {}, {}),
+                partition_columns=("day",),
+                partition_values={"day": day},
+                mapping=mapping_of(metadata()),
+            )

@@ -107,7 +107,7 @@ class _Scenario:
                 keys.STATE_COMPRESSION.key: "none",
                 keys.STATE_RETENTION_VERSIONS.key: str(self.rng.randint(1, 3)),
                 keys.STATE_RETENTION_HOURS.key: "0",
-                keys.MANIFEST_MIN_AGE_HOURS.key: str(PURGE_HOURS),
+                keys.MANIFEST_MIN_AGE_HOURS.key: str(self.rng.choice([1, PURGE_HOURS])),
                 keys.PURGE_RETENTION_CHECK.key: "false",
             }
         )
@@ -183,6 +183,8 @@ class _Scenario:
         """Called at every change of the store, in the middle of production code: errors wait until it is safe."""
         try:
             check_written_once(change.key, change.before, change.after)
+            if change.after is not None and change.key.endswith(".split"):
+                self.ledger.contents[change.key] = change.after[0]
             number = version_of(change.key)
             if number is not None and change.after is not None and number >= len(self.versions):
                 assert number == len(self.versions), f"version {number} was made before {len(self.versions)}"

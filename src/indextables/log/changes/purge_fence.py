@@ -10,7 +10,9 @@ Versions are totally ordered, so every commit is either before the fence or afte
 - a commit after the fence: it is computed on a snapshot that has the fence, and `check_purge_fence` refuses it if one
   of its splits is missing, or old enough to be deleted.
 
-So no version can name a split that the purge deletes.
+So no version can name a split that the purge deletes. All of these times are the store's: the fence is the time of a
+split in a listing, and the time in an add action was read from the store (`new_files`). The clock of a writer may be
+wrong by any amount.
 
 The fence is stored as a `txn` action of an application id of this package, so that states and checkpoints carry it.
 """
@@ -30,7 +32,7 @@ APPLICATION: Final = "io.indextables.purge"
 NO_FENCE: Final = -1
 
 _SLACK_MS: Final = 24 * 3_600_000
-"""How far a writer's clock may be ahead of the store's; files that are younger than fence and slack are not checked."""
+"""By how much two answers of a store about the time of a file may differ; younger files are not looked for."""
 
 _NAMED: Final = 3
 

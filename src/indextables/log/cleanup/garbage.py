@@ -5,9 +5,8 @@
 - a reader never starts from a state that is half deleted, because its `_manifest` file is deleted first, and the
   manifests that it named last. A reader that started earlier and finds a manifest gone gets an error, never fewer
   files;
-- a writer of a state may rely on manifests that no state names yet. They are young, or the base state still names them,
-  and both are kept. If writing took longer than that, the writer checks its manifests after it has published the state
-  (see `commits.checkpoints`);
+- a writer of a state may rely on manifests that no state names, or will soon name any more. A pin names them until the
+  state is there (see `state.pins`);
 - another collection may delete the same files: deleting a file that is already gone is not an error.
 
 A state that cannot be read may name any manifest. So one damaged state stops the collection before anything is deleted.
@@ -15,6 +14,7 @@ A state that cannot be read may name any manifest. So one damaged state stops th
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -38,7 +38,15 @@ from indextables.log.cleanup.state_retention import (
     orphaned_manifests,
 )
 from indextables.runtime import current
-from indextables.state import StateManifest, TableState, manifest_key, read_pointer, read_state, state_of
+from indextables.state import (
+    StateManifest,
+    TableState,
+    manifest_key,
+    read_pins,
+    read_pointer,
+    read_state,
+    state_of,
+)
 from indextables.storage import LOG_DIRECTORY, ObjectInfo, Store
 
 _log: Final = logging.getLogger(__name__)
@@ -218,9 +226,14 @@ def collect_manifests(
     here, because a state that another writer has created since may name further ones. Both sets are kept, because this
     second listing may not show every state yet.
     """
-    files = read_log_files(store)
+    while True:
+        files = read_log_files(store)
+        pinned = read_pins(store, files.infos)
+        if pinned is not None:
+            break
+        # The writer of a state has deleted its pin since. Its state may not have been listed yet.
     orphaned = orphaned_manifests(
-        files.infos, named | named_manifests(files.states), min_age_ms=retention.manifest_age_ms
+        files.infos, named | named_manifests(files.states), pinned, min_age_ms=retention.manifest_age_ms
     )
     failures: list[str] = []
     for key in orphaned:
@@ -228,6 +241,9 @@ def collect_manifests(
             store.delete(key)
         except StorageError as reason:
             failures.append(f"{key} stays: {reason}")
+    for key in pinned.expired:
+        with contextlib.suppress(StorageError):  # the next collection tries again
+            store.delete(key)
     return tuple(orphaned), len(orphaned) - len(failures), tuple(failures)
 
 

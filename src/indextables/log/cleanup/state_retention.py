@@ -1,8 +1,8 @@
 """How long states and manifests are kept. Pure: functions of what exists, without I/O.
 
 A state expires when it is not among the newest states, it is older than the retention, `_last_checkpoint` does not name
-it, and no remaining version file needs it. A manifest is orphaned when no remaining state names it and it is older than
-a window: a state that is being written may rely on a younger one.
+it, and no remaining version file needs it. A manifest is orphaned when no remaining state and no pin names it, and it
+is older than a window.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from indextables.config import Settings, keys
-from indextables.state import StateManifest, manifest_key
+from indextables.state import Pinned, StateManifest, manifest_key
 from indextables.storage import LOG_DIRECTORY, ObjectInfo
 
 _HOUR_MS: Final = 3_600_000
@@ -92,8 +92,16 @@ def named_manifests(states: Mapping[int, StateManifest]) -> frozenset[str]:
     )
 
 
-def orphaned_manifests(infos: Sequence[ObjectInfo], named: Collection[str], *, min_age_ms: int) -> list[str]:
+def orphaned_manifests(
+    infos: Sequence[ObjectInfo],
+    named: Collection[str],
+    pinned: Pinned = Pinned(),  # noqa: B008 - it never changes
+    *,
+    min_age_ms: int,
+) -> list[str]:
     """Return the keys of manifests in a listing of the log that are not `named` by any state and are old enough.
+
+    The writers of states that are not there yet rely on those that are `pinned`.
 
     Ages are measured by the store's clock: now is the time of its newest file. A wrong clock of the caller could
     delete a manifest whose state is being written.
@@ -102,7 +110,10 @@ def orphaned_manifests(infos: Sequence[ObjectInfo], named: Collection[str], *, m
     return [
         info.key
         for info in infos
-        if is_manifest(info.key) and info.key not in named and now_ms - info.modified_ms >= min_age_ms
+        if is_manifest(info.key)
+        and info.key not in named
+        and not pinned.keeps(info)
+        and now_ms - info.modified_ms >= min_age_ms
     ]
 
 

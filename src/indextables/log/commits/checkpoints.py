@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -15,8 +14,8 @@ from indextables.log.changes import Change, MergeSplits
 from indextables.log.cleanup import StateRetention, clean_if_due, collect_if_due
 from indextables.log.snapshots import (
     Snapshot,
-    StateWarning,
     VersionSelector,
+    is_expired,
     read_snapshot,
     write_snapshot_checkpoint,
     write_snapshot_state,
@@ -26,11 +25,8 @@ from indextables.state import (
     LastCheckpoint,
     StateManifest,
     StateOptions,
-    WrittenState,
     is_clean,
-    manifest_key,
     read_pointer,
-    state_key,
 )
 from indextables.storage import Store
 
@@ -38,7 +34,7 @@ _log: Final = logging.getLogger(__name__)
 
 REQUESTED: Final = "a checkpoint was requested"
 MERGED: Final = "splits were merged"
-LOST: Final = "manifests that it shared with another state have been collected"
+LOST: Final = "the state that it is based on has been collected"
 
 
 _STATES: Final = CacheSpec[tuple[str, str], int]("newest states", entries=1000)
@@ -184,49 +180,21 @@ def _write(
     store: Store, snapshot: Snapshot, settings: Settings, clock: Callable[[], int], *, compact: str | None
 ) -> StateManifest:
     """Write the state. After a compaction, also delete superseded states whose retention has expired."""
-    retention, started = StateRetention.of(settings), clock()
-    written = write_snapshot_state(store, snapshot, settings, started, compact=compact)
-    # A concurrent collection may have deleted manifests that this state names. It keeps those that are young or that a
-    # state names. So it can only have deleted one if writing took long, or if it also deleted the base state.
-    late = clock() - started > retention.manifest_age_ms // 2
-    if (late or _lost_its_base(store, snapshot)) and not _is_complete(store, written.manifest):
-        written = _write_again(store, snapshot, written, settings, clock)
+    try:
+        written = write_snapshot_state(store, snapshot, settings, clock(), compact=compact)
+    except CorruptTableError:
+        if not is_expired(store, snapshot):
+            raise
+        # A collection has deleted the state that the snapshot was read from: read the same version from another one.
+        current = read_snapshot(store, VersionSelector(snapshot.version), settings)
+        written = write_snapshot_state(store, current, settings, clock(), compact=LOST)
     if written.compacted is not None:
         try:
+            retention = StateRetention.of(settings)
             collect_if_due(store, retention, clock(), dry_run=settings.get(keys.CLEANUP_DRY_RUN))
         except Exception:  # noqa: BLE001 - nothing depends on it, and the next compaction tries again
             _log.warning("old states of %s were not collected", store.uri, exc_info=True)
     return written.manifest
-
-
-def _write_again(
-    store: Store, snapshot: Snapshot, written: WrittenState, settings: Settings, clock: Callable[[], int]
-) -> WrittenState:
-    """Delete a state whose manifests were collected before it was published, and write one without them.
-
-    Only the process that created the state may delete it. This is safe: no clean-up relies on the state, because
-    validation cannot read it; and no other process replaces it, because a state is written once.
-    """
-    if not written.created:
-        raise CorruptTableError(
-            f"the state of version {snapshot.version} of {store.uri} names manifests that have been deleted; the next "
-            f"checkpoint replaces it"
-        )
-    store.delete(state_key(snapshot.version))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StateWarning)  # about the states that cannot be read
-        complete = read_snapshot(store, VersionSelector(snapshot.version), settings)
-        return write_snapshot_state(store, complete, settings, clock(), compact=LOST)
-
-
-def _lost_its_base(store: Store, snapshot: Snapshot) -> bool:
-    """Return True if a collection has deleted the state that this one is based on."""
-    base = snapshot.files.base
-    return base is not None and not store.exists(state_key(base.version))
-
-
-def _is_complete(store: Store, state: StateManifest) -> bool:
-    return all(store.exists(manifest_key(info.path, state.state_version)) for info in state.manifests)
 
 
 def _is_merge(change: Change, settings: Settings) -> bool:

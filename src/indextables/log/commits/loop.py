@@ -40,9 +40,10 @@ from indextables.log.actions import (
 )
 from indextables.log.changes import Change, Restore, UndoMerge, check_purge_fence, combine_protocols
 from indextables.log.commits.checkpoints import checkpoint_if_due, is_due
-from indextables.log.snapshots import Snapshot, load_snapshot, read_snapshot, refresh, replay
+from indextables.log.snapshots import Snapshot, is_expired, load_snapshot, read_snapshot, refresh, replay
 from indextables.log.versions import (
     VersionActions,
+    is_recorded,
     is_superseded,
     publish,
     read_watermark,
@@ -100,7 +101,18 @@ def commit(
     for attempt in range(tries):
         current = _newest(store, current)
         _check_writable(current)
-        actions = _actions(change, current, store.uri)
+        try:
+            actions = _actions(change, current, store.uri)
+            if not isinstance(
+                change, Restore | UndoMerge
+            ):  # these re-add old files and do this check themselves
+                check_purge_fence(store, current, actions)
+        except CorruptTableError:
+            if current is None or not is_expired(store, current):
+                raise
+            # The files of the snapshot were still to be read, and the state that has them has been deleted since.
+            current = read_snapshot(store, settings=settings)
+            continue
         if not actions and current is not None:
             if read_watermark(store, current.metadata.id) <= current.version:
                 return Committed(current.version, current, skipped=True)
@@ -108,8 +120,6 @@ def commit(
             # newer one, on which the change may have something to do: load it.
             current = None
             continue
-        if not isinstance(change, Restore | UndoMerge):  # these re-add old files and do this check themselves
-            check_purge_fence(store, current, actions)
         actions = _with_protocol(change, current, actions, settings)
         info = CommitInfo(
             txn_id=txn_id,
@@ -125,8 +135,9 @@ def commit(
         after = replay(store.uri, current, [version])
         assert after is not None
         data = pack(text, compress=compress)
-        if publish(store, version.version, data, txn_id, backoff):
-            if _is_valid(store, current, version.version, txn_id, backoff):
+        created = publish(store, version.version, data, txn_id, backoff)
+        if created or _was_covered(store, current, version.version, txn_id, backoff):
+            if not created or _is_valid(store, current, version.version, txn_id, backoff):
                 _log.debug(
                     "%s: committed version %d (%s) at attempt %d",
                     store.uri,
@@ -239,22 +250,45 @@ def _is_valid(store: Store, current: Snapshot | None, version: int, txn_id: str,
     determined.
     """
     table_id, by_state = (None, False) if current is None else (current.metadata.id, current.by_state)
-    failure: Exception | None = None
-    for attempt in range(READ_BACKS):
-        try:
-            if not is_superseded(store, version, txn_id, table_id=table_id, by_state=by_state):
-                return True
-            break
-        except (StorageError, CorruptTableError) as reason:
-            failure = reason
-            backoff.pause(attempt)
-    else:
-        raise CommitUnknownError(
-            f"version {version} of {store.uri} was created, but it could not be determined whether clean-up had "
-            f"already passed it; look in the history for a version with transaction id {txn_id} before you write again"
-        ) from failure
+
+    def is_ours_superseded() -> bool:
+        return is_superseded(store, version, txn_id, table_id=table_id, by_state=by_state)
+
+    if not _determine(is_ours_superseded, store, version, txn_id, backoff):
+        return True
     # Deleting is safe: a state covers every version up to this number, so no reader needs the file. If the deletion
     # fails, the file is an orphaned commit, which readers skip and the next clean-up deletes.
     with contextlib.suppress(StorageError):
         store.delete(version_key(version))
     return False
+
+
+def _was_covered(store: Store, current: Snapshot | None, version: int, txn_id: str, backoff: Backoff) -> bool:
+    """Return True if the version is ours, although its file is another writer's.
+
+    Our create may have succeeded without an answer. If this process was paused then, clean-up may have covered our
+    version by a state and deleted its file, and a third process may have created its own orphaned commit in its place.
+    """
+    if current is None:
+        return False
+    table_id = current.metadata.id
+    return _determine(
+        lambda: is_recorded(store, version, txn_id, table_id=table_id), store, version, txn_id, backoff
+    )
+
+
+def _determine(
+    question: Callable[[], bool], store: Store, version: int, txn_id: str, backoff: Backoff
+) -> bool:
+    """Return the answer to a question about a version that we created. CommitUnknownError if there is none."""
+    failure: Exception | None = None
+    for attempt in range(READ_BACKS):
+        try:
+            return question()
+        except (StorageError, CorruptTableError) as reason:
+            failure = reason
+            backoff.pause(attempt)
+    raise CommitUnknownError(
+        f"version {version} of {store.uri} was created, but it could not be determined whether clean-up had "
+        f"already passed it; look in the history for a version with transaction id {txn_id} before you write again"
+    ) from failure

@@ -37,7 +37,7 @@ from indextables.log.snapshots.loader import (
 )
 from indextables.log.snapshots.registry import canonical_names, doc_mapping, renormalize_registry
 from indextables.log.snapshots.snapshot import EXTRAS_PROPERTY, Gap, Snapshot, mapping_of, replay
-from indextables.log.snapshots.state_form import snapshot_of_state, write_snapshot_state
+from indextables.log.snapshots.state_form import is_expired, snapshot_of_state, write_snapshot_state
 
 __all__ = [
     "EXTRAS_PROPERTY",
@@ -57,6 +57,7 @@ __all__ = [
     "doc_mapping",
     "encode_extras",
     "invalidate_cache",
+    "is_expired",
     "is_in_parts",
     "load_snapshot",
     "mapping_of",

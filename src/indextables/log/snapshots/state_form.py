@@ -38,6 +38,7 @@ from indextables.state import (
     TableState,
     WrittenState,
     read_state,
+    state_exists,
     write_state,
 )
 from indextables.storage import Store
@@ -91,6 +92,15 @@ def snapshot_of_state(
         extras=decoded.extras,
         checksum=decoded.checksum,
     )
+
+
+def is_expired(store: Store, snapshot: Snapshot) -> bool:
+    """Return True if the state that the snapshot was read from has been deleted.
+
+    Then its manifests may be gone as well, and those of its files that are not decoded yet cannot be read.
+    """
+    base = snapshot.files.base
+    return base is not None and not state_exists(store, base.version)
 
 
 def write_snapshot_state(

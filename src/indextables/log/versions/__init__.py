@@ -24,6 +24,7 @@ from indextables.log.versions.reader import (
 from indextables.log.versions.superseded import (
     check_no_orphaned_commit,
     cut_at_orphaned_commit,
+    is_recorded,
     is_superseded,
 )
 from indextables.log.versions.watermark import (
@@ -54,6 +55,7 @@ __all__ = [
     "cut_at_orphaned_commit",
     "decode_record",
     "encode_record",
+    "is_recorded",
     "is_superseded",
     "list_log",
     "list_versions_after",

@@ -30,14 +30,17 @@ def is_superseded(store: Store, version: int, txn_id: str, *, table_id: str | No
     """
     if by_state and _has_state(store, version):
         return True
-    # The watermark cached under `table_id` may belong to an earlier table at this path, and be too high. So a cached
-    # watermark that covers the version is confirmed by a listing before it counts.
-    if read_watermark(store, table_id) < version or read_watermark(store) < version:
+    if not _is_covered(store, version, table_id):
         return False
     # The watermark covers this version. Either our file was committed before clean-up ran (and the state includes it),
     # or clean-up had deleted the number and we re-created it. Clean-up records the transaction of every version that
     # it covers before it deletes any, so the recorded transaction id tells which.
     return recorded_transaction(store, version) != txn_id
+
+
+def is_recorded(store: Store, version: int, txn_id: str, *, table_id: str) -> bool:
+    """Return True if clean-up has covered the version, and has recorded that this transaction wrote it."""
+    return _is_covered(store, version, table_id) and recorded_transaction(store, version) == txn_id
 
 
 def cut_at_orphaned_commit(store: Store, run: list[VersionFile]) -> list[VersionFile]:
@@ -68,6 +71,12 @@ def check_no_orphaned_commit(store: Store, read: Mapping[int, str | None], listi
             raise CorruptTableError(
                 f"{store.uri}: version {version} was cleaned up while it was being read; open it again"
             )
+
+
+def _is_covered(store: Store, version: int, table_id: str | None) -> bool:
+    # The watermark cached under `table_id` may belong to an earlier table at this path, and be too high. So a cached
+    # watermark that covers the version is confirmed by a listing before it counts.
+    return read_watermark(store, table_id) >= version and read_watermark(store) >= version
 
 
 def _has_state(store: Store, version: int) -> bool:

@@ -25,7 +25,7 @@ from indextables.maintenance import (
     commit_merge,
     empty_result,
     merge_small_splits,
-    plan_merge,
+    plan_newest,
 )
 from indextables.predicates import QueryLimits, parse_where
 from indextables.runtime import now_ms
@@ -65,8 +65,7 @@ def run_merge(
     store = open_store(table.uri, settings)
     if not with_jobs:
         return _row(merge_small_splits(store, settings, options), settings)
-    snapshot = load_snapshot(store, settings=settings)
-    tasks = plan_merge(snapshot, options, settings, now=now_ms())
+    snapshot, tasks = plan_newest(store, options, settings, now=now_ms())
     if not tasks:
         return _row(empty_result(snapshot), settings)
     file = job_files.save(
