@@ -374,7 +374,7 @@ def test_the_fence_survives_states_and_clean_up(store: Store):
 
 @pytest.mark.parametrize("ahead", [0, 300], ids=["right-clock", "clock-ahead"])
 def test_rows_of_a_held_up_write_are_written_again(tmp_path: Path, ahead: int):
-    """Through the doors that Spark's tasks use; the clock of the machine that runs a task may be wrong by any amount."""
+    """Through the doors that Spark's tasks use; the clock of a machine may be wrong by any amount."""
     uri = str(tmp_path / "table")
     rows = pa.table({"n": [1, 2]})
     it.write(uri, rows)

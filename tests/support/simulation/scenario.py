@@ -146,7 +146,7 @@ class _Scenario:
         truth = replayed(self.versions)
         check_transactions(truth)
         check_ledger(truth, self.ledger)
-        check_states(self.store, truth)
+        check_states(self.store, truth, misled=self.plan.misleads())
         sample = self.rng.sample(range(len(truth)), min(_SAMPLE, len(truth)))
         check_readable_versions(self.store, truth, sample)
         check_live_files(self.store)

@@ -45,6 +45,7 @@ from indextables.state import (
     read_pins,
     read_pointer,
     read_state,
+    state_exists,
     state_of,
 )
 from indextables.storage import LOG_DIRECTORY, ObjectInfo, Store
@@ -223,11 +224,14 @@ def collect_manifests(
     """Delete manifests that no state names. Return their keys, how many were deleted, and what failed and why.
 
     `named` are the manifests that the remaining states named before the others were deleted. The log is read again
-    here, because a state that another writer has created since may name further ones. Both sets are kept, because this
-    second listing may not show every state yet.
+    here, because a state that another writer has created since may name further ones. Both sets are kept. The listing
+    must show what exists, as those of all supported stores do. If it provably does not, nothing is deleted.
     """
     while True:
+        pointer = read_pointer(store)
         files = read_log_files(store)
+        if pointer is not None and pointer.version not in files.states and state_exists(store, pointer.version):
+            return (), 0, ()  # the listing lags behind, so it may not show other states either
         pinned = read_pins(store, files.infos)
         if pinned is not None:
             break
