@@ -230,7 +230,11 @@ def collect_manifests(
     while True:
         pointer = read_pointer(store)
         files = read_log_files(store)
-        if pointer is not None and pointer.version not in files.states and state_exists(store, pointer.version):
+        if (
+            pointer is not None
+            and pointer.version not in files.states
+            and state_exists(store, pointer.version)
+        ):
             return (), 0, ()  # the listing lags behind, so it may not show other states either
         pinned = read_pins(store, files.infos)
         if pinned is not None:
