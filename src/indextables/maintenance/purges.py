@@ -10,6 +10,7 @@ finish_purge   (once)      deletes manifests, and adds up the results
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -48,6 +49,7 @@ from indextables.storage import ObjectInfo, Store, remove_leftovers
 _HOUR_MS: Final = 3_600_000
 _MEGABYTE: Final = 1 << 20
 _SHOWN: Final = 3
+_SURVEYS: Final = 20
 
 
 @dataclass(frozen=True)
@@ -280,7 +282,7 @@ def _survey(
     `remaining` returns the part of a listing that remains after clean-up.
     """
     failed: LogListing | None = None
-    while True:
+    for attempt in itertools.count(1):
         newest = read_snapshot(store, settings=settings)
         listing = list_log(store)
         try:
@@ -288,9 +290,10 @@ def _survey(
         except CorruptTableError:
             # Another clean-up may have deleted a file after it was listed, and be deleting others still. Then a new
             # listing differs from the one before. If it does not, the log is damaged.
-            if listing == failed:
+            if listing == failed or attempt == _SURVEYS:
                 raise
             failed = listing
+    raise AssertionError("unreachable")
 
 
 def _named_since(store: Store, before: Snapshot, after: Snapshot, settings: Settings) -> ReachableFiles:
