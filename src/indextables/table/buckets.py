@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from indextables.config import keys
 from indextables.errors import InputError
-from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Field
+from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, TIME_TYPES, Field
 
 _EVERY: Final = re.compile(
     r"(\d{1,9})\s*(?:(?P<second>s|seconds?)|(?P<minute>m|minutes?)|(?P<hour>h|hours?)|(?P<day>d|days?)"
@@ -74,11 +74,11 @@ def buckets_of(column: Field, every: str | float) -> Buckets:
         return _whole_buckets(column, every)
     if column.type in FLOAT_TYPES:
         return _FloatBuckets(column.name, _float_step(column, every))
-    if column.type in ("date", "timestamp"):
+    if column.type in ("date", *TIME_TYPES):
         return _time_buckets(column, every)
     raise InputError(
-        f"a histogram needs a column of dates, timestamps or numbers, and {column.name!r} is of type {column.type}; "
-        "top_values counts the values of any column"
+        f"a histogram needs a column of dates, timestamps or numbers, and {column.name!r} is of type "
+        f"{column.type_name}; top_values counts the values of any column"
     )
 
 
