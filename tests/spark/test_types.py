@@ -27,7 +27,6 @@ COLUMNS = (
     "map(cast(id AS int), cast(id AS double)) AS by_number",
     "array(struct(id AS a, 'x' AS b)) AS records",
     "cast(array(id, 0.5) AS array<float>) AS vector",
-    'IF(id % 3 = 0, NULL, parse_json(concat(\'{"a":\', id, \',"b":["x"]}\'))) AS anything',
     "cast('2024-01-01' AS timestamp) AS at",
     "cast(concat('c', id % 3) AS binary) AS raw",
 )
@@ -54,8 +53,6 @@ FILTERS = (
     "attrs['color'] = 'red'",
     "attrs IS NOT NULL AND id % 2 = 0",
     "size(records) = 1 AND vector[0] > 50",
-    "variant_get(anything, '$.a', 'int') > 40",
-    "anything IS NULL",
 )
 
 

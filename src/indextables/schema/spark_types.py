@@ -27,19 +27,13 @@ ARROW_TYPES: Final[dict[str, pa.DataType]] = {
     "timestamp_ntz": pa.timestamp("us"),
     "binary": pa.binary(),
     "void": pa.null(),
-    "variant": pa.struct(
-        [
-            pa.field("value", pa.binary(), nullable=False),
-            pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"}),
-        ]
-    ),
 }
 """Spark's names of the types without parameters, as in its schema JSON, and the Arrow type of each."""
 
 INTEGER_TYPES: Final = frozenset({"byte", "short", "integer", "long"})
 FLOAT_TYPES: Final = frozenset({"float", "double"})
 TIME_TYPES: Final = frozenset({"timestamp", "timestamp_ntz"})
-FIRST_TYPES: Final = frozenset(ARROW_TYPES) - {"timestamp_ntz", "void", "variant"}
+FIRST_TYPES: Final = frozenset(ARROW_TYPES) - {"timestamp_ntz", "void"}
 """The types that every release knows. A table with another one requires a feature of the protocol."""
 
 SUPPORTED: Final = (*ARROW_TYPES, "decimal(p,s)", "array", "map", "struct")
@@ -93,7 +87,7 @@ def is_nested(kind: str) -> bool:
 
 def is_orderable(kind: str) -> bool:
     """Return True if a column of this type has a minimum and a maximum."""
-    return not is_nested(kind) and kind not in ("binary", "void", "variant")
+    return not is_nested(kind) and kind not in ("binary", "void")
 
 
 def decimal_size(kind: str) -> tuple[int, int] | None:
@@ -144,26 +138,31 @@ def spark_type(kind: pa.DataType) -> str | None:
 
 def struct_fields(kind: str) -> list[tuple[str, str]]:
     """Return the names and types of a struct's fields; none for other types."""
-    document = type_json(kind)
-    if not is_nested(kind) or document.get("type") != "struct":
+    document = _nested_json(kind)
+    if document.get("type") != "struct":
         return []
     return [(field["name"], canonical_type(field["type"])) for field in document["fields"]]
 
 
 def element_type(kind: str) -> str | None:
     """Return the type of an array's elements; None for other types."""
-    document = type_json(kind)
-    if not is_nested(kind) or document.get("type") != "array":
+    document = _nested_json(kind)
+    if document.get("type") != "array":
         return None
     return canonical_type(document["elementType"])
 
 
 def map_types(kind: str) -> tuple[str, str] | None:
     """Return the types of a map's keys and values; None for other types."""
-    document = type_json(kind)
-    if not is_nested(kind) or document.get("type") != "map":
+    document = _nested_json(kind)
+    if document.get("type") != "map":
         return None
     return canonical_type(document["keyType"]), canonical_type(document["valueType"])
+
+
+def _nested_json(kind: str) -> dict[str, Any]:
+    """Return the JSON of a nested type; empty for other types, and for one that no table can hold."""
+    return orjson.loads(kind) if is_nested(kind) and arrow_type(kind) is not None else {}
 
 
 def _nullable(kind: Any, depth: int) -> Any:
@@ -265,7 +264,7 @@ def _spark_type(kind: pa.DataType, depth: int) -> Any:
     return next((name for name, arrow in ARROW_TYPES.items() if kind == arrow), None)
 
 
-def _nested_type(kind: pa.DataType, depth: int) -> dict[str, Any] | str | None:
+def _nested_type(kind: pa.DataType, depth: int) -> dict[str, Any] | None:
     types = pa.types
     if types.is_map(kind):
         key, value = _spark_type(kind.key_type, depth + 1), _spark_type(kind.item_type, depth + 1)
@@ -274,7 +273,7 @@ def _nested_type(kind: pa.DataType, depth: int) -> dict[str, Any] | str | None:
         return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
     if types.is_struct(kind):
         if any((field.metadata or {}).get(b"variant") == b"true" for field in kind.fields):
-            return "variant"
+            return None  # Spark's variant, whose parts mean nothing by themselves
         fields = [(field.name, _spark_type(field.type, depth + 1)) for field in kind.fields]
         if any(inner is None for _, inner in fields):
             return None
