@@ -323,7 +323,7 @@ def test_a_large_filter_is_read_from_the_split_and_spares_its_index(path, monkey
     table = scattered(path, options(**{"stats.bloom.maxInlineBytes": "0", "stats.bloom.fpp": "0.0001"}))
     assert splits_read(table, "id = 'no such id'") == 4, "the log has no filters"
 
-    def opened(*_: object) -> None:
+    def opened(*_: object, **__: object) -> None:
         raise AssertionError("the index was opened")
 
     monkeypatch.setattr(contents, "open_index", opened)

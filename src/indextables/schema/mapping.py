@@ -145,7 +145,10 @@ class FieldMapping:
 
     @classmethod
     def from_json(cls, text: str) -> FieldMapping:
-        return cls(tuple(_mapped_field(document) for document in orjson.loads(text)))
+        try:
+            return cls(tuple(_mapped_field(document) for document in orjson.loads(text)))
+        except RecursionError:
+            raise ValueError("the mapping is nested too deep") from None
 
 
 def tokenizers(text: str) -> dict[str, str]:

@@ -95,7 +95,8 @@ def _number(value: Value, kind: str) -> np.int64 | np.float64 | None:
             return None
         return np.int64((value - _EPOCH).days)
     if kind in TIME_TYPES:
-        return np.int64(micros(value)) if isinstance(value, datetime) else None
+        is_alike = isinstance(value, datetime) and (value.tzinfo is None) == (kind == "timestamp_ntz")
+        return np.int64(micros(value)) if is_alike else None  # type: ignore[arg-type]
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if kind in FLOAT_TYPES:

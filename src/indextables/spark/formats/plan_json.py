@@ -104,7 +104,10 @@ class DecodedScan:
         return tuple(tasks)
 
     def _mapping(self) -> FieldMapping:
-        return FieldMapping(tuple(map(_mapped_field, _as_list(self._fields["mapping"]))))
+        try:
+            return FieldMapping(tuple(map(_mapped_field, _as_list(self._fields["mapping"]))))
+        except RecursionError:
+            raise refused("a mapping in its plan is nested too deep") from None
 
 
 def _mapped(field: MappedField) -> list[object]:
