@@ -37,7 +37,8 @@ def test_the_number_of_rows_is_the_number_asked_for(table):
 
 
 def test_every_type_that_a_table_takes_has_a_column():
-    assert set(LOG_SCHEMA.types) == set(ARROW_TYPES.values())
+    plain = {kind for name, kind in ARROW_TYPES.items() if name not in ("timestamp_ntz", "void")}
+    assert set(LOG_SCHEMA.types) == plain
 
 
 def test_the_spark_schema_names_the_same_columns():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+from datetime import datetime
+from decimal import Decimal
 
 import pytest
 
@@ -136,3 +138,25 @@ def test_tail_follows_appends_until_it_is_interrupted(cli, logs, monkeypatch):
 def test_tail_refuses_to_follow_what_it_would_not_filter(cli, logs):
     assert cli("tail", logs, "disk", "-f")[0] == 2
     assert cli("tail", logs, "-f", "--version", "0")[0] == 2
+
+
+def test_values_of_every_type_are_json(cli, tmp_path):
+    path = str(tmp_path / "typed")
+    row = {
+        "price": Decimal("0.10"),
+        "local": datetime(2024, 1, 31, 12),
+        "tags": ["a", None],
+        "user": {"name": "ada", "paid": [Decimal("1.5")]},
+        "nothing": None,
+    }
+    it.write(path, [row, dict.fromkeys(row)])
+    assert cli.rows("head", path) == [
+        {
+            "price": "0.10",
+            "local": "2024-01-31T12:00:00.000000",
+            "tags": ["a", None],
+            "user": {"name": "ada", "paid": ["1.5"]},
+            "nothing": None,
+        },
+        dict.fromkeys(row),
+    ]

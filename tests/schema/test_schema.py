@@ -100,7 +100,7 @@ def test_both_spellings_of_the_typemap() -> None:
     schema = TableSchema((Field("title", "string"), Field("Body", "string"), Field("n", "long")))
     assert resolve_typemap(schema, (), {"body": "TEXT"}) == {"Body": "text"}
     assert resolve_typemap(schema, (), {"text": "title, body"}) == {"title": "text", "Body": "text"}
-    with pytest.raises(ConfigError, match="takes text or string"):
+    with pytest.raises(ConfigError, match="takes text, string or ip"):
         resolve_typemap(schema, (), {"title": "words"})
 
 

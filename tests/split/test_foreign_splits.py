@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import tantivy
 
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, QueryError, SchemaError
-from indextables.predicates import TRUE, TextQuery, parse_where
+from indextables.predicates import TRUE, Compare, TextQuery, parse_where
 from indextables.schema import Field, FieldMapping, TableSchema
 from indextables.split import RowRequest, SplitReader, open_split
 from indextables.split.container.bundle import open_bundle
@@ -386,3 +387,59 @@ def test_batches_have_the_columns_in_the_order_asked_for(tmp_path: Path) -> None
         [batch] = reader.rows(RowRequest(("host", "i8", "_score", "at")))
         assert batch.schema.names == ["host", "i8", "_score", "at"]
         assert batch.column("at").type == pa.timestamp("us", tz="UTC")
+
+
+def test_json_fields_are_read_as_the_arrays_maps_and_structs_of_the_table(tmp_path: Path) -> None:
+    builder = tantivy.SchemaBuilder()
+    for name in ("user", "tags", "scores", "attrs", "note"):
+        builder.add_json_field(name, stored=True)
+    builder.add_float_field("price", stored=True)
+    documents = [
+        {
+            "user": {"name": "ada", "born": -1000, "home": {"zip": 7}, "left": None},
+            "tags": {"_values": ["a", "2024-01-01T00:00:00Z"]},
+            "scores": {"scores": [1, 2.5]},
+            "attrs": {"1": True},
+            "note": {"b": [1, None]},
+            "price": 12.5,
+        },
+        {},
+    ]
+    schema = TableSchema.from_arrow(
+        pa.schema(
+            {
+                "user": pa.struct(
+                    {
+                        "name": pa.string(),
+                        "born": pa.timestamp("us", "UTC"),
+                        "home": pa.struct({"zip": pa.int32()}),
+                        "left": pa.decimal128(9, 2),
+                    }
+                ),
+                "tags": pa.list_(pa.string()),
+                "scores": pa.list_(pa.float64()),
+                "attrs": pa.map_(pa.int32(), pa.bool_()),
+                "note": pa.string(),
+                "price": pa.decimal128(9, 2),
+            }
+        )
+    )
+    split = write_foreign(tmp_path / "part-1.split", builder.build(), [documents])
+    with opened(split, tmp_path, schema=schema) as reader:
+        first, second = rows_of(reader, RowRequest(tuple(schema.names)))
+        assert first == {
+            "user": {
+                "name": "ada",
+                "born": datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC),
+                "home": {"zip": 7},
+                "left": None,
+            },
+            "tags": ["a", "2024-01-01T00:00:00Z"],
+            "scores": [1.0, 2.5],
+            "attrs": [(1, True)],
+            "note": '{"b":[1,null]}',
+            "price": Decimal("12.50"),
+        }
+        assert set(second.values()) == {None}
+        request = RowRequest(("price",), Compare("=", "user.name", "ada"))
+        assert rows_of(reader, request) == [{"price": Decimal("12.50")}]

@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from indextables.predicates import (
     may_match,
     parse_where,
 )
-from indextables.schema import ARROW_TYPES, Field, TableSchema
+from indextables.schema import ARROW_TYPES, Field, TableSchema, arrow_type
 from indextables.split import contents
 from indextables.split.container.bundle import BLOOM_COLUMNS, open_bundle
 from indextables.stats import BloomCollector, BloomFilter, ColumnFilter, inline_filters, inline_stats
@@ -58,13 +59,22 @@ POOLS: dict[str, list[Any]] = {
         datetime(2024, 5, 1, tzinfo=UTC),
         datetime(2024, 5, 1, 0, 0, 0, 1, UTC),
     ],
+    "timestamp_ntz": [datetime(1, 1, 1), datetime(1970, 1, 1), datetime(2024, 5, 1, 0, 0, 0, 1)],
+    "decimal(9,2)": [
+        Decimal("0.00"),
+        Decimal("0.10"),
+        Decimal("-0.10"),
+        Decimal("9999999.99"),
+        Decimal("1E+3"),
+    ],
+    "decimal(38,0)": [Decimal(0), Decimal(10**38 - 1), Decimal(-(10**38) + 1), Decimal("1E+30")],
     "binary": [b"", b"a", b"\0", b"\xff", b"0"],
 }
-assert POOLS.keys() == ARROW_TYPES.keys(), "every column type"
+assert POOLS.keys() >= ARROW_TYPES.keys() - {"void"}, "every column type"
 
 
 def bloomed(values: list[Any], kind: str, fpp: float = 0.01) -> tuple[pa.RecordBatch, ColumnFilter]:
-    batch = pa.record_batch({"c": pa.array(values, ARROW_TYPES[kind])})
+    batch = pa.record_batch({"c": pa.array(values, arrow_type(kind))})
     schema = TableSchema((Field("c", kind),))
     collector = BloomCollector(schema, ["c"], fpp)
     for start in range(0, batch.num_rows, 3):
@@ -148,6 +158,9 @@ def test_what_is_not_there_is_mostly_skipped(kind: str):
         "timestamp": (datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, 0, 0, 0, 1, UTC)),
         "float": (0.5, 0.25),
         "double": (0.1, -0.1),
+        "timestamp_ntz": (datetime(2024, 1, 1), datetime(2024, 1, 2)),
+        "decimal(9,2)": (Decimal("0.10"), Decimal("0.20")),
+        "decimal(38,0)": (Decimal(1), Decimal(2)),
     }.get(kind, (1, 2))
     held, absent = few
     _, members = bloomed([held, None, held], kind, 1e-6)
@@ -310,7 +323,7 @@ def test_a_large_filter_is_read_from_the_split_and_spares_its_index(path, monkey
     table = scattered(path, options(**{"stats.bloom.maxInlineBytes": "0", "stats.bloom.fpp": "0.0001"}))
     assert splits_read(table, "id = 'no such id'") == 4, "the log has no filters"
 
-    def opened(*_: object) -> None:
+    def opened(*_: object, **__: object) -> None:
         raise AssertionError("the index was opened")
 
     monkeypatch.setattr(contents, "open_index", opened)

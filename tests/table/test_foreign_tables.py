@@ -244,7 +244,7 @@ def test_statistics_of_the_original_do_not_hide_nan(tmp_path: Path) -> None:
 
 
 def test_columns_that_no_table_of_ours_can_hold_do_not_hide_the_others(tmp_path: Path) -> None:
-    columns = [*COLUMNS, ("payload", {"type": "struct", "fields": []}), ("price", "decimal(9,2)")]
+    columns = [*COLUMNS, ("payload", {"type": "struct", "fields": []}), ("price", "interval day")]
     table = opened(native_table(tmp_path, columns=columns, extra=True), tmp_path)
     assert table.count() == 4
     assert ids(table, "body TEXTSEARCH 'disk'") == [1, 3]

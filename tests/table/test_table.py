@@ -176,11 +176,11 @@ def test_an_append_cannot_change_how_a_column_is_indexed(path: str) -> None:
 @pytest.mark.parametrize(
     ("data", "error", "reason"),
     [
-        (pa.table({"a": [[1]]}), SchemaError, "list<"),
-        (pa.table({"a": pa.array([1], pa.timestamp("us"))}), SchemaError, "time zone"),
+        (pa.table({"a": pa.array([[1]], pa.list_(pa.time64("us")))}), SchemaError, "list<"),
+        (pa.table({"a": pa.array([1], pa.duration("us"))}), SchemaError, "cast it"),
         (pa.table({"a": [1], "A": [2]}), SchemaError, "differ only in case"),
         (pa.table({"_score": [1.0]}), SchemaError, "reserved"),
-        ({"a": [1]}, InputError, "dict"),
+        ("a", InputError, "cannot write a str"),
     ],
 )
 def test_rows_that_no_table_can_hold(path: str, data: object, error: type[Exception], reason: str) -> None:
@@ -190,7 +190,7 @@ def test_rows_that_no_table_can_hold(path: str, data: object, error: type[Except
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [(["nope"], "unknown column 'nope'"), (["id"], "only string columns"), ("id", "list of column names")],
+    [(["nope"], "unknown column 'nope'"), (["id"], "only strings"), ("id", "list of column names")],
 )
 def test_text_columns_are_checked(path: str, text: list[str], reason: str) -> None:
     with pytest.raises(InputError, match=reason):

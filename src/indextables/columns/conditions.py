@@ -37,13 +37,19 @@ def condition(predicate: Predicate | str | None, schema: pa.Schema) -> Predicate
         raise PredicateError(
             f"{searches[0].op} needs an index, which column groups do not have; compare values instead"
         )
-    known_columns(sorted(columns_of(tree)), schema)
+    known_columns(roots(tree, schema), schema)
     return tree
 
 
 def comparable(schema: pa.Schema) -> TableSchema:
     """Return the columns in the types that conditions compare; one of another type can be used in IS NULL only."""
     return TableSchema(tuple(_field(field) for field in schema if field.name.lower() not in RESERVED_COLUMNS))
+
+
+def roots(tree: Predicate, schema: pa.Schema) -> list[str]:
+    """Return the columns that a condition reads: for a field of a struct, that of the struct."""
+    known = comparable(schema)
+    return sorted({known.root(name) if known.resolve(name) else name for name in columns_of(tree)})
 
 
 def matches(tree: Predicate, rows: pa.RecordBatch) -> pa.BooleanArray:
@@ -70,6 +76,8 @@ def _plain(values: pa.Array) -> pa.Array:
         return _plain(values.dictionary_decode())
     if pa.types.is_string_view(kind):
         return pc.cast(values, pa.string())
+    if kind == pa.uint64():
+        return pc.cast(values, pa.decimal128(20, 0))
     if pa.types.is_timestamp(kind) and kind.unit in ("s", "ms"):
         return pc.cast(values, pa.timestamp("us", kind.tz))
     return values

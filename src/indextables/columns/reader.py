@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from indextables.columns.arguments import check_parallelism, column_groups, expect, names, positions, row_span
 from indextables.columns.chunk_reader import ChunkReader
-from indextables.columns.conditions import condition, matches
+from indextables.columns.conditions import condition, matches, roots
 from indextables.columns.conformance import empty_rows, known_columns
 from indextables.columns.deltas import Deletes, load_deletes
 from indextables.columns.horizontal import HorizontalRows
@@ -22,7 +22,7 @@ from indextables.columns.pruning import surviving
 from indextables.columns.stored_files import Files
 from indextables.config import Settings
 from indextables.errors import InputError
-from indextables.predicates import TRUE, Predicate, columns_of
+from indextables.predicates import TRUE, Predicate
 from indextables.rows import RowIds
 from indextables.runtime import lazy_property
 from indextables.storage import table_uri
@@ -192,7 +192,7 @@ class Reader:
 
     def _tables(self, tree: Predicate, names: Sequence[str], span: tuple[int, int]) -> Iterator[pa.Table]:
         deletes = self._deletes
-        tested = list(dict.fromkeys([*sorted(columns_of(tree)), *deletes.columns]))
+        tested = list(dict.fromkeys([*roots(tree, self._schema), *deletes.columns]))
         filters = tree != TRUE or bool(deletes.keys) or bool(len(deletes.positions))
         spans = surviving(self._rows.groups, tree, self._schema, span)
         every = list(dict.fromkeys([*names, *tested]))

@@ -453,10 +453,11 @@ CLEANUP_DRY_RUN: Final = Setting(
 
 TYPEMAP: Final = Family(
     "spark.indextables.indexing.typemap.",
-    "How a string column is indexed: `text` (tokenised, for TEXTSEARCH) or `string` (exact, the default); `json` and "
-    "`ip` are taken as `string`. Also `typemap.text = message,title`, with the names of columns as the value.",
-    substitutes=frozenset({"json", "ip", "ipaddr", "ipaddress"}),
-    substitution="JSON and IP addresses have no index of their own; the column is indexed as `string`, by exact value",
+    "How a column of strings, an array of strings or a string in a struct (`typemap.user.bio`) is indexed: `text` "
+    "(tokenised, for TEXTSEARCH), `string` (exact, the default) or `ip` (addresses, for networks and ranges); `json` "
+    "is taken as `string`. Also `typemap.text = message,title`, with the names of columns as the value.",
+    substitutes=frozenset({"json"}),
+    substitution="JSON has no index of its own; the column is indexed as `string`, by exact value",
 )
 AWS: Final = Family(
     "spark.indextables.aws.",

@@ -134,5 +134,9 @@ def _comparable(left: Value, right: Value) -> bool:
     if isinstance(left, (bool, int, float)) and isinstance(right, (bool, int, float)):
         return True
     if isinstance(left, datetime) or isinstance(right, datetime):
-        return isinstance(left, datetime) and isinstance(right, datetime)
+        return (
+            isinstance(left, datetime)
+            and isinstance(right, datetime)
+            and (left.tzinfo is None) == (right.tzinfo is None)
+        )
     return type(left) is type(right)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from decimal import Context, Decimal
 from functools import reduce
 from typing import Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,6 +18,7 @@ from indextables.predicates.tree import (
     Compare,
     CompareOp,
     Constant,
+    HasElement,
     In,
     IsNull,
     Not,
@@ -24,7 +27,7 @@ from indextables.predicates.tree import (
     StringMatch,
     TextQuery,
 )
-from indextables.schema import Value
+from indextables.schema import MAX_PRECISION, Value, holds_decimal, path_values, unscaled
 
 TextAnswer: TypeAlias = Callable[[TextQuery], pa.BooleanArray]
 """Answers a text query for each row of the batch: TRUE, FALSE or null."""
@@ -65,15 +68,29 @@ def evaluate(predicate: Predicate, batch: pa.RecordBatch, text: TextAnswer = _no
         case Not(child):
             return pc.invert(evaluate(child, batch, text))
         case IsNull(column):
-            return pc.is_null(batch.column(column))
+            return pc.is_null(path_values(batch, column))
         case Compare(op, column, value):
-            return _compare(op, batch.column(column), value)
+            return _compare(op, path_values(batch, column), value)
         case In(column, values):
-            return _is_in(batch.column(column), values)
+            return _is_in(path_values(batch, column), values)
         case StringMatch(kind, column, pattern):
-            return _MATCH[kind](batch.column(column), pattern=pattern)
+            return _MATCH[kind](path_values(batch, column), pattern=pattern)
+        case HasElement(column, value):
+            return _has_element(path_values(batch, column), value)
         case TextQuery():
             return text(predicate)
+
+
+def _has_element(lists: pa.Array, literal: Value | None) -> pa.BooleanArray:
+    if literal is None:
+        return pa.nulls(len(lists), pa.bool_())
+    equal = _compare("=", lists.flatten(), literal)
+    parents = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False)
+    has_value, has_null = np.zeros(len(lists), np.bool_), np.zeros(len(lists), np.bool_)
+    has_value[parents[equal.fill_null(fill_value=False).to_numpy(zero_copy_only=False)]] = True
+    has_null[parents[equal.is_null().to_numpy(zero_copy_only=False)]] = True
+    is_null = lists.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(has_value, mask=is_null | (has_null & ~has_value))
 
 
 def _compare(op: CompareOp, values: pa.Array, literal: Value | None) -> pa.BooleanArray:
@@ -85,8 +102,26 @@ def _compare(op: CompareOp, values: pa.Array, literal: Value | None) -> pa.Boole
         return pa.nulls(len(values), pa.bool_())
     if pa.types.is_floating(values.type):
         return _compare_float(op, pc.cast(values, pa.float64()), float(literal))  # type: ignore[arg-type]
+    if pa.types.is_decimal(values.type):
+        return _compare_decimal(op, values, Decimal(literal))  # type: ignore[arg-type]
+    if pa.types.is_null(values.type):
+        return pa.nulls(len(values), pa.bool_())
     widened = _widen(values)
     return _COMPARE[op](widened, pa.scalar(literal, widened.type))
+
+
+def _compare_decimal(op: CompareOp, values: pa.Array, literal: Decimal) -> pa.BooleanArray:
+    """Compare with a decimal that may have more digits than the column: by the next lower one that it can have."""
+    precision, scale = values.type.precision, values.type.scale
+    if holds_decimal(literal, precision, scale):
+        return _COMPARE[op](values, pa.scalar(literal, values.type))
+    digits = unscaled(literal, scale)
+    is_above = digits >= 10**precision
+    if is_above or digits < -(10**precision) or op in ("=", "<>"):
+        answer = {"=": False, "<>": True, "<": is_above, "<=": is_above}.get(op, not is_above)
+        return pc.if_else(pc.is_valid(values), pa.scalar(answer), pa.scalar(None, pa.bool_()))
+    lower = Decimal(digits).scaleb(-scale, Context(prec=2 * MAX_PRECISION))
+    return _COMPARE["<=" if op in ("<", "<=") else ">"](values, pa.scalar(lower, values.type))
 
 
 def _compare_float(op: CompareOp, values: pa.Array, literal: float) -> pa.BooleanArray:
@@ -106,9 +141,16 @@ def _is_in(values: pa.Array, literals: Sequence[Value | None]) -> pa.BooleanArra
         answers = reduce(
             pc.or_kleene, (_compare("=", values, literal) for literal in present), _false_or_null(values)
         )
+    elif pa.types.is_null(values.type):
+        return pa.nulls(len(values), pa.bool_())
     else:
         widened = _widen(values)
-        answers = pc.is_in(widened, value_set=pa.array(present, widened.type))
+        if pa.types.is_decimal(values.type):
+            size = values.type.precision, values.type.scale
+            fitting = [literal for literal in present if holds_decimal(Decimal(literal), *size)]  # type: ignore[arg-type]
+        else:
+            fitting = present
+        answers = pc.is_in(widened, value_set=pa.array(fitting, widened.type))
         answers = pc.if_else(pc.is_valid(values), answers, pa.scalar(None, pa.bool_()))
     if len(present) < len(literals):
         answers = pc.if_else(answers, answers, pa.scalar(None, pa.bool_()))

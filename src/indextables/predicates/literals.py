@@ -13,12 +13,20 @@ from indextables.schema import (
     Field,
     TimeError,
     Value,
+    decimal_size,
+    is_nested,
+    parse_decimal,
     parse_time,
+    parse_wall_time,
     shorten,
 )
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DATE = date(1970, 1, 1)
+
+NESTED_ADVICE = (
+    "compare a field of a struct (column.field = value), use array_contains, or search it with INDEXQUERY"
+)
 
 
 def from_sql(text: str | float | bool, column: Field, zone: str = "UTC") -> Value:
@@ -44,11 +52,21 @@ def from_sql(text: str | float | bool, column: Field, zone: str = "UTC") -> Valu
             return date.fromisoformat(text.strip())
         if column.type == "timestamp" and isinstance(text, str):
             return parse_time(text.strip(), zone)
+        if column.type == "timestamp_ntz" and isinstance(text, str):
+            return parse_wall_time(text)
+        if decimal_size(column.type) is not None and not isinstance(text, bool):
+            return parse_decimal(str(text))
     except TimeError as reason:
         raise PredicateError(f"column {column.name!r}: {reason}") from None
     except (ValueError, KeyError, OverflowError):
         pass
-    raise PredicateError(f"{shorten(str(text))!r} is not a {column.type}, which column {column.name!r} is")
+    if is_nested(column.type):
+        raise PredicateError(
+            f"column {column.name!r} is {column.type_name}, which has no literal: {NESTED_ADVICE}"
+        )
+    raise PredicateError(
+        f"{shorten(str(text))!r} is not a {column.type_name}, which column {column.name!r} is"
+    )
 
 
 def from_catalyst(text: str, kind: str) -> Value | None:
@@ -70,6 +88,11 @@ def from_catalyst(text: str, kind: str) -> Value | None:
             return _date_of_days(int(text))
         case "timestamp":
             return _timestamp_of_micros(int(text))
+        case "timestamp_ntz":
+            moment = _timestamp_of_micros(int(text))
+            return None if moment is None else moment.replace(tzinfo=None)
+        case _ if decimal_size(kind) is not None:
+            return parse_decimal(text)
         case _:
             return None
 

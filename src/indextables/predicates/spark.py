@@ -158,7 +158,7 @@ def _text_query(node: dict[str, Any], schema: TableSchema, zone: str) -> TextQue
 
 def _column(node: dict[str, Any], schema: TableSchema) -> Field:
     path = node.get("col")
-    column = schema.get(path[0]) if path is not None and len(path) == 1 else None
+    column = schema.resolve(".".join(path)) if path else None
     if column is None:
         raise _NotOursError
     return column

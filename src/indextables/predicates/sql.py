@@ -24,6 +24,7 @@ from indextables.predicates.tree import (
     Compare,
     CompareOp,
     Constant,
+    HasElement,
     In,
     IsNull,
     MatchKind,
@@ -34,7 +35,7 @@ from indextables.predicates.tree import (
     TextOp,
     TextQuery,
 )
-from indextables.schema import ALL_COLUMN, Field, TableSchema, Value, shorten
+from indextables.schema import ALL_COLUMN, Field, TableSchema, Value, element_type, is_nested, shorten
 
 _COMPARISONS: Final[dict[type[exp.Expression], CompareOp]] = {
     exp.EQ: "=",
@@ -202,13 +203,15 @@ class _Reader:
                 if value is None:
                     return Constant(None)
                 return StringMatch(_MATCHES[type(node)], column.name, value)
+            case exp.ArrayContains():
+                return self._array_contains(node)
             case exp.Boolean():
                 return Constant(bool(node.this))
             case exp.Null():
                 return Constant(None)
             case exp.Anonymous() if node.name.upper() in _OPERATORS:
                 return self._text_query(node)
-            case exp.Column():
+            case exp.Column() | exp.Dot():
                 column = self._column(node)
                 if column.type == "boolean":
                     return Compare("=", column.name, True)
@@ -217,7 +220,7 @@ class _Reader:
     def _comparison(self, node: exp.Expression) -> Predicate:
         op = _COMPARISONS[type(node)]
         left, right = node.this, node.expression
-        if not isinstance(left, exp.Column) and isinstance(right, exp.Column):
+        if not isinstance(left, exp.Column | exp.Dot) and isinstance(right, exp.Column | exp.Dot):
             left, right, op = right, left, _FLIPPED.get(op, op)
         column = self._column(left)
         return Compare(op, column.name, self._value(right, column))
@@ -254,6 +257,15 @@ class _Reader:
             case _:
                 return Compare("=", column.name, body)
 
+    def _array_contains(self, node: exp.ArrayContains) -> Predicate:
+        column = self._column(node.this)
+        element = element_type(column.type)
+        if element is None or is_nested(element):
+            raise PredicateError(
+                f"array_contains needs an array of simple values, and column {column.name!r} is {column.type_name}"
+            )
+        return HasElement(column.name, self._value(node.expression, Field(column.name, element)))
+
     def _string(self, node: exp.Expression) -> tuple[Field, str | None]:
         """Return the string column of a string match, and the text that it is matched with."""
         column = self._column(node.this)
@@ -273,9 +285,13 @@ class _Reader:
         return TextQuery(_OPERATORS[node.name.upper()], name, query.this, self._zone)
 
     def _column(self, node: exp.Expression) -> Field:
-        if not isinstance(node, exp.Column):
+        if not isinstance(node, exp.Column | exp.Dot):
             raise self._unsupported(node)
-        column = self._schema.get(node.name)
+        parts = [part.name for part in node.parts]
+        column = self._schema.resolve(".".join(parts))
+        if column is None and len(parts) > 1 and self._schema.get(parts[0]) is not None:
+            raise PredicateError(f"no field {'.'.join(parts)!r} in column {parts[0]!r}")
+        column = column or self._schema.get(node.name)  # what stands before it is the name of a table
         if column is None:
             raise PredicateError(f"no column {node.name!r}; the table has {', '.join(self._schema.names)}")
         return column

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Final
 
 from indextables.predicates.tree import (
@@ -12,6 +13,7 @@ from indextables.predicates.tree import (
     And,
     Compare,
     Constant,
+    HasElement,
     In,
     IsNull,
     MatchKind,
@@ -51,6 +53,8 @@ def to_sql(predicate: Predicate) -> str:
             return f"{_name(column)} IS NULL"
         case StringMatch(kind, column, value):
             return _string_match(kind, column, value)
+        case HasElement(column, value):
+            return f"array_contains({_name(column)}, {_literal(value)})"
         case TextQuery(op, column, query):
             return f"{'*' if column == ALL_FIELDS else _name(column)} {op} {_literal(query)}"
         case And(children):
@@ -96,6 +100,10 @@ def _literal(value: Value | None) -> str:
         return f"'{escaped}'"
     if isinstance(value, bytes):
         return f"X'{value.hex().upper()}'"
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, datetime) and value.tzinfo is None:
+        return f"TIMESTAMP_NTZ '{value.isoformat(sep=' ')}'"
     if isinstance(value, datetime):
         return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
     if isinstance(value, date):

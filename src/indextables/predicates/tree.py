@@ -1,8 +1,9 @@
 """The one predicate tree, to which SQL `where` strings, Spark's pushed filters and Python callers are translated.
 
 A predicate is TRUE, FALSE or NULL for a row, as in SQL; a scan keeps the rows for which it is TRUE.
-Literals are Python values that fit the column: str, int, float, bool, bytes, datetime.date, and for
-timestamps a timezone-aware datetime.datetime in UTC.
+Literals are Python values that fit the column: str, int, float, bool, bytes, decimal.Decimal, datetime.date, and for
+timestamps a timezone-aware datetime.datetime in UTC, or one without a zone for TIMESTAMP_NTZ. A column may be a field
+of a struct, by its path `column.field`.
 """
 
 from __future__ import annotations
@@ -61,6 +62,14 @@ class StringMatch:
 
 
 @dataclass(frozen=True, slots=True)
+class HasElement:
+    """`array_contains(column, value)`. NULL for an array without the value that has a null element."""
+
+    column: str
+    value: Value | None
+
+
+@dataclass(frozen=True, slots=True)
 class TextQuery:
     """`column TEXTSEARCH 'query'` and its siblings; only the index can answer it. NULL where the column is.
 
@@ -88,7 +97,9 @@ class Not:
     child: Predicate
 
 
-Predicate: TypeAlias = Constant | Compare | In | IsNull | StringMatch | TextQuery | And | Or | Not
+Predicate: TypeAlias = (
+    Constant | Compare | In | IsNull | StringMatch | HasElement | TextQuery | And | Or | Not
+)
 
 TRUE = Constant(value=True)
 
@@ -131,7 +142,7 @@ def columns_of(predicate: Predicate) -> set[str]:
     ['a', 'b']
     """
     match predicate:
-        case Compare(_, column) | In(column) | IsNull(column) | StringMatch(_, column):
+        case Compare(_, column) | In(column) | IsNull(column) | StringMatch(_, column) | HasElement(column):
             return {column}
         case And(children) | Or(children):
             return set().union(*(columns_of(child) for child in children))

@@ -122,5 +122,6 @@ def _is_compared(kind: pa.DataType) -> bool:
         or pa.types.is_large_string(kind)
         or pa.types.is_boolean(kind)
         or pa.types.is_date32(kind)
-        or (pa.types.is_timestamp(kind) and kind.tz is not None and kind.unit in ("ms", "us"))
+        or pa.types.is_decimal128(kind)
+        or (pa.types.is_timestamp(kind) and kind.unit in ("ms", "us"))
     )

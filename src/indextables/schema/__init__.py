@@ -1,6 +1,13 @@
 """The columns of a table: their types, how each is indexed, and how partition values are written as text."""
 
 from indextables.schema.casting import cast_exactly, conform
+from indextables.schema.decimals import (
+    MAX_WORD_PRECISION,
+    decimal_words,
+    holds_decimal,
+    parse_decimal,
+    unscaled,
+)
 from indextables.schema.mapping import (
     CUTTING_TOKENIZER,
     REGISTRY_PREFIX,
@@ -12,6 +19,7 @@ from indextables.schema.mapping import (
     mapping_hash,
     resolve_typemap,
     tokenizers,
+    value_kind,
 )
 from indextables.schema.partitions import (
     NULL_DIRECTORY,
@@ -23,13 +31,29 @@ from indextables.schema.partitions import (
     partition_path,
     unescape,
 )
+from indextables.schema.paths import path_values
 from indextables.schema.registry import own_refs, typemap_of
-from indextables.schema.times import TimeError, parse_time, shorten
-from indextables.schema.types import (
-    ALL_COLUMN,
+from indextables.schema.spark_types import (
     ARROW_TYPES,
     FLOAT_TYPES,
     INTEGER_TYPES,
+    MAX_PRECISION,
+    TIME_TYPES,
+    arrow_type,
+    canonical_type,
+    decimal_size,
+    element_type,
+    is_nested,
+    is_orderable,
+    map_types,
+    spark_type,
+    struct_fields,
+    type_json,
+    type_name,
+)
+from indextables.schema.times import TimeError, parse_time, parse_wall_time, shorten
+from indextables.schema.types import (
+    ALL_COLUMN,
     RESERVED_COLUMNS,
     SCORE,
     SNIPPET,
@@ -44,11 +68,14 @@ __all__ = [
     "CUTTING_TOKENIZER",
     "FLOAT_TYPES",
     "INTEGER_TYPES",
+    "MAX_PRECISION",
+    "MAX_WORD_PRECISION",
     "NULL_DIRECTORY",
     "REGISTRY_PREFIX",
     "RESERVED_COLUMNS",
     "SCORE",
     "SNIPPET",
+    "TIME_TYPES",
     "TOKENIZER",
     "TYPEMAP_PREFIX",
     "Field",
@@ -58,20 +85,38 @@ __all__ = [
     "TableSchema",
     "TimeError",
     "Value",
+    "arrow_type",
+    "canonical_type",
     "cast_exactly",
     "check_partition_columns",
     "conform",
+    "decimal_size",
+    "decimal_words",
     "decode_value",
+    "element_type",
     "encode_value",
     "escape",
+    "holds_decimal",
+    "is_nested",
+    "is_orderable",
+    "map_types",
     "mapping_hash",
     "micros",
     "own_refs",
+    "parse_decimal",
     "parse_time",
+    "parse_wall_time",
     "partition_path",
+    "path_values",
     "resolve_typemap",
     "shorten",
+    "spark_type",
+    "struct_fields",
     "tokenizers",
+    "type_json",
+    "type_name",
     "typemap_of",
     "unescape",
+    "unscaled",
+    "value_kind",
 ]

@@ -1,15 +1,15 @@
 """How each column is indexed: the field mapping of a split, and its entry in the table's schema registry.
 
-A split indexes every column except binary columns and the partition columns, whose values are the same in all of its
-rows. Dates and timestamps are indexed as integers (days, microseconds): the fast fields of Tantivy's own date type keep
-seconds only.
+A split indexes every column except binary columns, arrays of floats and of nested types, and the partition columns,
+whose values are the same in all of its rows. Dates and timestamps are indexed as integers (days, microseconds): the
+fast fields of Tantivy's own date type keep seconds only.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -17,9 +17,22 @@ import orjson
 
 from indextables.config import keys
 from indextables.errors import ConfigError
-from indextables.schema.types import FLOAT_TYPES, INTEGER_TYPES, Field, TableSchema
+from indextables.runtime import lazy_property
+from indextables.schema.decimals import MAX_WORD_PRECISION
+from indextables.schema.spark_types import (
+    FLOAT_TYPES,
+    INTEGER_TYPES,
+    TIME_TYPES,
+    decimal_size,
+    element_type,
+    is_nested,
+    map_types,
+    struct_fields,
+    type_name,
+)
+from indextables.schema.types import Field, TableSchema
 
-IndexKind = Literal["text", "string", "i64", "f64", "bool", "none"]
+IndexKind = Literal["text", "string", "i64", "i128", "f64", "bool", "ip", "struct", "map", "none"]
 
 REGISTRY_PREFIX: Final = "docMappingSchema."
 TOKENIZER: Final = "words"
@@ -28,7 +41,14 @@ TOKENIZER: Final = "words"
 CUTTING_TOKENIZER: Final = "default"
 """The tokenizer of splits written before `TOKENIZER`: the same, but it drops words of 40 bytes and more."""
 
-_TYPES: Final = {"text": "text", "string": "string"} | dict.fromkeys(keys.TYPEMAP.substitutes, "string")
+_TYPES: Final = {
+    "text": "text",
+    "string": "string",
+    "ip": "ip",
+    "ipaddr": "ip",
+    "ipaddress": "ip",
+    **dict.fromkeys(keys.TYPEMAP.substitutes, "string"),
+}
 """The kind of a string column for each type that a typemap may name."""
 
 TYPEMAP_PREFIX: Final = "indextables.indexing.typemap."
@@ -37,11 +57,33 @@ TYPEMAP_PREFIX: Final = "indextables.indexing.typemap."
 
 @dataclass(frozen=True)
 class MappedField:
-    """One column. Kind `text` is tokenised, `string` is one exact term, `none` is not in the index."""
+    """One column, a field of a struct by its path `column.field`, or the values of a map by one key, `column.key`.
+
+    Kind `text` is tokenised, `string` is one exact term, `i128` and `ip` are terms that sort like numbers of 128 bits,
+    `map` has terms for each entry, `struct` has `inner` fields, and `none` is not in the index. The kind of an array is
+    that of its elements: a row matches if one of them does. `root` is the column that a field or key belongs to.
+    """
 
     name: str
     spark_type: str
     kind: IndexKind
+    inner: tuple[MappedField, ...] = ()
+    root: str | None = None
+    key: str | None = None
+
+    @property
+    def column(self) -> str:
+        """The column of the table that holds the values."""
+        return self.name if self.root is None else self.root
+
+    @property
+    def value_type(self) -> str:
+        """The type of a value: of an element, if this is an array."""
+        return element_type(self.spark_type) or self.spark_type
+
+    @property
+    def type_name(self) -> str:
+        return type_name(self.spark_type)
 
 
 @dataclass(frozen=True)
@@ -66,21 +108,36 @@ class FieldMapping:
     ) -> FieldMapping:
         """Return the mapping of a schema: as the typemap says, else by the type of each column."""
         kinds = resolve_typemap(schema, partition_columns, typemap)
-        return cls(
-            tuple(
-                MappedField(column.name, column.type, _kind(column, kinds.get(column.name)))
-                for column in schema
-                if column.name not in partition_columns
-            )
-        )
+        return cls(tuple(_map(column, kinds) for column in schema if column.name not in partition_columns))
 
     def get(self, name: str) -> MappedField | None:
-        """Return the column of that name, by exact match or else in another case; None if there is none."""
+        """Return the column, struct field or map key of that name; None if there is none.
+
+        Columns and fields are found by exact match or else in another case, keys by exact match.
+        """
         exact = next((f for f in self.fields if f.name == name), None)
-        return exact or next((f for f in self.fields if f.name.lower() == name.lower()), None)
+        return (
+            exact or next((f for f in self.all if f.name.lower() == name.lower()), None) or self._entry(name)
+        )
+
+    @lazy_property
+    def all(self) -> tuple[MappedField, ...]:
+        """The columns in their order, and after them the fields of structs."""
+        return (*self.fields, *(inner for field in self.fields for inner in _inner(field)))
 
     def of_kind(self, *kinds: IndexKind) -> list[MappedField]:
-        return [f for f in self.fields if f.kind in kinds]
+        return [f for f in self.all if f.kind in kinds]
+
+    def _entry(self, name: str) -> MappedField | None:
+        """Return the values of a map column by the key in a name."""
+        for field in self.all:
+            if field.kind == "map" and name.lower().startswith(f"{field.name.lower()}."):
+                _, value = map_types(field.spark_type) or ("", "")
+                key = name[len(field.name) + 1 :]
+                return MappedField(
+                    f"{field.name}.{key}", value, _kind(value, None), root=field.column, key=key
+                )
+        return None
 
     def to_json(self) -> str:
         """Return the `docMappingJson` of a split: a list of fields as the format names them."""
@@ -88,7 +145,10 @@ class FieldMapping:
 
     @classmethod
     def from_json(cls, text: str) -> FieldMapping:
-        return cls(tuple(_mapped_field(document) for document in orjson.loads(text)))
+        try:
+            return cls(tuple(_mapped_field(document) for document in orjson.loads(text)))
+        except RecursionError:
+            raise ValueError("the mapping is nested too deep") from None
 
 
 def tokenizers(text: str) -> dict[str, str]:
@@ -101,15 +161,21 @@ def tokenizers(text: str) -> dict[str, str]:
     """
     return {
         document["name"]: document.get("tokenizer", CUTTING_TOKENIZER)
-        for document in orjson.loads(text)
+        for document in _all_documents(orjson.loads(text))
         if document["type"] == "text" and document.get("tokenizer") != "raw"
     }
+
+
+def _all_documents(documents: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for document in documents:
+        yield document
+        yield from _all_documents(document.get("fields") or [])
 
 
 def resolve_typemap(
     schema: TableSchema, partition_columns: tuple[str, ...] | list[str], typemap: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return `text` or `string` for each column of the user's typemap, under the column's name in the schema.
+    """Return `text`, `string` or `ip` for each column of the user's typemap, under the column's name in the schema.
 
     Accepts both forms of the setting: `typemap.message = text` and `typemap.text = message,title`. ConfigError if it
     names an unknown column, a column that is not a string, or another kind.
@@ -122,19 +188,22 @@ def resolve_typemap(
             pairs = [(key, value.strip().lower())]
         for name, given in pairs:
             kind = _TYPES.get(given, given)
-            column = schema.get(name)
+            column = schema.resolve(name)
             if column is None:
                 raise ConfigError(
                     f"typemap names the unknown column {name!r}: the table has {', '.join(schema.names)}"
                 )
-            if kind not in ("text", "string"):
-                raise ConfigError(f"typemap of column {name!r} is {kind!r}: it takes text or string")
-            if column.type != "string":
+            if kind not in ("text", "string", "ip"):
+                raise ConfigError(f"typemap of column {name!r} is {kind!r}: it takes text, string or ip")
+            if (element_type(column.type) or column.type) != "string":
                 raise ConfigError(
-                    f"typemap of column {name!r}: the column is {column.type}; only string columns have a typemap"
+                    f"typemap of column {name!r}: the column is {column.type_name}; only strings, and arrays of them, "
+                    "have a typemap"
                 )
-            if kind == "text" and column.name in partition_columns:
-                raise ConfigError(f"typemap of column {name!r}: a partition column cannot be indexed as text")
+            if kind != "string" and column.name in partition_columns:
+                raise ConfigError(
+                    f"typemap of column {name!r}: a partition column cannot be indexed as {kind}"
+                )
             kinds[column.name] = kind
     return kinds
 
@@ -163,14 +232,43 @@ def _canonical(node: Any) -> Any:
     return node
 
 
-def _kind(column: Field, typemap: str | None) -> IndexKind:
-    if column.type == "string":
-        return "text" if typemap == "text" else "string"
-    if column.type in INTEGER_TYPES or column.type in ("date", "timestamp"):
+def _map(column: Field, kinds: Mapping[str, str], root: str | None = None) -> MappedField:
+    """Return how a column, or a field of the struct column `root`, is indexed."""
+    fields = [Field(f"{column.name}.{name}", kind) for name, kind in struct_fields(column.type)]
+    if fields and column.is_readable:
+        inner = tuple(_map(field, kinds, root or column.name) for field in fields)
+        return MappedField(column.name, column.type, "struct", inner, root)
+    return MappedField(column.name, column.type, _kind(column.type, kinds.get(column.name)), (), root)
+
+
+def _inner(field: MappedField) -> Iterator[MappedField]:
+    for inner in field.inner:
+        yield inner
+        yield from _inner(inner)
+
+
+def _kind(kind: str, typemap: str | None) -> IndexKind:
+    if (types := map_types(kind)) is not None:
+        key, value = types
+        is_searched = (key == "string" or key in INTEGER_TYPES) and not is_nested(value)
+        return "map" if is_searched and _kind(value, None) != "none" else "none"
+    if (element := element_type(kind)) is not None:
+        # The elements of float arrays are kept only: they are vectors, whose numbers no query names.
+        return "none" if is_nested(element) or element in FLOAT_TYPES else _kind(element, typemap)
+    if kind == "string":
+        return typemap if typemap in ("text", "ip") else "string"  # type: ignore[return-value]
+    if kind in INTEGER_TYPES or kind in ("date", *TIME_TYPES):
         return "i64"
-    if column.type in FLOAT_TYPES:
+    if (size := decimal_size(kind)) is not None:
+        return "i64" if size[0] <= MAX_WORD_PRECISION else "i128"
+    if kind in FLOAT_TYPES:
         return "f64"
-    return "bool" if column.type == "boolean" else "none"
+    return "bool" if kind == "boolean" else "none"
+
+
+def value_kind(kind: str) -> IndexKind:
+    """Return how values of a type are indexed by default."""
+    return _kind(kind, None)
 
 
 def _document(mapped: MappedField) -> dict[str, Any]:
@@ -179,19 +277,23 @@ def _document(mapped: MappedField) -> dict[str, Any]:
         "name": mapped.name,
         "type": {"string": "text", "none": "bytes"}.get(mapped.kind, mapped.kind),
         "sparkType": mapped.spark_type,
-        "indexed": is_text,
+        "indexed": is_text or mapped.kind in ("i128", "ip", "map"),
         "fast": mapped.kind in ("i64", "f64", "bool"),
         "stored": False,
     }
     if is_text:
         document["tokenizer"] = TOKENIZER if mapped.kind == "text" else "raw"
+    if mapped.inner:
+        document["fields"] = [_document(inner) for inner in mapped.inner]
     return document
 
 
-def _mapped_field(document: dict[str, Any]) -> MappedField:
+def _mapped_field(document: dict[str, Any], root: str | None = None) -> MappedField:
     kind: IndexKind
     if document["type"] == "text":
         kind = "string" if document.get("tokenizer") == "raw" else "text"
     else:
         kind = {"bytes": "none"}.get(document["type"], document["type"])
-    return MappedField(document["name"], document["sparkType"], kind)
+    name = document["name"]
+    inner = tuple(_mapped_field(field, root or name) for field in document.get("fields") or ())
+    return MappedField(name, document["sparkType"], kind, inner, root)

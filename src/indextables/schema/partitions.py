@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Final
 from urllib.parse import unquote
 
 from indextables.errors import SchemaError
-from indextables.schema.types import INTEGER_TYPES, TableSchema, Value
+from indextables.schema.decimals import holds_decimal, parse_decimal
+from indextables.schema.spark_types import INTEGER_TYPES, decimal_size
+from indextables.schema.types import TableSchema, Value
 
 NULL_DIRECTORY: Final = "__HIVE_DEFAULT_PARTITION__"
-PARTITION_TYPES: Final = INTEGER_TYPES | {"string", "boolean", "date", "timestamp"}
+PARTITION_TYPES: Final = INTEGER_TYPES | {"string", "boolean", "date", "timestamp", "timestamp_ntz"}
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _ESCAPED: Final = frozenset("\"#%'*/:=?\\\x7f{[]^") | {chr(c) for c in range(1, 0x20)}
@@ -21,10 +24,10 @@ def check_partition_columns(schema: TableSchema, names: list[str] | tuple[str, .
     """Return the partition columns by their names in the schema. SchemaError if one cannot partition a table."""
     columns = tuple(schema.field(name) for name in names)
     for column in columns:
-        if column.type not in PARTITION_TYPES:
+        if column.type not in PARTITION_TYPES and decimal_size(column.type) is None:
             raise SchemaError(
-                f"column {column.name!r} is {column.type} and cannot partition a table; "
-                f"types that can: {', '.join(sorted(PARTITION_TYPES))}"
+                f"column {column.name!r} is {column.type_name} and cannot partition a table; "
+                f"types that can: {', '.join(sorted({*PARTITION_TYPES, 'decimal'}))}"
             )
     resolved = tuple(column.name for column in columns)
     if len(set(resolved)) != len(resolved):
@@ -44,8 +47,10 @@ def encode_value(value: Value | None, kind: str) -> str | None:
         return None
     if kind == "boolean":
         return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return format(value, "f")
     if isinstance(value, datetime):
-        utc = value.astimezone(UTC).replace(tzinfo=None)
+        utc = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
         return utc.isoformat(sep=" ", timespec="microseconds" if utc.microsecond else "seconds")
     if isinstance(value, date):
         return value.isoformat()
@@ -76,6 +81,10 @@ def decode_value(text: str | None, kind: str) -> Value | None:
             return date.fromisoformat(text)
         if kind == "timestamp":
             return _timestamp(text)
+        if kind == "timestamp_ntz":
+            return _wall_time(text)
+        if (size := decimal_size(kind)) is not None:
+            return _decimal(text, *size)
     except (ValueError, KeyError) as reason:
         raise SchemaError(f"the partition value {text!r} is not of type {kind}") from reason
     return text
@@ -84,9 +93,13 @@ def decode_value(text: str | None, kind: str) -> Value | None:
 def micros(value: datetime) -> int:
     """Return the microseconds since 1970, exactly: a float of seconds would round.
 
-    >>> micros(datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC))
-    -1
+    A time without a zone counts as if it were in UTC, as Spark's TIMESTAMP_NTZ does.
+
+    >>> micros(datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)), micros(datetime(1970, 1, 1, 0, 0, 1))
+    (-1, 1000000)
     """
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=UTC)
     return (value - EPOCH) // timedelta(microseconds=1)
 
 
@@ -115,3 +128,18 @@ def _directory(value: str | None) -> str:
 def _timestamp(text: str) -> datetime:
     parsed = datetime.fromisoformat(text)
     return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+
+
+def _wall_time(text: str) -> datetime:
+    parsed = datetime.fromisoformat(text)
+    if parsed.tzinfo is not None:
+        raise ValueError
+    return parsed
+
+
+def _decimal(text: str, precision: int, scale: int) -> Decimal:
+    """Return a decimal with the digits of its type. ValueError for one that the type cannot hold."""
+    value = parse_decimal(text)
+    if not holds_decimal(value, precision, scale):
+        raise ValueError
+    return value

@@ -31,16 +31,34 @@ def parse_time(text: str, zone: str = "UTC") -> datetime:
         ...
     indextables.schema.times.TimeError: a table keeps microseconds: '2024-01-31T12:00:00.123456789Z' is finer
     """
-    fraction = _FRACTION.search(text)
-    if fraction and fraction[2].strip("0"):
-        raise TimeError(f"a table keeps microseconds: {shorten(text)!r} is finer")
-    timestamp = datetime.fromisoformat(_FRACTION.sub(r"\1", text.strip()))
+    timestamp = _parse(text)
     if timestamp.tzinfo is None:
         timestamp = timestamp.replace(tzinfo=_zone(zone))
     try:
         return timestamp.astimezone(UTC)
     except OverflowError:
         raise TimeError(f"{shorten(text)!r} is not between the years 1 and 9999 in UTC") from None
+
+
+def parse_wall_time(text: str) -> datetime:
+    """Return a time without a zone. ValueError if the text is not a time, TimeError if it has an offset.
+
+    >>> str(parse_wall_time("2024-01-31 12:00"))
+    '2024-01-31 12:00:00'
+    """
+    timestamp = _parse(text)
+    if timestamp.tzinfo is not None:
+        raise TimeError(
+            f"{shorten(text)!r} has an offset, and the column has times without a zone: leave it out"
+        )
+    return timestamp
+
+
+def _parse(text: str) -> datetime:
+    fraction = _FRACTION.search(text)
+    if fraction and fraction[2].strip("0"):
+        raise TimeError(f"a table keeps microseconds: {shorten(text)!r} is finer")
+    return datetime.fromisoformat(_FRACTION.sub(r"\1", text.strip()))
 
 
 @lru_cache(maxsize=64)

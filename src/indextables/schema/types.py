@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
+from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -16,30 +17,24 @@ import pyarrow as pa
 
 from indextables.errors import SchemaError
 from indextables.runtime import lazy_property
+from indextables.schema.spark_types import (
+    FIRST_TYPES,
+    SUPPORTED,
+    VARYING_STRING,
+    arrow_type,
+    canonical_type,
+    is_varying_string,
+    spark_type,
+    struct_fields,
+    type_json,
+    type_name,
+)
 
-Value: TypeAlias = str | int | float | bool | bytes | date
-"""A value of a column in Python; a timestamp is a `datetime`, which is a `date`, with the time zone UTC."""
+Value: TypeAlias = str | int | float | bool | bytes | date | Decimal
+"""A value of a column in Python.
 
-ARROW_TYPES: Final[dict[str, pa.DataType]] = {
-    "string": pa.string(),
-    "byte": pa.int8(),
-    "short": pa.int16(),
-    "integer": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-    "binary": pa.binary(),
-}
-"""Spark's type names, as in its schema JSON, and the Arrow type of each."""
-
-INTEGER_TYPES: Final = frozenset({"byte", "short", "integer", "long"})
-FLOAT_TYPES: Final = frozenset({"float", "double"})
-
-_DEFAULT_COLLATION: Final = "string collate UTF8_BINARY"
-"""Spark's name for a plain string whose collation is explicit, as SHOW CREATE TABLE writes it."""
+A timestamp is a `datetime`, which is a `date`: with the time zone UTC, or without one for `timestamp_ntz`.
+"""
 
 SCORE: Final = "_score"
 SNIPPET: Final = "_snippet"
@@ -54,8 +49,8 @@ RESERVED_COLUMNS: Final = frozenset({SCORE, SNIPPET, ALL_COLUMN})
 class Field:
     """One column. `type` is Spark's name of the type, or its JSON where the type has no name.
 
-    Tables of other writers may have columns whose type is not in `ARROW_TYPES`. They can be listed and left out;
-    `arrow_type` raises SchemaError for them.
+    Tables of other writers may have columns of types that no table of this release holds. They can be listed and left
+    out; `arrow_type` raises SchemaError for them.
     """
 
     name: str
@@ -64,9 +59,20 @@ class Field:
 
     @property
     def arrow_type(self) -> pa.DataType:
-        if self.type not in ARROW_TYPES:
+        arrow = arrow_type(self.type)
+        if arrow is None:
             raise SchemaError(_unsupported(self.name, self.type))
-        return ARROW_TYPES[self.type]
+        return arrow
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether this release knows the type."""
+        return arrow_type(self.type) is not None
+
+    @property
+    def type_name(self) -> str:
+        """The type as Spark's DESCRIBE shows it."""
+        return type_name(self.type)
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,13 @@ class TableSchema:
             if folded in RESERVED_COLUMNS:
                 raise SchemaError(f"column {column.name!r} has a reserved name: rename it before writing")
             seen[folded] = column.name
+        for column in self.fields:
+            for inner in _inner_fields(column):
+                if inner.name.lower() in seen:
+                    raise SchemaError(
+                        f"the field {inner.name!r} of a struct has the name of another column or field: rename one"
+                    )
+                seen[inner.name.lower()] = inner.name
 
     def __iter__(self) -> Iterator[Field]:
         return iter(self.fields)
@@ -113,6 +126,30 @@ class TableSchema:
         """Return the column of that name, by exact match or else in another case, as Spark does; None if unknown."""
         return self._by_name.get(name) or self._by_name.get(name.lower())
 
+    def resolve(self, path: str) -> Field | None:
+        """Return a column, or a field of a struct by its path `column.field`, under the names in the schema.
+
+        >>> schema = TableSchema.from_arrow(pa.schema({"user": pa.struct({"Name": pa.string()})}))
+        >>> schema.resolve("USER.name")
+        Field(name='user.Name', type='string', metadata={})
+        """
+        return self.get(path) or self._paths.get(path.lower())
+
+    @lazy_property
+    def _paths(self) -> dict[str, Field]:
+        return {inner.name.lower(): inner for column in self.fields for inner in _inner_fields(column)}
+
+    def root(self, path: str) -> str:
+        """Return the column that holds what `path` names."""
+        return next((c.name for c in self.fields if path == c.name), None) or next(
+            c.name for c in self.fields if path.startswith(f"{c.name}.")
+        )
+
+    @property
+    def uses_extended_types(self) -> bool:
+        """Whether a column has a type that the first releases did not know."""
+        return any(column.type not in FIRST_TYPES for column in self.fields)
+
     def field(self, name: str) -> Field:
         column = self.get(name)
         if column is None:
@@ -129,7 +166,7 @@ class TableSchema:
     def to_json(self) -> str:
         """Return Spark's schema JSON, as `metaData.schemaString` has it."""
         columns = [
-            {"name": c.name, "type": _type_json(c.type), "nullable": True, "metadata": c.metadata}
+            {"name": c.name, "type": type_json(c.type), "nullable": True, "metadata": c.metadata}
             for c in self.fields
         ]
         return orjson.dumps({"type": "struct", "fields": columns}).decode()
@@ -146,7 +183,7 @@ class TableSchema:
     def of_table(cls, text: str) -> TableSchema:
         """Parse the schema of an existing table, which may have types that this release does not support.
 
-        >>> text = '{"type":"struct","fields":[{"name":"n","type":"long"},{"name":"d","type":"decimal(9,2)"}]}'
+        >>> text = '{"type":"struct","fields":[{"name":"n","type":"long"},{"name":"d","type":"interval day"}]}'
         >>> TableSchema.of_table(text).field("n").arrow_type
         DataType(int64)
         """
@@ -162,38 +199,30 @@ class TableSchema:
 
 
 def _field_from_json(column: dict[str, Any]) -> Field:
-    kind = column["type"]
-    text = kind if isinstance(kind, str) else orjson.dumps(kind).decode()
-    if text == _DEFAULT_COLLATION:
-        text = "string"
-    return Field(column["name"], text, column.get("metadata") or {})
+    kind = canonical_type(column["type"])
+    metadata = column.get("metadata") or {}
+    if is_varying_string(kind):  # Spark itself keeps the declared type like this, and checks lengths by it
+        return Field(column["name"], "string", metadata | {VARYING_STRING: kind})
+    return Field(column["name"], kind, metadata)
 
 
-def _type_json(kind: str) -> Any:
-    return orjson.loads(kind) if kind.startswith("{") else kind
+def _inner_fields(column: Field) -> list[Field]:
+    """Return the fields of a struct, and of the structs in it, by their paths."""
+    inner = [Field(f"{column.name}.{name}", kind) for name, kind in struct_fields(column.type)]
+    return (
+        [field for outer in inner for field in (outer, *_inner_fields(outer))] if column.is_readable else []
+    )
 
 
 def _spark_type(column: pa.Field) -> str:
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return "string"
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
-        return "binary"
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        return "timestamp"
-    if pa.types.is_date(kind):
-        return "date"
-    for name, arrow_type in ARROW_TYPES.items():
-        if kind == arrow_type:
-            return name
-    raise SchemaError(_unsupported(column.name, str(column.type)))
+    kind = spark_type(column.type)
+    if kind is None or arrow_type(kind) is None:
+        raise SchemaError(_unsupported(column.name, str(column.type)))
+    return kind
 
 
 def _unsupported(name: str, kind: object) -> str:
-    advice = "give it a time zone" if str(kind).startswith("timestamp") else "cast it or leave it out"
     return (
-        f"column {name!r} has type {kind}, which a table cannot hold: {advice}. "
-        f"Supported types: {', '.join(ARROW_TYPES)}"
+        f"column {name!r} has type {kind}, which a table cannot hold: cast it or leave it out. "
+        f"Supported types: {', '.join(SUPPORTED)}"
     )

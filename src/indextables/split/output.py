@@ -179,7 +179,7 @@ def matching_rows(
     rows = store.row_ids(window.groups) if window.wanted is None else window.wanted
     if residual == TRUE:
         return rows, None
-    columns = sorted(columns_of(residual))
+    columns = sorted({contents.schema.root(name) for name in columns_of(residual)})
     batch = store.read(window.groups, columns) if window.wanted is None else store.fetch(rows, columns)
     answers = evaluate(residual, batch, lambda query: contents.answers.answer(query, rows))
     keep = answers.fill_null(fill_value=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from indextables.config import Settings, keys
-from indextables.schema import FieldMapping, TableSchema
+from indextables.schema import FieldMapping, TableSchema, is_orderable
 from indextables.stats import BloomCollector, MinMaxCollector
 
 
@@ -14,7 +14,11 @@ class RowStatistics:
 
     def __init__(self, schema: TableSchema, mapping: FieldMapping, settings: Settings) -> None:
         bounded, max_length = _bounded_columns(schema, mapping, settings)
-        filtered = [column.name for name in settings.get(keys.BLOOM_COLUMNS) if (column := schema.get(name))]
+        filtered = [
+            column.name
+            for name in settings.get(keys.BLOOM_COLUMNS)
+            if (column := schema.get(name)) and (is_orderable(column.type) or column.type == "binary")
+        ]
         self.columns = frozenset((*bounded, *filtered))
         self.max_inline_bytes = settings.get(keys.BLOOM_MAX_INLINE_BYTES)
         self.bounds = MinMaxCollector(schema, bounded, max_length)

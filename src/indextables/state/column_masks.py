@@ -25,7 +25,7 @@ from indextables.predicates import (
     columns_of,
     normalize,
 )
-from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, decode_value, micros
+from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, TIME_TYPES, decode_value, micros
 from indextables.state.conditions import Condition
 from indextables.state.map_columns import map_column
 from indextables.state.statistics import ordered
@@ -85,7 +85,10 @@ class ColumnMasks:
         return self._value_masks[id(leaf)]
 
     def _by_bounds(self, leaf: Predicate, name: str) -> pa.Array | None:
-        kind = self._schema.field(name).type
+        column = self._schema.get(name)
+        if column is None:
+            return None  # a field of a struct, which has no bounds
+        kind = column.type
         match leaf:
             case In(_, values):
                 answers = [self._compare("=", name, kind, value) for value in values if value is not None]
@@ -153,6 +156,6 @@ def _comparable(value: Value, kind: str) -> str | int | float | None:
         return float(value) if type(value) in (int, float) and value == value else None  # type: ignore[arg-type] # noqa: PLR0124
     if kind == "date":
         return value.isoformat() if isinstance(value, date) and not isinstance(value, datetime) else None
-    if kind == "timestamp":
+    if kind in TIME_TYPES:
         return micros(value) if isinstance(value, datetime) else None
     return None

@@ -45,7 +45,9 @@ class Condition:
         """Return False only if no row within these bounds of partition columns and of statistics can match."""
 
         def bounds_of(name: str) -> Bounds | None:
-            column = self.schema.field(name)
+            column = self.schema.resolve(name)
+            if column is None:
+                raise SchemaError(f"no column {name!r}: the table has {', '.join(self.schema.names)}")
             if name not in self.partition_columns:
                 measured = statistics.get(column.name)
                 return None if measured is None else measured.of(column)

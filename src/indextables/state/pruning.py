@@ -244,7 +244,9 @@ class _FileStatistics:
 
     def bounds(self, row: int) -> Callable[[str], Bounds | None]:
         def bounds_by_name(name: str) -> Bounds | None:
-            column = self._schema.field(name)
+            column = self._schema.get(name)
+            if column is None:
+                return None  # a field of a struct, which has no statistics
             low, high = (
                 {column.name: self._column(side, column.name)[row]} for side in ("minValues", "maxValues")
             )
@@ -257,9 +259,9 @@ class _FileStatistics:
 
         def with_filter(name: str) -> Bounds | None:
             bounds = bounds_by_name(name)
-            column = self._schema.field(name)
-            bloom = self.filters(row).get(column.name)
-            if bloom is None:
+            column = self._schema.get(name)
+            bloom = None if column is None else self.filters(row).get(column.name)
+            if column is None or bloom is None:
                 return bounds
             return dataclasses.replace(bounds or Bounds(), members=ColumnFilter(column, bloom))
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.runtime import LimitedThreads
-from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Field
+from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, TIME_TYPES, Field
 from indextables.state.manifest import StatBounds
 from indextables.state.map_columns import map_column
 from indextables.stats import CUT_LENGTH
@@ -27,7 +27,7 @@ MAX_COLUMNS: Final = 16
 """So many columns get bounds: more would make the block index, which every pruned read fetches, too large."""
 
 _TEXT_TYPES: Final = frozenset({"string", "date"})
-_TYPES: Final = _TEXT_TYPES | INTEGER_TYPES | FLOAT_TYPES | {"timestamp"}
+_TYPES: Final = _TEXT_TYPES | INTEGER_TYPES | FLOAT_TYPES | TIME_TYPES
 _ISO_DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _INTEGER: Final = r"^-?[0-9]{1,18}$"
 _NUMBER: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
@@ -37,7 +37,7 @@ _PLAIN: Final[dict[str, tuple[re.Pattern[str], Callable[[str], Any]]]] = {
     for kinds, pattern, value in (
         ({"string"}, f".{{0,{CUT_LENGTH}}}", str),
         ({"date"}, _ISO_DATE, str),
-        (INTEGER_TYPES | {"timestamp"}, _INTEGER, int),
+        (INTEGER_TYPES | TIME_TYPES, _INTEGER, int),
         (FLOAT_TYPES, _NUMBER, float),
     )
     for kind in kinds

@@ -7,7 +7,8 @@ weaker, and a file is pruned only by what all of their releases agree on:
   true one. Some releases compare by UTF-16 units, in which characters beyond U+FFFF come before U+E000;
 - the maximum of floats does not count NaN;
 - dates come in ISO form from some and as microseconds from others;
-- where the first releases could not compare, as with timestamps, minimum and maximum are both the first value.
+- where the first releases could not compare, as with timestamps, minimum and maximum are both the first value; the
+  bounds of decimals are not used, because some writers compare them as text.
 """
 
 from __future__ import annotations
@@ -21,7 +22,15 @@ from typing import Final
 import numpy as np
 
 from indextables.predicates import Bounds
-from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Field, Value
+from indextables.schema import (
+    FLOAT_TYPES,
+    INTEGER_TYPES,
+    TIME_TYPES,
+    Field,
+    Value,
+    decimal_size,
+    parse_decimal,
+)
 
 CUT_LENGTH: Final = 32
 """The length to which other writers truncate by default."""
@@ -58,7 +67,7 @@ def bounds_of(
 
 
 def _foreign_bounds(low: Value | None, high: Value | None, kind: str) -> Bounds | None:
-    if kind == "timestamp" and low == high:
+    if (kind in TIME_TYPES and low == high) or decimal_size(kind) is not None:
         return None
     if isinstance(low, str):
         low = low.rstrip(_HALF_CHARACTER)
@@ -87,6 +96,10 @@ def _parse(text: str | None, kind: str) -> Value | None:
             return _date(text)
         if kind == "timestamp":
             return _EPOCH + timedelta(microseconds=int(text))
+        if kind == "timestamp_ntz":
+            return _EPOCH.replace(tzinfo=None) + timedelta(microseconds=int(text))
+        if decimal_size(kind) is not None:
+            return parse_decimal(text)
     except (ValueError, KeyError, OverflowError):
         return None
     return None

@@ -4,6 +4,7 @@ integers, booleans       the value as 64 bits
 dates, timestamps        days, microseconds since 1970 as 64 bits
 floats                   the 64-bit float's bits; -0.0 as 0.0, every NaN as one
                          -> all of these through the finaliser of SplitMix64
+decimals                 as the text with all digits of their scale, like a string
 strings, binary          BLAKE2b of the (UTF-8) bytes, 8 bytes long, read as little-endian
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 from datetime import date, datetime
+from decimal import Context, Decimal
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -19,7 +21,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Value, micros
+from indextables.schema import (
+    FLOAT_TYPES,
+    INTEGER_TYPES,
+    MAX_PRECISION,
+    TIME_TYPES,
+    Value,
+    decimal_size,
+    holds_decimal,
+    micros,
+    unscaled,
+)
 
 Hashes: TypeAlias = "npt.NDArray[np.uint64]"
 
@@ -36,6 +48,9 @@ def hashes_of(values: pa.Array, kind: str) -> Hashes:
     if kind in FLOAT_TYPES:
         floats = np.asarray(values.cast(pa.float64()), np.float64) + 0.0  # the two zeros are equal
         return _mix(np.where(np.isnan(floats), np.nan, floats).view(np.uint64))
+    if decimal_size(kind) is not None:
+        texts = (format(value, "f").encode() for value in values.to_pylist())
+        return np.frombuffer(b"".join(map(_digest, texts)), "<u8").astype(np.uint64)
     if kind == "date":
         values = values.cast(pa.int32())
     elif kind == "boolean":
@@ -54,6 +69,11 @@ def hash_of(value: Value, kind: str) -> int | None:
     if kind in ("string", "binary"):
         data = _bytes(value, kind)
         return None if data is None else int.from_bytes(_digest(data), "little")
+    if (size := decimal_size(kind)) is not None:
+        if not isinstance(value, Decimal) or not holds_decimal(value, *size):
+            return None
+        digits = Decimal(unscaled(value, size[1])).scaleb(-size[1], Context(prec=2 * MAX_PRECISION))
+        return int.from_bytes(_digest(format(digits, "f").encode()), "little")
     number = _number(value, kind)
     return None if number is None else int(_mix(np.array([number]).view(np.uint64))[0])
 
@@ -74,8 +94,9 @@ def _number(value: Value, kind: str) -> np.int64 | np.float64 | None:
         if not isinstance(value, date) or isinstance(value, datetime):
             return None
         return np.int64((value - _EPOCH).days)
-    if kind == "timestamp":
-        return np.int64(micros(value)) if isinstance(value, datetime) else None
+    if kind in TIME_TYPES:
+        is_alike = isinstance(value, datetime) and (value.tzinfo is None) == (kind == "timestamp_ntz")
+        return np.int64(micros(value)) if is_alike else None  # type: ignore[arg-type]
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if kind in FLOAT_TYPES:

@@ -1,23 +1,25 @@
 """Minimum and maximum of each column of a split, as the text that the transaction log keeps.
 
-The text of a bound: integers in decimal; floats as `repr`; booleans `true` and `false`; dates in ISO form;
-timestamps as microseconds since 1970 in decimal; strings cut to a number of characters, a cut maximum rounded
-up so that it is still a maximum. A column without a usable bound is left out: binary columns, columns of
-nulls only, and float columns with a NaN, which Spark sorts above everything that a number could bound.
+The text of a bound: integers in decimal; floats as `repr`; booleans `true` and `false`; dates in ISO form; timestamps
+as microseconds since 1970 in decimal; decimals with all digits of their scale; strings cut to a number of characters, a
+cut maximum rounded up so that it is still a maximum. A column without a usable bound is left out: binary and nested
+columns, columns of nulls only, and float columns with a NaN, which Spark sorts above everything that a number could
+bound.
 """
 
 from __future__ import annotations
 
 import math
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.schema import TableSchema
+from indextables.schema import TableSchema, is_orderable
 
-Bound: TypeAlias = int | float | str
+Bound: TypeAlias = int | float | str | Decimal
 
 _EPOCH: Final = date(1970, 1, 1)
 _MAX_CODE_POINT: Final = 0x10FFFF
@@ -39,7 +41,7 @@ class MinMaxCollector:
         self._types = {
             column.name: column.type
             for column in schema
-            if column.name in columns and column.type != "binary"
+            if column.name in columns and is_orderable(column.type)
         }
         self._max_length = max_length
         self._bounds: dict[str, tuple[Bound, Bound]] = {}
@@ -80,7 +82,7 @@ class MinMaxCollector:
             case "float" | "double":
                 return repr(float(bound))
             case _:
-                return str(bound)
+                return format(bound, "f") if isinstance(bound, Decimal) else str(bound)
 
 
 def cut_above(text: str, length: int | None) -> str | None:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import InputError
-from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Field, Value
+from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Field, Value, decimal_size, is_nested
 from indextables.table.buckets import Buckets
-from indextables.table.exact_sums import FloatSum, IntegerSum
+from indextables.table.exact_sums import DecimalSum, FloatSum, IntegerSum
 from indextables.table.group_counts import COUNT, GroupCounts, canonical
 from indextables.table.leases import SplitLeases
 from indextables.table.scan import ScanPlan, count_rows, split_rows
@@ -31,8 +32,9 @@ class ColumnStats:
 
     `distinct` does not count null; it is None where it was not asked for. `min` and `max` are None if there is no
     value. NaN is the greatest number, as in SQL. `sum` and `mean` are None for columns that are not numeric, and if
-    there is no value. A sum of integers is exact: it may be above 64 bits. A sum of floating-point numbers is the
-    exact sum, rounded once.
+    there is no value. A sum of integers or decimals is exact: it may be above 64 bits, or have more digits than the
+    column. A sum of floating-point numbers is the exact sum, rounded once. The mean of decimals has four digits more
+    after the point than they have.
     """
 
     count: int
@@ -40,8 +42,8 @@ class ColumnStats:
     distinct: int | None
     min: Value | None
     max: Value | None
-    sum: int | float | None
-    mean: float | None
+    sum: int | float | Decimal | None
+    mean: float | Decimal | None
 
 
 def histogram(
@@ -83,7 +85,7 @@ def column_stats(plan: ScanPlan, column: Field, *, distinct: bool, max_bytes: in
             continue
         extremes = [_extremes(pa.concat_arrays([*extremes, _extremes(values)]))]
         if total is not None:
-            total.add(values.to_numpy(zero_copy_only=False), weight)
+            _add(total, values, weight)
         if groups is not None:
             groups.add([values], weight)
     least, greatest = (None, None) if not extremes else (_python_value(column, v) for v in extremes[0])
@@ -121,6 +123,16 @@ def _count_values(plan: ScanPlan, column: Field, max_bytes: int) -> pa.Table:
     return counts.result()
 
 
+def check_values(column: Field) -> Field:
+    """Return a column whose values can be counted and ordered. InputError for a nested one."""
+    if is_nested(column.type):
+        raise InputError(
+            f"column {column.name!r} is {column.type_name}, whose values have no order and are not counted; write the "
+            "field or element as a column of its own"
+        )
+    return column
+
+
 def _value_counts(column: Field, max_bytes: int) -> GroupCounts:
     schema = pa.schema([(_VALUE, column.arrow_type)])
     return GroupCounts(schema, max_bytes=max_bytes, subject=f"column {column.name!r}")
@@ -152,9 +164,18 @@ def _array(table: pa.Table, name: str) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
-def _sum_of(column: Field) -> IntegerSum | FloatSum | None:
+def _add(total: IntegerSum | FloatSum | DecimalSum, values: pa.Array, weight: int) -> None:
+    if isinstance(total, DecimalSum):
+        total.add(values, weight)
+    else:
+        total.add(values.to_numpy(zero_copy_only=False), weight)
+
+
+def _sum_of(column: Field) -> IntegerSum | FloatSum | DecimalSum | None:
     if column.type in INTEGER_TYPES:
         return IntegerSum()
+    if decimal_size(column.type) is not None:
+        return DecimalSum()
     return FloatSum() if column.type in FLOAT_TYPES else None
 
 

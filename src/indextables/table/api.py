@@ -62,7 +62,7 @@ def write_table(
     """Write Arrow data and return the version that holds it. The table is created if there is none.
 
     - `data`: a pyarrow Table, RecordBatch or RecordBatchReader, or an object with Arrow's C stream interface, such as a
-      Polars, DuckDB or pandas frame.
+      Polars, DuckDB or pandas frame. Also a list of dictionaries, one for each row, or a dictionary of columns.
     - `mode`: `append`, `overwrite`, `error` (fail if the table exists) or `ignore` (do nothing if it exists).
     - `partition_by`: the columns whose values name the partitions, when the table is created or overwritten.
     - `text`: the string columns to split into words for full-text search.
@@ -88,6 +88,8 @@ def write_table(
 
 
 def _stream(data: Any) -> tuple[TableSchema, Iterable[pa.RecordBatch]]:
+    if isinstance(data, Mapping | list | tuple):
+        data = _from_python(data)
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
@@ -97,5 +99,29 @@ def _stream(data: Any) -> tuple[TableSchema, Iterable[pa.RecordBatch]]:
         return TableSchema.from_arrow(reader.schema), reader
     raise InputError(
         f"cannot write a {type(data).__name__}; give a pyarrow Table, RecordBatch or RecordBatchReader, "
-        "or an object with __arrow_c_stream__ such as a Polars or pandas DataFrame"
+        "an object with __arrow_c_stream__ such as a Polars or pandas DataFrame, a list of dictionaries, or a "
+        "dictionary of columns"
     )
+
+
+def _from_python(data: Any) -> pa.Table:
+    """Return rows as dictionaries, or columns as lists, as a table. InputError if they are not."""
+    try:
+        if isinstance(data, Mapping):
+            return pa.table({name: _column(values) for name, values in data.items()})
+        names = dict.fromkeys(name for row in data for name in row.keys())  # noqa: SIM118 - a row must be a mapping
+        columns = {name: pa.array([row.get(name) for row in data]) for name in names}
+    except (pa.ArrowException, AttributeError, TypeError, ValueError, OverflowError) as reason:
+        raise InputError(
+            f"the data is no table: {reason}; give a list of dictionaries, or a dictionary of columns of one length"
+        ) from reason
+    if not columns:
+        raise InputError("the data has no columns; give a list of dictionaries, or a dictionary of columns")
+    return pa.table(columns)
+
+
+def _column(values: Any) -> Any:
+    """Return a column as Arrow takes it. Text is a sequence too, and is not a column."""
+    if isinstance(values, str | bytes):
+        raise TypeError(f"a column is a list of values, not {values!r}")
+    return values

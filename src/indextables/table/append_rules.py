@@ -7,7 +7,7 @@ from typing import Final
 
 from indextables.errors import ConfigError, SchemaError
 from indextables.log import Snapshot
-from indextables.schema import TableSchema, resolve_typemap
+from indextables.schema import TableSchema, arrow_type, decimal_size, resolve_typemap, type_name
 
 _WIDENS_TO: Final[dict[str, frozenset[str]]] = {
     "byte": frozenset({"short", "integer", "long"}),
@@ -53,10 +53,21 @@ def check_columns(table: TableSchema, rows: TableSchema) -> None:
         raise SchemaError(f"the columns do not fit the table ({'; '.join(details)})")
     for column in table:
         row_type = rows.field(column.name).type
-        if row_type != column.type and column.type not in _WIDENS_TO.get(row_type, ()):
+        if not _widens(row_type, column.type):
             raise SchemaError(
-                f"column {column.name!r} is {column.type} in the table and {row_type} in the rows; cast it first"
+                f"column {column.name!r} is {column.type_name} in the table and {type_name(row_type)} in the rows; "
+                "cast it first"
             )
+
+
+def _widens(rows: str, table: str) -> bool:
+    """Return True if a column of the table's type holds every value of a column of the rows' type."""
+    if rows in (table, "void") or table in _WIDENS_TO.get(rows, ()):
+        return True
+    of_rows, of_table = decimal_size(rows), decimal_size(table)
+    if of_rows is not None and of_table is not None:
+        return of_rows[1] <= of_table[1] and of_rows[0] - of_rows[1] <= of_table[0] - of_table[1]
+    return arrow_type(rows) == arrow_type(table) is not None  # they differ in comments
 
 
 def _enumerate(names: tuple[str, ...]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from decimal import Context, Decimal
 from fractions import Fraction
 from operator import index
 from typing import Final, Protocol
@@ -19,7 +20,16 @@ import pyarrow.compute as pc
 
 from indextables.config import keys
 from indextables.errors import InputError
-from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Field
+from indextables.schema import (
+    FLOAT_TYPES,
+    INTEGER_TYPES,
+    MAX_PRECISION,
+    TIME_TYPES,
+    Field,
+    decimal_size,
+    parse_decimal,
+    unscaled,
+)
 
 _EVERY: Final = re.compile(
     r"(\d{1,9})\s*(?:(?P<second>s|seconds?)|(?P<minute>m|minutes?)|(?P<hour>h|hours?)|(?P<day>d|days?)"
@@ -36,6 +46,7 @@ _MAX_NUMBER: Final = 1 << 50
 """Below it, a bucket number that is computed with doubles is wrong by one at most."""
 
 _MIN_STEP: Final = 1e-280
+_EXACT: Final = Context(prec=400)
 _MICROS: Final = 10**6
 
 _OF_TIMES: Final = "text such as '1h', '15m', '1d', '1w', '1 month' or '1y'"
@@ -74,11 +85,13 @@ def buckets_of(column: Field, every: str | float) -> Buckets:
         return _whole_buckets(column, every)
     if column.type in FLOAT_TYPES:
         return _FloatBuckets(column.name, _float_step(column, every))
-    if column.type in ("date", "timestamp"):
+    if (size := decimal_size(column.type)) is not None:
+        return _DecimalBuckets(column.name, size[1], _decimal_step(column, every))
+    if column.type in ("date", *TIME_TYPES):
         return _time_buckets(column, every)
     raise InputError(
-        f"a histogram needs a column of dates, timestamps or numbers, and {column.name!r} is of type {column.type}; "
-        "top_values counts the values of any column"
+        f"a histogram needs a column of dates, timestamps or numbers, and {column.name!r} is of type "
+        f"{column.type_name}; top_values counts the values of any column"
     )
 
 
@@ -109,11 +122,7 @@ class _NumberedBuckets:
             ) from reason
 
     def between(self, keys: pa.Array, max_buckets: int) -> pa.Array:
-        bounds = pc.min_max(keys).as_py()
-        if bounds["min"] is None:
-            return keys.slice(0, 0)
-        _check_range(self.column, bounds["max"] - bounds["min"] + 1, max_buckets)
-        return pa.array(np.arange(bounds["min"], bounds["max"] + 1, dtype=np.int64))
+        return _between(self.column, keys, max_buckets)
 
 
 @dataclass(frozen=True)
@@ -163,6 +172,72 @@ class _FloatBuckets:
     def _start(self, numbers: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):
             return numbers * float(self.step.numerator) / float(self.step.denominator) + 0.0  # never -0.0
+
+
+@dataclass(frozen=True)
+class _DecimalBuckets:
+    """Bucket i starts at i * step, exactly."""
+
+    column: str
+    scale: int
+    step: Decimal
+
+    @property
+    def type(self) -> pa.DataType:
+        return pa.decimal128(MAX_PRECISION, self._digits)
+
+    @property
+    def _digits(self) -> int:
+        return max(0, -int(self.step.as_tuple().exponent))
+
+    def keys(self, values: pa.Array) -> pa.Array:
+        step = Fraction(self.step)
+        divisor, factor = step.numerator * 10**self.scale, step.denominator
+        digits = (None if value is None else unscaled(value, self.scale) for value in values.to_pylist())
+        try:
+            return pa.array([None if n is None else n * factor // divisor for n in digits], pa.int64())
+        except OverflowError:
+            raise InputError(
+                f"every is {self.step}, which is too small for the values of {self.column!r}; give a larger number"
+            ) from None
+
+    def starts(self, keys: pa.Array) -> pa.Array:
+        digits = int(self.step.scaleb(self._digits, _EXACT))
+        starts = [
+            None if key is None else Decimal(key * digits).scaleb(-self._digits, _EXACT)
+            for key in keys.to_pylist()
+        ]
+        try:
+            return pa.array(starts, self.type)
+        except pa.ArrowInvalid as reason:
+            raise InputError(
+                f"a bucket of {self.column!r} has too many digits; give a shorter `every`"
+            ) from reason
+
+    def between(self, keys: pa.Array, max_buckets: int) -> pa.Array:
+        return _between(self.column, keys, max_buckets)
+
+
+def _between(column: str, keys: pa.Array, max_buckets: int) -> pa.Array:
+    bounds = pc.min_max(keys).as_py()
+    if bounds["min"] is None:
+        return keys.slice(0, 0)
+    _check_range(column, bounds["max"] - bounds["min"] + 1, max_buckets)
+    return pa.array(np.arange(bounds["min"], bounds["max"] + 1, dtype=np.int64))
+
+
+def _decimal_step(column: Field, every: str | float | Decimal) -> Decimal:
+    """Return the step as the decimal number that the caller wrote."""
+    is_number = isinstance(every, int | float | Decimal | np.integer | np.floating) and not isinstance(
+        every, bool
+    )
+    try:
+        step = parse_decimal(str(every)) if is_number else Decimal(0)
+    except ValueError:
+        step = Decimal(0)
+    if not Decimal(10) ** -MAX_PRECISION <= step <= Decimal(10) ** MAX_PRECISION:
+        raise _wrong(column, every, "a number above zero")
+    return step
 
 
 def _whole_buckets(column: Field, every: str | float) -> Buckets:

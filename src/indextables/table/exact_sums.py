@@ -1,11 +1,15 @@
-"""Exact sums of 64-bit integers and doubles. The order of the values does not change the result."""
+"""Exact sums of 64-bit integers, decimals and doubles. The order of the values does not change the result."""
 
 from __future__ import annotations
 
 import math
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
+
+from indextables.schema import decimal_words
 
 _SCALE: Final = 1074 + 53
 """The unit of a finite sum is 2 ** -_SCALE, so that the lowest bit of every double, times 2 ** -53, is whole."""
@@ -77,3 +81,35 @@ class FloatSum:
             return self._finite / (count << _SCALE)  # Python rounds the quotient of two integers correctly
         except OverflowError:
             return math.inf if self._finite > 0 else -math.inf
+
+
+class DecimalSum:
+    """The sum of decimals, which has all of their digits, and their mean with four more, as in Spark.
+
+    >>> total = DecimalSum()
+    >>> total.add(pa.array([Decimal("0.10"), Decimal("-9.20")], pa.decimal128(4, 2)))
+    >>> total.value(), total.mean(2)
+    (Decimal('-9.10'), Decimal('-4.550000'))
+    """
+
+    def __init__(self) -> None:
+        self._digits = 0
+        self._scale = 0
+
+    def add(self, values: pa.Array, weight: int = 1) -> None:
+        """Add values that are not null."""
+        high, low = decimal_words(values)
+        lower = (int((low >> np.uint64(32)).sum()) << 32) + int((low & np.uint64(0xFFFFFFFF)).sum())
+        upper = (int((high >> 32).sum()) << 32) + int((high & 0xFFFFFFFF).sum())
+        self._digits += weight * ((upper << 64) + lower)
+        self._scale = values.type.scale
+
+    def value(self) -> Decimal:
+        return Decimal(self._digits).scaleb(-self._scale, _DIGITS)
+
+    def mean(self, count: int) -> Decimal:
+        mean = _DIGITS.divide(self.value(), Decimal(count))
+        return mean.quantize(Decimal(1).scaleb(-self._scale - 4), context=_DIGITS)
+
+
+_DIGITS: Final = Context(prec=120, rounding=ROUND_HALF_UP)

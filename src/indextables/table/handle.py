@@ -25,7 +25,7 @@ from indextables.predicates import (
 from indextables.runtime import CacheFigures
 from indextables.schema import SCORE, SNIPPET, Field
 from indextables.storage import Store, open_store
-from indextables.table.aggregates import ColumnStats, column_stats, histogram, top_values
+from indextables.table.aggregates import ColumnStats, check_values, column_stats, histogram, top_values
 from indextables.table.arguments import (
     MAX_ROWS,
     check_condition,
@@ -593,7 +593,7 @@ class Table:
     def _column(self, name: str, argument: str) -> Field:
         if not isinstance(name, str):
             raise InputError(f"{argument} is {name!r}; it takes the name of a column")
-        return self._snapshot.schema.field(name)
+        return check_values(self._snapshot.schema.field(name))
 
     def _max_bytes(self) -> int:
         return self._settings.get(keys.AGGREGATION_MAX_MEMORY)
@@ -607,8 +607,10 @@ class Table:
         (checked,) = to_names([name], "snippet")
         column = self._snapshot.schema.field(checked).name
         mapped = self._snapshot.mapping.get(column)
-        if mapped is None or mapped.kind != "text":
-            raise InputError(f"snippet is {column!r}, which is not indexed as text; only text has snippets")
+        if mapped is None or (mapped.kind, mapped.spark_type) != ("text", "string"):
+            raise InputError(
+                f"snippet is {column!r}, which is not a string column indexed as text; only text has snippets"
+            )
         return column
 
     def _read(self, request: ScanRequest, extra: Mapping[str, str] | None = None) -> pa.RecordBatchReader:

@@ -6,7 +6,7 @@ from typing import Final
 
 from indextables.config import Settings, keys
 from indextables.errors import SchemaError
-from indextables.schema import TableSchema
+from indextables.schema import TableSchema, is_orderable
 
 _KEYS: Final = frozenset(setting.key for setting in keys.TABLE_PROPERTIES)
 
@@ -30,10 +30,17 @@ def properties_to_store(settings: Settings, schema: TableSchema) -> dict[str, st
     for setting in _COLUMNS:
         if setting.key in properties:
             columns = [schema.field(name) for name in settings.get(setting)]
-            binary = [column.name for column in columns if column.type == "binary"]
-            if binary and setting is keys.STATS_COLUMNS:
+            unordered = [column for column in columns if not is_orderable(column.type)]
+            if unordered and setting is keys.STATS_COLUMNS:
                 raise SchemaError(
-                    f"column {binary[0]!r} is binary and has no min/max; leave it out of {setting.key}"
+                    f"column {unordered[0].name!r} is {unordered[0].type_name} and has no min/max; leave it out of "
+                    f"{setting.key}"
+                )
+            unhashed = [column for column in unordered if column.type != "binary"]
+            if unhashed:
+                raise SchemaError(
+                    f"column {unhashed[0].name!r} is {unhashed[0].type_name} and has no Bloom filter; leave it out of "
+                    f"{setting.key}"
                 )
             properties[setting.key] = ",".join(column.name for column in columns)
     return properties

@@ -46,6 +46,7 @@ from indextables.schema import (
     TableSchema,
     check_partition_columns,
     conform,
+    element_type,
     mapping_hash,
     resolve_typemap,
 )
@@ -292,8 +293,9 @@ def _new_metadata(
     inherited: dict[str, str] = {}
     if base is not None:
         for name, kind in stored_typemap(writer_metadata(base)).items():
-            column = schema.get(name)
-            if column is not None and column.type == "string" and column.name not in columns:
+            column = schema.resolve(name)
+            is_text = column is not None and (element_type(column.type) or column.type) == "string"
+            if column is not None and is_text and column.name not in columns:
                 inherited[column.name] = kind
     kinds = inherited | resolve_typemap(schema, columns, typemap)
     mapping = FieldMapping.of(schema, columns, kinds).to_json()

@@ -67,6 +67,7 @@ from indextables.log.actions.protocol import (
     check_readable,
     check_writable,
     required_protocol,
+    with_required_features,
 )
 
 __all__ = [
@@ -123,4 +124,5 @@ __all__ = [
     "verify_checkpoint",
     "version_key",
     "version_of",
+    "with_required_features",
 ]

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from indextables.errors import ProtocolError
-from indextables.log.actions.model import Action, AddFile, Protocol, SkipFile
+from indextables.errors import ProtocolError, SchemaError
+from indextables.log.actions.model import Action, AddFile, Metadata, Protocol, SkipFile
+from indextables.schema import TYPEMAP_PREFIX, TableSchema
 
 READER_VERSION: Final = 4
 WRITER_VERSION: Final = 4
+
+EXTENDED_TYPES: Final = "extendedTypes"
+"""The table has columns of types that the first releases do not index: they would misread its splits."""
 
 FEATURES: Final = frozenset(
     {
         "avroState",
         "checkpoints",
         "conditionalWrites",
+        EXTENDED_TYPES,
         "footerOffsets",
         "multiPartCheckpoint",
         "schemaDeduplication",
         "tantivy4java",
     }
 )
-"""Every feature name of the specification; readers and writers use the same names."""
+"""Every feature name of the specification, and our own; readers and writers use the same names."""
 
 CURRENT: Final = Protocol(READER_VERSION, WRITER_VERSION)
 """The protocol of new tables."""
@@ -31,6 +37,7 @@ CURRENT: Final = Protocol(READER_VERSION, WRITER_VERSION)
 _PLAIN: Final = Protocol(1, 1)
 _SPLIT_METADATA: Final = Protocol(2, 2)
 _SCHEMA_REFERENCES: Final = Protocol(3, 3)
+_FEATURES_SINCE: Final = 3
 
 
 def required_protocol(actions: Iterable[Action]) -> Protocol:
@@ -46,6 +53,39 @@ def required_protocol(actions: Iterable[Action]) -> Protocol:
         if isinstance(action, SkipFile) or (isinstance(action, AddFile) and action.has_footer_offsets):
             required = _SPLIT_METADATA
     return required
+
+
+def with_required_features(
+    actions: Sequence[Action], current: tuple[Protocol, Metadata] | None
+) -> list[Action]:
+    """Return the actions, with the protocol raised by the features that the files of this version need.
+
+    `current` is the protocol and the metadata of the table before it.
+    """
+    metadata = next((a for a in actions if isinstance(a, Metadata)), None if current is None else current[1])
+    stored = next((a for a in actions if isinstance(a, Protocol)), None if current is None else current[0])
+    is_write = any(isinstance(action, AddFile | Metadata) for action in actions)
+    if metadata is None or stored is None or not is_write or not _uses_extended_types(metadata):
+        return list(actions)
+    features = frozenset({EXTENDED_TYPES})
+    raised = dataclasses.replace(
+        stored,
+        min_reader_version=max(stored.min_reader_version, _FEATURES_SINCE),
+        min_writer_version=max(stored.min_writer_version, _FEATURES_SINCE),
+        reader_features=features | (stored.reader_features or frozenset()),
+        writer_features=features | (stored.writer_features or frozenset()),
+    )
+    others = [action for action in actions if not isinstance(action, Protocol)]
+    return list(actions) if raised == stored else [raised, *others]
+
+
+def _uses_extended_types(metadata: Metadata) -> bool:
+    try:
+        schema = TableSchema.of_table(metadata.schema_string)
+    except SchemaError:
+        return False
+    kinds = metadata.configuration.items()
+    return schema.uses_extended_types or any(k.startswith(TYPEMAP_PREFIX) and v == "ip" for k, v in kinds)
 
 
 def check_readable(protocol: Protocol, where: str) -> None:

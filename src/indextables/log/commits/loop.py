@@ -37,6 +37,7 @@ from indextables.log.actions import (
     pack,
     required_protocol,
     version_key,
+    with_required_features,
 )
 from indextables.log.changes import Change, Restore, UndoMerge, check_purge_fence, combine_protocols
 from indextables.log.commits.checkpoints import checkpoint_if_due, is_due
@@ -205,13 +206,13 @@ def _with_protocol(
     Other commits require the oldest protocol that has the fields of their actions.
     """
     if current is None:
-        return actions
+        return with_required_features(actions, None)
     protocol = next((action for action in actions if isinstance(action, Protocol)), current.protocol)
     due = is_due(change, current, settings)
     raised = combine_protocols(protocol, CURRENT if due else required_protocol(actions))
-    if raised == protocol:
-        return actions
-    return [raised, *(action for action in actions if not isinstance(action, Protocol))]
+    if raised != protocol:
+        actions = [raised, *(action for action in actions if not isinstance(action, Protocol))]
+    return with_required_features(actions, (current.protocol, current.metadata))
 
 
 def _next_version(

@@ -107,7 +107,11 @@ def _accept(dataset: Dataset, request: Request) -> Accept:
     A search is left to Spark, whose error says that no index can answer it.
     """
     plain = (*ARROW_TYPES.values(), pa.large_string(), pa.large_binary())
-    fields = [field for field in dataset.schema if field.type in plain]
+    fields = [
+        field
+        for field in dataset.schema
+        if pa.types.is_decimal128(field.type) or (field.type in plain and not pa.types.is_nested(field.type))
+    ]
     schema = TableSchema.from_arrow(pa.schema(fields))
 
     def accept(node: dict[str, Any]) -> Predicate | None:

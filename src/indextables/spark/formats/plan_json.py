@@ -54,7 +54,7 @@ def encode_scan(tasks: Sequence[ScanTask]) -> str | None:
     return _encode(
         {
             "schema": first.schema.to_json(),
-            "mapping": [(mapped.name, mapped.spark_type, mapped.kind) for mapped in first.mapping.fields],
+            "mapping": list(map(_mapped, first.mapping.fields)),
             "partitions": partitions,
             "tasks": groups,
         }
@@ -104,12 +104,25 @@ class DecodedScan:
         return tuple(tasks)
 
     def _mapping(self) -> FieldMapping:
-        fields = []
-        for entry in _as_list(self._fields["mapping"]):
-            if not is_texts(entry) or len(entry) != 3 or entry[2] not in get_args(IndexKind):
-                raise refused("a mapping in its plan is not name, type and kind")
-            fields.append(MappedField(*entry))
-        return FieldMapping(tuple(fields))
+        try:
+            return FieldMapping(tuple(map(_mapped_field, _as_list(self._fields["mapping"]))))
+        except RecursionError:
+            raise refused("a mapping in its plan is nested too deep") from None
+
+
+def _mapped(field: MappedField) -> list[object]:
+    """Return name, type and kind of a column, and of the fields of a struct."""
+    entry: list[object] = [field.name, field.spark_type, field.kind]
+    return [*entry, list(map(_mapped, field.inner))] if field.inner else entry
+
+
+def _mapped_field(entry: object, root: str | None = None) -> MappedField:
+    parts = _as_list(entry)
+    texts, inner = parts[:3], parts[3:]
+    if not is_texts(texts) or len(texts) != 3 or texts[2] not in get_args(IndexKind) or len(inner) > 1:
+        raise refused("a mapping in its plan is not name, type and kind")
+    fields = tuple(_mapped_field(field, root or texts[0]) for field in _as_list(inner[0])) if inner else ()
+    return MappedField(texts[0], texts[1], texts[2], fields, root)
 
 
 def encode_write(plan: WritePlan | None) -> str | None:

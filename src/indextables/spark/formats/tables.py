@@ -50,7 +50,9 @@ class Tables:
             "version": table.version,
             "schema": table.snapshot.schema.to_json(),
             "partition_columns": table.partition_columns,
-            "text_columns": [column.name for column in table.snapshot.mapping.of_kind("text")],
+            "text_columns": [
+                column.name for column in table.snapshot.mapping.fields if column.kind == "text"
+            ],
         }
 
     def pushdown(self, request: Request) -> Answer:

@@ -1,21 +1,35 @@
 """The fields of stored documents as columns of a table.
 
 Other writers store a row as a document, in an index with fewer types than a table: every integer has 64 bits, dates and
-timestamps are one type, and IP addresses are text in the table. The schema of the table decides the type of a column. A
-field that does not fit it is an error only when the column is read, so that the other columns can be read.
+timestamps are one type, arrays, maps and structs are JSON, and IP addresses are text in the table. The schema of the
+table decides the type of a column. A field that does not fit it is an error only when the column is read, so that the
+other columns can be read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC
+from decimal import Context, Decimal
 from ipaddress import IPv6Address
 from typing import Any, Final
 
 import pyarrow as pa
 
 from indextables.errors import SchemaError
-from indextables.schema import ARROW_TYPES, INTEGER_TYPES, Field, FieldMapping, TableSchema
+from indextables.schema import (
+    INTEGER_TYPES,
+    MAX_PRECISION,
+    TIME_TYPES,
+    Field,
+    FieldMapping,
+    TableSchema,
+    decimal_size,
+    is_nested,
+    parse_decimal,
+)
+from indextables.split.foreign.json_values import json_value
 
 Meta = Mapping[str, Any]
 
@@ -26,10 +40,14 @@ _HOLDS: Final[dict[str, frozenset[str]]] = {
     "u64": INTEGER_TYPES,
     "f64": frozenset({"float", "double"}),
     "bool": frozenset({"boolean"}),
-    "date": frozenset({"date", "timestamp"}),
+    "date": frozenset({"date", *TIME_TYPES}),
+    "json_object": frozenset({"string"}),
     "bytes": frozenset({"binary"}),
 }
 """The types of a table that each type of Tantivy can store."""
+
+_FLOAT_DIGITS: Final = 15
+_DIGITS: Final = Context(prec=2 * MAX_PRECISION)
 
 _WIDEST: Final = {
     "text": "string",
@@ -40,6 +58,7 @@ _WIDEST: Final = {
     "bool": "boolean",
     "date": "timestamp",
     "bytes": "binary",
+    "json_object": "string",
 }
 """The type of a column for each type of Tantivy, if there is no table schema."""
 
@@ -89,13 +108,13 @@ class DocumentFields:
 
     def refusal(self, column: Field) -> str | None:
         """Return why a column cannot be read, or None if it can."""
-        if column.type not in ARROW_TYPES:
+        if not column.is_readable:
             return f"this release does not support the type {column.type}"
         field = self.stored(column)
         if field is None:
             return None
-        if column.type not in _HOLDS.get(field.type, frozenset()):
-            return f"it is {column.type} in the table and a field of type {field.type} in the split"
+        if not _holds(field, column):
+            return f"it is {column.type_name} in the table and a field of type {field.type} in the split"
         if not field.is_stored:
             return "it was indexed without being stored, so that its values are lost"
         return None
@@ -121,10 +140,23 @@ class DocumentFields:
         if field is None:
             return pa.nulls(len(documents), column.arrow_type)
         values = [_only(document.get(field.name), column) for document in documents]
+        try:
+            if field.type == "json_object":
+                values = [None if value is None else json_value(value, column) for value in values]
+            elif (size := decimal_size(column.type)) is not None:
+                values = [None if value is None else _decimal(value, size[1]) for value in values]
+        except (ValueError, TypeError, OverflowError, KeyError) as problem:
+            raise SchemaError(
+                f"column {name!r} has a value that is not of type {column.type_name}: {problem}"
+            ) from problem
         if field.type == "ip_addr":
             values = [None if value is None else _address(value) for value in values]
         elif column.type == "date":
             values = [None if value is None else value.date() for value in values]
+        elif column.type == "timestamp_ntz":
+            values = [
+                None if value is None else value.astimezone(UTC).replace(tzinfo=None) for value in values
+            ]
         try:
             if column.type == "float":
                 return pa.array(values, pa.float64()).cast(pa.float32(), safe=False)
@@ -133,6 +165,23 @@ class DocumentFields:
             raise SchemaError(
                 f"column {name!r} has a value that is not of type {column.type}: {problem}"
             ) from problem
+
+
+def _holds(field: StoredField, column: Field) -> bool:
+    """Return True if the values of a field can be those of a column.
+
+    Decimals are stored as floating-point numbers, which keep 15 digits, or as text.
+    """
+    if (size := decimal_size(column.type)) is not None:
+        return field.type == "text" or (field.type == "f64" and size[0] <= _FLOAT_DIGITS)
+    if is_nested(column.type):
+        return field.type == "json_object"
+    return column.type in _HOLDS.get(field.type, frozenset())
+
+
+def _decimal(value: Any, scale: int) -> Decimal:
+    """Return a stored number with the digits of its column."""
+    return parse_decimal(str(value)).quantize(Decimal(1).scaleb(-scale), context=_DIGITS)
 
 
 def _only(values: list[Any] | None, column: Field) -> Any:

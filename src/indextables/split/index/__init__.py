@@ -15,6 +15,7 @@ from indextables.split.index.fields import (
 )
 from indextables.split.index.ranking import RankingStatistics
 from indextables.split.index.row_runs import RowRun, RowRuns, new_base
+from indextables.split.index.values import addresses, entry_terms, wide_term
 from indextables.split.index.words import bytes_as_written, cut_words, strings, tokens
 
 __all__ = [
@@ -31,16 +32,19 @@ __all__ = [
     "RankingStatistics",
     "RowRun",
     "RowRuns",
+    "addresses",
     "analyzer",
     "built_index",
     "bytes_as_written",
     "cut_words",
     "engine_call",
     "engine_errors",
+    "entry_terms",
     "is_engine_failure",
     "new_base",
     "register_tokenizers",
     "sortable_float",
     "strings",
     "tokens",
+    "wide_term",
 ]

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import tantivy
 
+from indextables.schema import path_values
 from indextables.split.index.engine import building_errors
 from indextables.split.index.fields import (
     NULLS,
@@ -24,10 +25,10 @@ from indextables.split.index.fields import (
     IndexField,
     IndexFields,
     register_tokenizers,
-    sortable,
 )
 from indextables.split.index.ranking import RankingStatistics, index_statistics
-from indextables.split.index.words import strings, unindexed_rows
+from indextables.split.index.values import index_values
+from indextables.split.index.words import unindexed_rows
 
 MIN_HEAP_BYTES: Final = 15_000_000
 _CHUNK_ROWS: Final = 4096
@@ -35,6 +36,8 @@ _CHUNK_BYTES: Final = 16 << 20
 """Rows become Python objects on their way to the engine: at most this many rows and bytes at a time."""
 
 META: Final = "meta.json"
+_WITHOUT_VALUES: Final = ("struct", "none")
+"""Of columns of these kinds, the index knows only whether they are null."""
 
 
 @dataclass(frozen=True)
@@ -85,18 +88,18 @@ class IndexBuilder:
         first = self._base + self._rows
         keys, columns, sparse = [ROW], [list(range(first, first + chunk.num_rows))], []
         for field in self._fields.all:
-            values = chunk.column(field.mapped.name)
+            values = path_values(chunk, field.mapped.name)
             if values.null_count:
                 sparse.append((field, values))
-            elif field.mapped.kind != "none":
+            elif field.mapped.kind not in _WITHOUT_VALUES:
                 keys.append(field.name)
-                columns.append(_index_values(field, values))
+                columns.append(index_values(field.mapped, values))
         documents = [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
         for field, values in sparse:
             _add_sparse(documents, field, values)
         for field in self._fields.all:
             if field.mapped.kind in ("text", "string"):
-                for row in unindexed_rows(field.mapped, chunk.column(field.mapped.name)):
+                for row in unindexed_rows(field.mapped, path_values(chunk, field.mapped.name)):
                     documents[row].setdefault(UNINDEXED, []).append(field.unindexed_term)
         add, dumps = self._writer.add_json, orjson.dumps
         with building_errors(self._directory):
@@ -123,24 +126,8 @@ def _add_sparse(documents: list[dict[str, Any]], field: IndexField, values: pa.A
     """Add a column with nulls. Tantivy has no nulls: a null is an absent key, and listed in the field of nulls."""
     for position in np.flatnonzero(pc.is_null(values).to_numpy(zero_copy_only=False)).tolist():
         documents[position].setdefault(NULLS, []).append(field.null_term)
-    if field.mapped.kind == "none":
+    if field.mapped.kind in _WITHOUT_VALUES:
         return
-    for document, value in zip(documents, _index_values(field, values), strict=True):
+    for document, value in zip(documents, index_values(field.mapped, values), strict=True):
         if value is not None:
             document[field.name] = value
-
-
-def _index_values(field: IndexField, values: pa.Array) -> list[Any]:
-    """Return the values as the index has them."""
-    match field.mapped.kind:
-        case "i64":
-            width = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
-            values = values.cast(width)
-        case "bool":
-            values = values.cast(pa.int8())
-        case "f64":
-            numbers = sortable(values.cast(pa.float64()).fill_null(0.0).to_numpy())
-            values = pa.array(numbers, mask=pc.is_null(values).to_numpy(zero_copy_only=False))
-        case _:
-            return strings(values)
-    return list(values.to_pylist())

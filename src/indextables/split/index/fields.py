@@ -1,10 +1,12 @@
 """The fields of a split's Tantivy index, and the tokenizer.
 
 Text columns are tokenised, with positions; a value of a string column is one exact term. Numbers are fast fields only,
-all of them signed 64-bit integers: dates as days, timestamps as microseconds, booleans as 0 and 1, and floats as
-integers that sort in the same order, because one float in five changes when it passes through Tantivy's JSON. Three
-fields belong to no column: the id of the row (see `row_runs`), the columns that are null in it, and the columns in
-which it has a word or value that is too long for Tantivy. No documents are stored.
+all of them signed 64-bit integers: dates as days, timestamps as microseconds, booleans as 0 and 1, decimals as their
+digits, and floats as integers that sort in the same order, because one float in five changes when it passes through
+Tantivy's JSON. Decimals of more than 18 digits, addresses and the entries of maps are terms (see `values`). The fields
+of a struct are fields of the index like columns. Three fields belong to no column: the id of the row (see `row_runs`),
+the columns that are null in it, and the columns in which it has a word or value that is too long for Tantivy. No
+documents are stored.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ class IndexFields:
             IndexField(
                 mapped, mapped.name if _PLAIN_NAME.fullmatch(mapped.name) else f"__f{ordinal}", ordinal
             )
-            for ordinal, mapped in enumerate(self.mapping.fields)
+            for ordinal, mapped in enumerate(self.mapping.all)
         )
 
     @lazy_property
@@ -70,8 +72,9 @@ class IndexFields:
         return {field.mapped.name: field for field in self.all}
 
     def of(self, mapped: MappedField) -> IndexField:
-        """Return the field of a column."""
-        return self._by_column[mapped.name]
+        """Return the field of a column. Every key of a map is in the one field of the map."""
+        name = mapped.name if mapped.key is None else mapped.name[: -len(mapped.key) - 1]
+        return self._by_column[name]
 
     def tantivy_schema(self) -> tantivy.Schema:
         """Return the schema of the index."""
@@ -83,11 +86,11 @@ class IndexFields:
             match field.mapped.kind:
                 case "text":
                     builder.add_text_field(field.name, tokenizer_name=TOKENIZER, index_option="position")
-                case "string":
+                case "string" | "i128" | "ip" | "map":
                     builder.add_text_field(field.name, tokenizer_name="raw", index_option="basic")
                 case "i64" | "f64" | "bool":
                     builder.add_integer_field(field.name, fast=True)
-                case "none":
+                case "struct" | "none":
                     pass
         return builder.build()
 

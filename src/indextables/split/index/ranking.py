@@ -76,8 +76,9 @@ class RankingStatistics:
         documents, tokens = document["documents"], document["tokens"]
         if type(documents) is not int or documents != rows:
             raise ValueError(f"its ranking statistics are of {documents!r} documents, and it has {rows} rows")
-        strings = {field.name for field in mapping.of_kind("string")}
-        if not isinstance(tokens, dict) or tokens.keys() != {*strings, *_texts(mapping)}:
+        columns = mapping.of_kind("string", "text")
+        strings = {field.name for field in columns if (field.kind, field.spark_type) == ("string", "string")}
+        if not isinstance(tokens, dict) or tokens.keys() != {field.name for field in columns}:
             raise ValueError("its ranking statistics are of other columns than it has")
         for column, count in tokens.items():
             if type(count) is not int or not 0 <= count < (rows + 1 if column in strings else _LIMIT):
@@ -107,10 +108,6 @@ def index_statistics(
                 if number in columns:
                     tokens[columns[number]] += count
     return RankingStatistics(sum(segment["max_doc"] for segment in meta["segments"]), tokens)
-
-
-def _texts(mapping: FieldMapping) -> set[str]:
-    return {field.name for field in mapping.of_kind("text")}
 
 
 def _field_words(path: Path) -> dict[int, int]:

@@ -48,6 +48,10 @@ def strings(values: pa.Array) -> list[str | None]:
 
 def unindexed_rows(column: MappedField, values: pa.Array) -> list[int]:
     """Return the rows in which a word, or a value of a string column, is too long for Tantivy."""
+    if pa.types.is_list(values.type):
+        parents = pc.list_parent_indices(values)
+        places = unindexed_rows(column, values.flatten())
+        return sorted({parents[place].as_py() for place in places})
     lengths = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
     if column.kind == "string":
         return [int(row) for row in np.flatnonzero(lengths > MAX_TERM_BYTES)]

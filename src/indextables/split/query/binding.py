@@ -33,19 +33,24 @@ from indextables.split.query.numbers import LiteralError, number
 from indextables.split.query.parser import parse
 from indextables.split.query.patterns import pattern_words
 from indextables.split.query.scanner import QuerySyntaxError
+from indextables.split.query.special import bind_special, has_key, is_plain, special_name
 from indextables.split.query.tree import Occur
 
 _KINDS: Final[dict[str, tuple[IndexKind, ...]]] = {
     "TEXTSEARCH": ("text",),
-    "FIELDMATCH": ("string",),
-    "INDEXQUERY": ("text", "string", "i64", "f64", "bool"),
+    "FIELDMATCH": ("string", "ip", "map"),
+    "INDEXQUERY": ("text", "string", "i64", "i128", "f64", "bool", "ip", "struct", "map"),
 }
 MAX_FUZZY_LETTERS: Final = 1000
 """Tantivy needs about 20 kB and 50 µs for each letter of a fuzzy word."""
 _SHOWN: Final = 1000
 """How many characters of a query an error message shows."""
 
-_EVERY: Final[dict[str, tuple[IndexKind, ...]]] = _KINDS | {"INDEXQUERY": ("text", "string")}
+_EVERY: Final[dict[str, tuple[IndexKind, ...]]] = {
+    "TEXTSEARCH": ("text",),
+    "FIELDMATCH": ("string",),
+    "INDEXQUERY": ("text", "string"),
+}
 
 
 def check_text_query(
@@ -116,7 +121,8 @@ class _Binder:
         """Return the columns that are searched for words that name none; 0 allows any number of them."""
         op, name = self._query.op, self._query.column
         if name != ALL_FIELDS:
-            return [self._column(name, None)]
+            column = self._column(name, None)
+            return [*_words_inside(column)] if column.kind == "struct" else [column]
         columns = self._mapping.of_kind(*_EVERY[op])
         if not columns:
             raise self.error(f"the table has no {' or '.join(_EVERY[op])} column; {_hint(op, '<column>')}")
@@ -156,7 +162,8 @@ class _Binder:
             case ast.Everything():
                 return All()
             case ast.Exists(name, position):
-                return Present(self._resolve(name, position))
+                column = self._resolve(name, position)
+                return Present(column) if column.key is None else has_key(column)
             case ast.Literal():
                 return self._over(node, defaults, lambda column: self._literal(node, column))
             case ast.Pattern():
@@ -181,7 +188,8 @@ class _Binder:
     ) -> Part:
         """Bind a leaf to each column that it searches; a row matches if one of the columns does."""
         columns = defaults if node.field is None else [self._resolve(node.field, node.position)]
-        parts = [part for part in map(bind, columns) if part != NOTHING]
+        bound = (bind(column) if is_plain(column) else self._special(node, column) for column in columns)
+        parts = [part for part in bound if part != NOTHING]
         if not parts:
             raise self.error(
                 "nothing to search for: text is indexed by its letters and digits; remove this, or quote it together "
@@ -189,6 +197,16 @@ class _Binder:
                 node.position,
             )
         return parts[0] if len(parts) == 1 else Parts(tuple((Occur.SHOULD, part) for part in parts))
+
+    def _special(self, node: ast.Leaf, column: MappedField) -> Part:
+        """Bind a leaf to a column that is neither words nor numbers."""
+        try:
+            return bind_special(node, column, self._query.zone)
+        except LiteralError as reason:
+            position = None if isinstance(node, ast.Everything) else node.position
+            raise self.error(
+                f"column {column.name!r} is {special_name(column)}: {reason}", position
+            ) from None
 
     def _sole(self, node: ast.Range | ast.OneOf, defaults: list[MappedField]) -> list[MappedField]:
         """Return the one column of a range or set that names none."""
@@ -204,7 +222,7 @@ class _Binder:
         if column.kind not in ("text", "string"):
             if node.slop or node.prefix:
                 raise self.error(
-                    f"column {column.name!r} is {column.spark_type}: '~' and '*' after quotes need a column of words",
+                    f"column {column.name!r} is {column.type_name}: '~' and '*' after quotes need a column of words",
                     node.position,
                 )
             value = self._number(node.text, column, node.position)
@@ -242,7 +260,7 @@ class _Binder:
     def _must_be_string(self, column: MappedField, what: str, position: int) -> None:
         if column.kind not in ("text", "string"):
             raise self.error(
-                f"column {column.name!r} is {column.spark_type}: {what} need a column of words or strings",
+                f"column {column.name!r} is {column.type_name}: {what} need a column of words or strings",
                 position,
             )
 
@@ -279,9 +297,9 @@ class _Binder:
 
     def _number(self, text: str, column: MappedField, position: int) -> int:
         try:
-            return number(text, column.spark_type, self._query.zone)
+            return number(text, column.value_type, self._query.zone)
         except LiteralError as reason:
-            raise self.error(f"column {column.name!r} is {column.spark_type}: {reason}", position) from None
+            raise self.error(f"column {column.name!r} is {column.type_name}: {reason}", position) from None
 
 
 def _exclusion(node: ast.Node) -> tuple[Occur | None, ast.Node]:
@@ -294,6 +312,12 @@ def _exclusion(node: ast.Node) -> tuple[Occur | None, ast.Node]:
         if occur is Occur.MUST_NOT:
             return occur, child
     return None, node
+
+
+def _words_inside(column: MappedField) -> list[MappedField]:
+    """Return the fields of a struct that have words, which a search of the struct looks for."""
+    fields = [field for inner in column.inner for field in (inner, *_words_inside(inner))]
+    return [field for field in fields if field.kind in ("text", "string")]
 
 
 def _words(text: str, column: MappedField) -> tuple[tuple[int, str], ...]:
@@ -310,12 +334,12 @@ def _excerpt(text: str, position: int) -> tuple[str, int]:
 def _misfit(op: str, column: MappedField) -> str:
     """Explain why an operator cannot search a column, and what can."""
     if column.kind == "none":
-        return f"is {column.spark_type}, which is not indexed"
+        return f"is {column.type_name}, which is not indexed"
     if op == "TEXTSEARCH" and column.kind == "string":
         return f"is not tokenised: {_hint(op, column.name)}"
     if op == "FIELDMATCH" and column.kind == "text":
         return "is tokenised text: use TEXTSEARCH, or compare it with ="
-    return f"is {column.spark_type}: use INDEXQUERY, or compare it in WHERE"
+    return f"is {column.type_name}: use INDEXQUERY, or compare it in WHERE"
 
 
 def _hint(op: str, name: str) -> str:

@@ -64,6 +64,15 @@ class TermSet:
 
 
 @dataclass(frozen=True)
+class Entry:
+    """The maps with an entry whose term is between two, which are the same for one value. `column` has the key."""
+
+    column: MappedField
+    low: str
+    high: str
+
+
+@dataclass(frozen=True)
 class Present:
     """The rows in which the column is not null."""
 
@@ -93,7 +102,7 @@ class Parts:
 WordLeaf: TypeAlias = Terms | Regexes | Near | TermRange | TermSet
 """The parts that match words, or whole values, of one column."""
 
-Part: TypeAlias = WordLeaf | Numbers | Present | All | Scaled | Parts
+Part: TypeAlias = WordLeaf | Numbers | Entry | Present | All | Scaled | Parts
 
 NOTHING: Final = Parts()
 

@@ -9,7 +9,7 @@ from tantivy import FieldType, Query
 
 from indextables.errors import QueryError
 from indextables.schema import MappedField
-from indextables.split.index import NULLS, ROW, UNINDEXED, IndexFields, register_tokenizers
+from indextables.split.index import NULLS, ROW, UNINDEXED, IndexFields, register_tokenizers, wide_term
 from indextables.split.query import bound as kinds
 from indextables.split.query.patterns import escape, prefix_regex, regex
 from indextables.split.query.tree import Limit, Occur, Pieces, Wildcard
@@ -79,11 +79,28 @@ class Compiler:
         """Return the query for a range of integers, both ends inclusive; without limits, for all but null."""
         if low is None and high is None:
             return boolean([(Occur.MUST, Query.all_query()), (Occur.MUST_NOT, self.is_null(column))])
+        if column.kind in ("i128", "ip"):
+            return self._wide_numbers(column, low, high)
         if (low is not None and low > I64_MAX) or (high is not None and high < I64_MIN):
             return Query.empty_query()
         if low is not None and high is not None and low > high:
             return Query.empty_query()
         return Query.range_query(self._schema, self._name(column), FieldType.Integer, low, high)
+
+    def _wide_numbers(self, column: MappedField, low: int | None, high: int | None) -> Query:
+        if low is not None and high is not None and low > high:
+            return Query.empty_query()
+        lower, upper = (None if n is None else wide_term(n, column.kind) for n in (low, high))
+        return self._terms_between(column, lower, upper)
+
+    def _terms_between(self, column: MappedField, low: str | None, high: str | None) -> Query:
+        """Return the query for a range of terms, both ends inclusive, with the score of a range."""
+        if low is not None and low == high:
+            return Query.const_score_query(self.term(column, low), 1.0)
+        if low is not None and high is not None and low > high:
+            return Query.empty_query()
+        lower, upper = (None if term is None else Limit(term, inclusive=True) for term in (low, high))
+        return self._term_range(column, lower, upper)
 
     def among_rows(self, query: Query, low: int, high: int) -> Query:
         """Restrict a query to the rows with ids from `low` to `high`, without changing scores."""
@@ -113,6 +130,8 @@ class Compiler:
                 return Query.fuzzy_term_query(self._schema, self._name(column), word, distance)
             case kinds.Numbers(column, low, high):
                 return self.numbers(column, low, high)
+            case kinds.Entry(column, low, high):
+                return self._terms_between(column, low, high)
             case kinds.TermSet(column, words):
                 return self.term_set(column, list(words))
             case kinds.TermRange(column, lower, upper):

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Final
 
 import numpy as np
 
 from indextables.predicates import Value
-from indextables.schema import TimeError, micros, parse_time, shorten
+from indextables.schema import (
+    TimeError,
+    decimal_size,
+    holds_decimal,
+    micros,
+    parse_decimal,
+    parse_time,
+    parse_wall_time,
+    shorten,
+    unscaled,
+)
 from indextables.split.index import sortable_float
 
 _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
@@ -33,12 +44,15 @@ def number(text: str, spark_type: str, zone: str = "UTC") -> int:
     """
     try:
         return index_number(_value(text.strip(), spark_type, zone), spark_type)
+    except LiteralError:
+        raise
     except TimeError as reason:
         raise LiteralError(str(reason)) from None
     except (ValueError, OverflowError):
         expected = {
             "date": "a date such as 2024-01-31",
             "timestamp": "a timestamp such as 2024-01-31T12:00:00Z",
+            "timestamp_ntz": "a timestamp such as 2024-01-31T12:00:00",
             "boolean": "true or false",
         }.get(spark_type, "a number")
         raise LiteralError(f"{shorten(text)!r} is not {expected}") from None
@@ -50,6 +64,8 @@ def index_number(value: Value, spark_type: str) -> int:
         return micros(value)
     if isinstance(value, date):
         return value.toordinal() - _EPOCH_ORDINAL
+    if isinstance(value, Decimal):
+        return unscaled(value, (decimal_size(spark_type) or (0, 0))[1])
     if spark_type in ("float", "double"):
         return sortable_float(float(value))
     return min(max(int(value), _I64_MIN), _I64_MAX)
@@ -63,6 +79,8 @@ def _value(text: str, spark_type: str, zone: str) -> Value:
             return date.fromisoformat(text)
         case "timestamp":
             return parse_time(text, zone)
+        case "timestamp_ntz":
+            return parse_wall_time(text)
         case "boolean":
             if text.lower() not in ("true", "false"):
                 raise ValueError
@@ -71,6 +89,11 @@ def _value(text: str, spark_type: str, zone: str) -> Value:
             return float(np.float32(text))  # the column has the rounded value
         case "double":
             return float(text)
+        case _ if (size := decimal_size(spark_type)) is not None:
+            decimal = parse_decimal(text)
+            if not holds_decimal(decimal, *size):
+                raise LiteralError(f"{shorten(text)!r} has more digits than {spark_type}")
+            return decimal
         case _:
             value = int(text)
             if not _I64_MIN <= value <= _I64_MAX:

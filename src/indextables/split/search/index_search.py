@@ -13,7 +13,19 @@ import pyarrow as pa
 import tantivy
 from tantivy import Query
 
-from indextables.predicates import And, Compare, Constant, In, IsNull, Not, Or, Predicate, TextQuery, Value
+from indextables.predicates import (
+    And,
+    Compare,
+    Constant,
+    HasElement,
+    In,
+    IsNull,
+    Not,
+    Or,
+    Predicate,
+    TextQuery,
+    Value,
+)
 from indextables.rows import RowIds
 from indextables.schema import FieldMapping, MappedField
 from indextables.split.container import Bundle
@@ -276,6 +288,8 @@ class IndexSearch:
                 return self._all_but(self._equal(self._column(column), value))
             case Compare(op, column, value) if value is not None:
                 return self._compare(op, self._column(column), value)
+            case HasElement(column, value) if value is not None:
+                return self._equal(self._column(column), value)
             case In(column, values):
                 return self._in(self._column(column), values)
             case Not(In(column, values)) if None not in values:
@@ -299,13 +313,13 @@ class IndexSearch:
     def _equal(self, column: MappedField, value: Value) -> Query:
         if isinstance(value, str):
             return self._compiler.term(column, value)
-        number = index_number(value, column.spark_type)
+        number = index_number(value, column.value_type)
         return self._compiler.numbers(column, number, number)
 
     def _compare(self, op: str, column: MappedField, value: Value) -> Query:
         if op in ("=", "<=>"):
             return self._equal(column, value)
-        number = index_number(value, column.spark_type)
+        number = index_number(value, column.value_type)
         match op:
             case "<":
                 return self._compiler.numbers(column, None, number - 1)

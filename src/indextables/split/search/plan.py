@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 
 from indextables.predicates import (
     And,
     Compare,
     Constant,
+    HasElement,
     In,
     IsNull,
     Not,
@@ -24,7 +26,7 @@ from indextables.predicates import (
     conjuncts,
     normalize,
 )
-from indextables.schema import FieldMapping, MappedField
+from indextables.schema import FieldMapping, MappedField, decimal_size, holds_decimal
 from indextables.split.index import MAX_TERM_BYTES
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -82,6 +84,10 @@ def _decides(predicate: Predicate, mapping: FieldMapping, decides_text: Callable
             return mapping.get(column) is not None
         case Compare(op, column, value) | Not(Compare("<=>" as op, column, value)):
             return value is None or _decides_compare(op, mapping.get(column), value)
+        case HasElement(
+            column, value
+        ):  # its negation depends on null elements, which the index does not have
+            return value is None or _decides_compare("=", mapping.get(column), value)
         case In(column, values) | Not(In(column, values)):
             mapped = mapping.get(column)
             return all(value is None or _decides_compare("=", mapped, value) for value in values)
@@ -94,6 +100,9 @@ def _decides_compare(op: str, column: MappedField | None, value: Value) -> bool:
         return False
     if column.kind == "string":
         return op in ("=", "<=>", "<>") and isinstance(value, str) and _is_term(value)
+    if isinstance(value, Decimal):
+        size = decimal_size(column.value_type)
+        return size is not None and holds_decimal(value, *size)
     return column.kind in ("i64", "f64", "bool")
 
 
@@ -117,7 +126,7 @@ def _narrows(predicate: Predicate, mapping: FieldMapping) -> bool:
         case Compare("=" | "<=>", column, value) if value is not None:
             mapped = mapping.get(column)
             return mapped is not None and mapped.kind == "string"
-        case In(column):
+        case In(column) | HasElement(column):
             mapped = mapping.get(column)
             return mapped is not None and mapped.kind == "string"
         case _:

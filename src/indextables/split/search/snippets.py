@@ -22,7 +22,10 @@ class Highlighter:
         self, search: IndexSearch, queries: list[TextQuery], column: str | None, max_chars: int
     ) -> None:
         text_columns = [
-            field for query in queries for field in search.bound(query).columns if field.kind == "text"
+            field
+            for query in queries
+            for field in search.bound(query).columns
+            if (field.kind, field.spark_type, field.root) == ("text", "string", None)
         ]
         columns = [field for field in text_columns if column is None or field.name.lower() == column.lower()]
         merged = search.any_of(queries)

@@ -6,7 +6,8 @@ some phrases with slop (see `sloppy_phrases`). The other rows, usually none, are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 
 from indextables.predicates import TRUE, Predicate, TextQuery, text_queries
 from indextables.rows import RowIds
-from indextables.schema import FieldMapping, MappedField
+from indextables.schema import FieldMapping, MappedField, path_values
 from indextables.split.index import engine_errors, strings, tokens
 from indextables.split.query import (
     Occur,
@@ -113,8 +114,8 @@ class TextAnswers:
         store = self._rows()
         for window in store.windows(rows, TRUE):
             window_rows = store.row_ids(window.groups) if window.wanted is None else window.wanted
-            batch = store.fetch(window_rows, [column.name for column in unsure])
-            words = {column: _words(column, batch.column(column.name)) for column in unsure}
+            batch = store.fetch(window_rows, list({column.column: None for column in unsure}))
+            words = {column: _words(column, path_values(batch, column.name)) for column in unsure}
             truth = _RowCheck(self._search(), window_rows, words).holds(part)
             pieces.append(np.zeros(len(window_rows), dtype=np.bool_) if truth is None else truth)
         return np.concatenate(pieces)
@@ -156,9 +157,22 @@ def _combine(clauses: list[tuple[Occur, Bitmap]]) -> Bitmap:
 
 def _words(column: MappedField, values: pa.Array) -> list[Tokens]:
     """Return the words of each value with their positions; a value of a string column is one word."""
+    if pa.types.is_list(values.type):
+        flat = iter(_words(column, values.flatten()))
+        return [_one_after_the_other(islice(flat, n or 0)) for n in pc.list_value_length(values).to_pylist()]
     if column.kind == "string":
         return [[] if value is None else [(0, value)] for value in strings(values)]
     return [[] if value is None else tokens(value) for value in strings(values)]
+
+
+def _one_after_the_other(elements: Iterable[Tokens]) -> Tokens:
+    """Return the words of all elements of an array at the positions that Tantivy gives them: with a gap of one."""
+    words: list[tuple[int, str]] = []
+    start = 0
+    for element in elements:
+        words.extend((start + at, word) for at, word in element)
+        start += 1 + max((at + 1 for at, _ in element), default=0)
+    return words
 
 
 def _matches(leaf: WordLeaf, rows: list[Tokens]) -> Bitmap:

@@ -19,6 +19,7 @@ import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsPushDownTopN;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -32,6 +33,7 @@ final class IndexTablesScanBuilder
         SupportsPushDownTopN,
         SupportsPushDownAggregates {
   private final TableRef table;
+  private final StructType whole;
   private StructType schema;
   private Predicate[] pushed = new Predicate[0];
   private boolean everyFilterPushed = true;
@@ -40,6 +42,7 @@ final class IndexTablesScanBuilder
 
   IndexTablesScanBuilder(TableRef table, StructType schema) {
     this.table = table;
+    this.whole = schema;
     this.schema = schema;
   }
 
@@ -68,9 +71,15 @@ final class IndexTablesScanBuilder
     return pushed;
   }
 
+  /** Takes the columns whole: Spark also asks for single fields of a struct, and gets them from the struct. */
   @Override
   public void pruneColumns(StructType required) {
-    schema = required;
+    Set<String> columns = Set.of(whole.fieldNames());
+    StructType pruned = new StructType();
+    for (StructField field : required.fields()) {
+      pruned = pruned.add(columns.contains(field.name()) ? whole.apply(field.name()) : field);
+    }
+    schema = pruned;
   }
 
   @Override
