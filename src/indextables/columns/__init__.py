@@ -2,7 +2,7 @@
 
 from indextables.columns.chunk_reader import ChunkMetadata, ChunkReader
 from indextables.columns.dataset import Dataset, open_dataset, write
-from indextables.columns.deltas import write_delta
+from indextables.columns.deltas import decode_positions, encode_positions, write_delta
 from indextables.columns.external import adopt, external_group
 from indextables.columns.file_formats import PARQUET
 from indextables.columns.manifest import (
@@ -55,7 +55,9 @@ __all__ = [
     "Writer",
     "adopt",
     "commit_groups",
+    "decode_positions",
     "delete_files",
+    "encode_positions",
     "external_group",
     "latest_version",
     "open_dataset",

@@ -44,6 +44,7 @@ from indextables.table.buckets import buckets_of
 from indextables.table.changes import ChangeSet, Since, changes
 from indextables.table.listing import files_table, history_table
 from indextables.table.prewarming import Prewarmed, plan_prewarm, run_prewarm_task, total_prewarmed
+from indextables.table.row_deletes import RowChange, delete_where
 from indextables.table.scan import (
     ScanPlan,
     ScanRequest,
@@ -350,6 +351,31 @@ class Table:
         predicate = self._where(check_condition(where))
         return drop_partitions(self._store(), self._snapshot, predicate, self._settings)[0]
 
+    def delete(self, where: str | None = None, *, query: str | None = None) -> RowChange:
+        """Delete the rows of the newest version that satisfy `where` and match `query`, as `count` counts them.
+
+        No split is written: a small file next to each split records the positions of its deleted rows, and a split
+        without other rows is removed. Older versions keep the rows. `where="true"` deletes all rows. Merging splits
+        leaves the rows out of the new ones, and a purge then deletes the bytes.
+
+        Rows that other writers append at the same time stay. CommitConflictError, and nothing is deleted, if another
+        writer has changed the same rows or moved them to other files: call it again.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> rows = pa.table({"id": [1, 2, 3], "message": ["disk full", "login ok", "disk slow"]})
+        >>> _ = it.write("memory://doc-delete", rows, text=["message"])
+        >>> it.open("memory://doc-delete").delete("message TEXTSEARCH 'disk' AND id > 1").rows_deleted
+        1
+        >>> it.open("memory://doc-delete").to_arrow(columns=["id"]).to_pylist()
+        [{'id': 1}, {'id': 2}]
+        """
+        if where is None and query is None:
+            raise InputError("delete takes a condition: give where or query; where='true' deletes all rows")
+        store = self._store()
+        newest = load_snapshot(store, settings=self._settings)
+        predicate = _condition_on(newest, query, where, self._settings)
+        return delete_where(store, newest, predicate, Settings(dict(self._settings) | _ANY_FIELDS))
+
     def restore(self, version: int) -> int:
         """Make the table what it was at an older version, as a new version; return that version.
 
@@ -574,7 +600,7 @@ class Table:
 
     def __repr__(self) -> str:
         files = self._snapshot.files.entries()
-        counts = files.column("numRecords")
+        counts = pc.subtract(files.column("numRecords"), pc.fill_null(files.column("numDeleted"), 0))
         rows = "unknown" if counts.null_count else pc.sum(counts).as_py() or 0
         return f"<indextables.Table {self._uri} version={self.version} files={files.num_rows} rows={rows}>"
 
@@ -582,13 +608,10 @@ class Table:
         return open_store(self._uri, self._settings)
 
     def _where(self, where: str | None) -> Predicate:
-        if where is None:
-            return TRUE
-        return parse_where(where, self._snapshot.schema, limits=QueryLimits.of(self._settings))
+        return _where_on(self._snapshot, where, self._settings)
 
     def _condition(self, query: str | None, where: str | None) -> Predicate:
-        queries = [_text_query(query)] if query is not None else []
-        return conjunction([*queries, self._where(where)])
+        return _condition_on(self._snapshot, query, where, self._settings)
 
     def _column(self, name: str, argument: str) -> Field:
         if not isinstance(name, str):
@@ -630,6 +653,17 @@ class Table:
         plan = plan_scan(self._uri, self._snapshot, request, settings)
         record_scan(plan)
         return plan
+
+
+def _where_on(snapshot: Snapshot, where: str | None, settings: Settings) -> Predicate:
+    if where is None:
+        return TRUE
+    return parse_where(where, snapshot.schema, limits=QueryLimits.of(settings))
+
+
+def _condition_on(snapshot: Snapshot, query: str | None, where: str | None, settings: Settings) -> Predicate:
+    queries = [_text_query(query)] if query is not None else []
+    return conjunction([*queries, _where_on(snapshot, where, settings)])
 
 
 def _text_query(query: str) -> TextQuery:

@@ -11,18 +11,22 @@ from indextables.log.actions.model import Action, AddFile, Protocol, SkipFile
 READER_VERSION: Final = 4
 WRITER_VERSION: Final = 4
 
+DELTA_LOGS: Final = "deltaLogs"
+"""The feature of tables with deleted rows: an add may name a delta log, and a later entry replaces an earlier one."""
+
 FEATURES: Final = frozenset(
     {
         "avroState",
         "checkpoints",
         "conditionalWrites",
+        DELTA_LOGS,
         "footerOffsets",
         "multiPartCheckpoint",
         "schemaDeduplication",
         "tantivy4java",
     }
 )
-"""Every feature name of the specification; readers and writers use the same names."""
+"""Every feature name of the specification, and those of this implementation; readers and writers use the same names."""
 
 CURRENT: Final = Protocol(READER_VERSION, WRITER_VERSION)
 """The protocol of new tables."""
@@ -31,6 +35,7 @@ CURRENT: Final = Protocol(READER_VERSION, WRITER_VERSION)
 _PLAIN: Final = Protocol(1, 1)
 _SPLIT_METADATA: Final = Protocol(2, 2)
 _SCHEMA_REFERENCES: Final = Protocol(3, 3)
+_DELETED_ROWS: Final = Protocol(4, 4, frozenset({DELTA_LOGS}), frozenset({DELTA_LOGS}))
 
 
 def required_protocol(actions: Iterable[Action]) -> Protocol:
@@ -41,11 +46,20 @@ def required_protocol(actions: Iterable[Action]) -> Protocol:
     """
     required = _PLAIN
     for action in actions:
+        if isinstance(action, AddFile) and action.delta_log is not None:
+            return _DELETED_ROWS
         if isinstance(action, AddFile) and action.doc_mapping_ref is not None:
-            return _SCHEMA_REFERENCES
-        if isinstance(action, SkipFile) or (isinstance(action, AddFile) and action.has_footer_offsets):
+            required = _SCHEMA_REFERENCES
+        elif required is _PLAIN and (
+            isinstance(action, SkipFile) or (isinstance(action, AddFile) and action.has_footer_offsets)
+        ):
             required = _SPLIT_METADATA
     return required
+
+
+def has_delta_logs(protocol: Protocol) -> bool:
+    """Return True if files of the table may have delta logs."""
+    return DELTA_LOGS in (protocol.reader_features or ())
 
 
 def check_readable(protocol: Protocol, where: str) -> None:

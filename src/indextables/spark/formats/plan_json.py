@@ -16,6 +16,7 @@ from indextables.log import Metadata
 from indextables.log.actions import FieldError, from_document, to_document
 from indextables.schema import FieldMapping, IndexKind, MappedField, TableSchema, decode_value, encode_value
 from indextables.spark.request import is_number, is_text, is_texts, refused
+from indextables.split import DeltaLogRef
 from indextables.storage import options_for_tasks
 from indextables.table import ScanRequest, ScanTask, SplitRef, WriteMode, WritePlan, build_write_plan
 
@@ -49,6 +50,7 @@ def encode_scan(tasks: Sequence[ScanTask]) -> str | None:
                 [ref.size for ref in splits],
                 [ref.num_records for ref in splits],
                 in_partition,
+                [ref.delta_log and [ref.delta_log.key, ref.delta_log.num_deleted] for ref in splits],
             ]
         )
     return _encode(
@@ -84,9 +86,11 @@ class DecodedScan:
         tasks = []
         for group in _as_list(self._fields["tasks"]):
             columns = [_as_list(column) for column in _as_list(group)]
-            if len(columns) != 4 or len(set(map(len, columns))) != 1:
-                raise refused("a task in its plan is not paths, sizes, rows and partitions of splits")
-            paths, sizes, records, numbers = columns
+            if len(columns) != 5 or len(set(map(len, columns))) != 1:
+                raise refused(
+                    "a task in its plan is not paths, sizes, rows, partitions and delta logs of splits"
+                )
+            paths, sizes, records, numbers, logs = columns
             # Whether a path is inside the table is for the store to check.
             if not (
                 _all_of(str, paths)
@@ -97,7 +101,7 @@ class DecodedScan:
             ):
                 raise refused("a split in its plan is not path, size, rows and partition")
             values = map(partitions.__getitem__, numbers)
-            splits = tuple(map(SplitRef, paths, sizes, records, values))
+            splits = tuple(map(SplitRef, paths, sizes, records, values, map(_delta_log, logs)))
             tasks.append(ScanTask(uri, options, self.schema, mapping, request, splits))
         if not tasks:
             raise refused("its plan has no task")
@@ -164,6 +168,15 @@ def _fields(text: str, *names: str) -> dict[str, Any]:
     if not isinstance(fields, dict) or set(fields) != set(names):
         raise refused(f"its plan does not have the fields {', '.join(names)}")
     return fields
+
+
+def _delta_log(value: Any) -> DeltaLogRef | None:
+    match value:
+        case None:
+            return None
+        case [str(key), int(count)] if count >= 0 and not isinstance(count, bool):
+            return DeltaLogRef(key, count)
+    raise refused("a delta log in its plan is not a path and the number of its rows")
 
 
 def _as_list(value: Any) -> list[Any]:

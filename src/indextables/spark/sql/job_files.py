@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from indextables.errors import InputError, StorageError
-from indextables.log.cleanup import StateRetention, is_split_key
+from indextables.log.cleanup import StateRetention, is_data_key
 from indextables.maintenance import PreparedPurge
 from indextables.spark.sql.waiting_merge import WaitingMerge, merge_document, waiting_merge
 from indextables.storage import ObjectInfo, check_key, disk_errors
@@ -133,8 +133,8 @@ def _waiting_purge(document: Any) -> WaitingPurge:
 
 
 def _split(uri: str, key: Any, size: Any, modified_ms: Any) -> ObjectInfo:
-    if not is_split_key(check_key(uri, _text(key))):
-        raise ValueError("it names a file that is not a split")
+    if not is_data_key(check_key(uri, _text(key))):
+        raise ValueError("it names a file that is neither a split nor a delta log")
     return ObjectInfo(key, _whole(size), _whole(modified_ms))
 
 
