@@ -158,6 +158,7 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
 }
 _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "create_table": ("path", "mode", "schema"),
+    "delete": ("path", "filters", "parallelism"),
     "describe": ("path",),
     "job": ("job",),
     "plan": ("path", "columns", "filters", "parallelism"),
@@ -170,7 +171,7 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
 }
 """The commands, and the arguments that each needs. An argument that is null counts as absent."""
 
-_TABLE_COMMANDS: Final = frozenset({"create_table", "job", "sql"})
+_TABLE_COMMANDS: Final = frozenset({"create_table", "delete", "job", "sql"})
 """The commands that datasets of column groups do not have."""
 
 

@@ -3,7 +3,7 @@
 from indextables.table.aggregates import ColumnStats
 from indextables.table.api import open_table, write_table
 from indextables.table.changes import ChangeSet
-from indextables.table.driver_answers import answer_on_driver
+from indextables.table.driver_answers import answer_on_driver, may_open
 from indextables.table.handle import Table
 from indextables.table.inspection import (
     DISK_CACHE_SCHEMA,
@@ -104,6 +104,7 @@ __all__ = [
     "environment_rows",
     "find_snapshot",
     "flush_caches",
+    "may_open",
     "open_table",
     "parse_mode",
     "plan_delete",
