@@ -5,6 +5,7 @@ from indextables.columns.dataset import Dataset, open_dataset, write
 from indextables.columns.deltas import decode_positions, encode_positions, write_delta
 from indextables.columns.external import adopt, external_group
 from indextables.columns.file_formats import PARQUET
+from indextables.columns.keysets import KeySet
 from indextables.columns.manifest import (
     ColumnGroup,
     ColumnGroupFile,
@@ -41,6 +42,7 @@ __all__ = [
     "DeltaLog",
     "DeltaLogType",
     "Index",
+    "KeySet",
     "LobFile",
     "Manifest",
     "Policy",

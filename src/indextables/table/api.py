@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from os import PathLike
 from typing import Any
 
-import pyarrow as pa
-
 from indextables.config import Settings, keys
 from indextables.errors import InputError
 from indextables.log import load_snapshot
-from indextables.schema import TableSchema
 from indextables.storage import open_store
 from indextables.table.arguments import to_millis, to_names, to_settings, to_uri, to_version
 from indextables.table.handle import Table
+from indextables.table.input_rows import arrow_stream
 from indextables.table.write import commit_write, parse_mode, plan_write, run_write_task
 
 
@@ -79,23 +77,9 @@ def write_table(
     uri, write_mode = to_uri(path), parse_mode(mode)
     typemap = {f"{keys.TYPEMAP.prefix}{name}": "text" for name in to_names(text, "text")}
     checked = Settings(dict(to_settings(settings)) | typemap)
-    schema, batches = _stream(data)
+    schema, batches = arrow_stream(data)
     partitions = None if partition_by is None else to_names(partition_by, "partition_by")
     plan = plan_write(uri, schema, mode=write_mode, partition_by=partitions, settings=checked, txn=txn)
     if plan is None:
         return open_table(uri, settings=settings).version
     return commit_write(plan, [run_write_task(plan, batches)])
-
-
-def _stream(data: Any) -> tuple[TableSchema, Iterable[pa.RecordBatch]]:
-    if isinstance(data, pa.RecordBatch):
-        data = pa.Table.from_batches([data])
-    if isinstance(data, pa.Table):
-        return TableSchema.from_arrow(data.schema), data.to_batches(max_chunksize=65536)
-    if hasattr(data, "__arrow_c_stream__"):
-        reader = pa.RecordBatchReader.from_stream(data)
-        return TableSchema.from_arrow(reader.schema), reader
-    raise InputError(
-        f"cannot write a {type(data).__name__}; give a pyarrow Table, RecordBatch or RecordBatchReader, "
-        "or an object with __arrow_c_stream__ such as a Polars or pandas DataFrame"
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,6 +42,7 @@ from indextables.table.arguments import (
 )
 from indextables.table.buckets import buckets_of
 from indextables.table.changes import ChangeSet, Since, changes
+from indextables.table.input_rows import arrow_stream
 from indextables.table.listing import files_table, history_table
 from indextables.table.prewarming import Prewarmed, plan_prewarm, run_prewarm_task, total_prewarmed
 from indextables.table.row_deletes import RowChange, delete_where
@@ -375,6 +376,31 @@ class Table:
         newest = load_snapshot(store, settings=self._settings)
         predicate = _condition_on(newest, query, where, self._settings)
         return delete_where(store, newest, predicate, Settings(dict(self._settings) | _ANY_FIELDS))
+
+    def upsert(self, data: Any, on: Sequence[str]) -> RowChange:
+        """Replace the rows that have the keys of these rows, and append the others, in one commit.
+
+        `data` is Arrow data as for `write`, with all columns of the table; it is held in memory. `on` names the columns
+        of the key. A key that is null, or in two rows of `data`, is an InputError; floating-point columns are no keys.
+        Rows of the table whose key is null are never replaced, and all rows with a key of `data` are.
+
+        Like `delete`, it changes the newest version and writes no split again. CommitConflictError, and nothing is
+        changed, if another writer has changed or added rows with the same keys, or moved them to other files.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-upsert", pa.table({"id": [1, 2], "state": ["new", "new"]}))
+        >>> it.open("memory://doc-upsert").upsert(pa.table({"id": [2, 3], "state": ["done", "new"]}), on=["id"])
+        RowChange(version=1, rows_deleted=1, rows_added=2, files_removed=0, files_changed=1)
+        >>> sorted(row["state"] for row in it.open("memory://doc-upsert").to_arrow().to_pylist())
+        ['done', 'new', 'new']
+        """
+        from indextables.table.upserts import upsert_rows
+
+        names = to_names(on, "on")
+        if not names:
+            raise InputError("on is empty; name the columns of the key")
+        schema, batches = arrow_stream(data)
+        return upsert_rows(self._store(), schema, list(batches), names, self._settings)
 
     def restore(self, version: int) -> int:
         """Make the table what it was at an older version, as a new version; return that version.

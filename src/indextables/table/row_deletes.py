@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from indextables.errors import (
     IndexTablesError,
     StorageError,
 )
-from indextables.log import AddFile, ChangeRows, DeletedRows, Snapshot, Txn, commit
+from indextables.log import AddFile, ChangeRows, DeletedRows, Metadata, Snapshot, Txn, commit
 from indextables.log.changes import DELETE, United
 from indextables.log.versions import VersionActions, list_versions_after, read_versions
 from indextables.predicates import Constant, Predicate, bind, to_sql
@@ -33,6 +34,9 @@ from indextables.stats import MAX_RECORDS
 from indextables.storage import Store, open_store
 from indextables.table.leases import SplitLeases
 from indextables.table.scan import ScanRequest, ScanTask, SplitRef, count_rows, plan_scan
+
+LookUp: TypeAlias = Callable[[SplitRef, SplitReader, Predicate], RowIds]
+"""Returns rows of a split, given the condition with its partition values filled in."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +76,10 @@ def plan_delete(
 
 def run_delete_task(task: ScanTask) -> TaskDeletes:
     """Look up the rows of a task, and store a delta log for each split of which rows remain."""
-    return delete_rows(task, lambda split, predicate: split.matching(predicate))
+    return delete_rows(task, lambda _, split, predicate: split.matching(predicate))
 
 
-def delete_rows(task: ScanTask, look_up: Callable[[SplitReader, Predicate], RowIds]) -> TaskDeletes:
+def delete_rows(task: ScanTask, look_up: LookUp) -> TaskDeletes:
     """Store delta logs for the rows of a task that `look_up` returns: ascending, and none of them deleted already."""
     store = open_store(task.uri, Settings(task.options))
     deletes: list[DeletedRows] = []
@@ -93,14 +97,14 @@ def delete_rows(task: ScanTask, look_up: Callable[[SplitReader, Predicate], RowI
 
 
 def _split_deletes(
-    task: ScanTask, ref: SplitRef, store: Store, look_up: Callable[[SplitReader, Predicate], RowIds]
+    task: ScanTask, ref: SplitRef, store: Store, look_up: LookUp
 ) -> tuple[DeletedRows | None, int]:
     predicate = bind(task.request.predicate, ref.partition_values)
     before = _log_key(ref)
     if isinstance(predicate, Constant) and not predicate.value:
         return None, 0
     with SplitLeases(task)(ref) as split:
-        rows = look_up(split, predicate)
+        rows = look_up(ref, split, predicate)
         if not len(rows):
             return None, 0
         if len(rows) == split.num_live:
@@ -150,12 +154,13 @@ def commit_deletes(
     settings: Settings,
     *,
     adds: tuple[AddFile, ...] = (),
+    metadata: Metadata | None = None,
     check: Callable[[Snapshot], None] | None = None,
     txn: Txn | None = None,
     operation: str = DELETE,
     parameters: Mapping[str, str],
 ) -> RowChange:
-    """Publish the deletes of all tasks, and the files to add, as one version.
+    """Publish the deletes of all tasks, and files that were written for `metadata`, as one version.
 
     Raises CommitConflictError if concurrent commits have changed the same rows, or removed a file that has some.
     """
@@ -166,7 +171,7 @@ def commit_deletes(
     united = _StoredUnion(store, snapshot)
     change = ChangeRows(
         rows=rows,
-        metadata=snapshot.metadata,
+        metadata=metadata or snapshot.metadata,
         unite=united,
         later=lambda current: _versions_between(store, snapshot, current),
         adds=adds,
