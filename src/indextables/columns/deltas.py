@@ -127,7 +127,9 @@ def _decode(
         check_footer(raw[-footer_size(raw[-TRAILER_BYTES:], len(raw)) :], len(raw))
         file = pq.ParquetFile(pa.BufferReader(raw), page_checksum_verification=True)
         if file.metadata.num_rows != num_entries:
-            raise damaged(f"it has {file.metadata.num_rows} entries instead of {num_entries}")
+            raise CorruptTableError(
+                f"the delta log {path} has {file.metadata.num_rows} entries, but the manifest declares {num_entries}"
+            )
         entries = file.read()
         entries.validate(full=True)
     return entries

@@ -181,7 +181,7 @@ def empty_result(snapshot: Snapshot) -> Merged:
         merge_groups=0,
         original_size_bytes=0,
         merged_size_bytes=0,
-        message=f"no partition has two small splits, or a split with many deleted rows, at version {snapshot.version}",
+        message=f"no partition has two small splits at version {snapshot.version}",
         version=snapshot.version,
     )
 

@@ -27,6 +27,7 @@ from indextables.table.prewarming import (
     plan_prewarm,
     run_prewarm_task,
 )
+from indextables.table.replacements import Replacement
 from indextables.table.row_deletes import (
     RowChange,
     TaskDeletes,
@@ -78,6 +79,7 @@ __all__ = [
     "FlushedCaches",
     "PrewarmTask",
     "Prewarmed",
+    "Replacement",
     "RowChange",
     "ScanPlan",
     "ScanRequest",

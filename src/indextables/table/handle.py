@@ -454,6 +454,7 @@ class Table:
         target_size: str | int = "5G",
         max_dest_splits: int | None = None,
         max_source_splits: int | None = None,
+        only_deleted: bool = False,
         settings: Mapping[str, str] | Settings | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> Merged:
@@ -462,6 +463,8 @@ class Table:
         Splits are merged within their partition, the smallest first. No row changes, and older versions stay readable
         until a purge. `where` is a condition on partition columns. `target_size` is a number of bytes or text such as
         `"100M"`. `max_dest_splits` limits how many splits are written, `max_source_splits` how many become one.
+        Deleted rows are left out of the new splits. A split of which many rows are deleted is rewritten whatever its
+        size; with `only_deleted=True`, every split with deleted rows is rewritten, and no others.
         `settings` are added to those of the table. `progress` is called after each new split with the number of those
         that are done and of all. Interrupting a merge is safe.
 
@@ -480,6 +483,7 @@ class Table:
             target_size=to_size(target_size, "target_size"),
             max_dest_splits=to_count(max_dest_splits, "max_dest_splits", "splits"),
             max_source_splits=to_count(max_source_splits, "max_source_splits", "splits"),
+            only_deleted=check_flag(only_deleted, "only_deleted"),
         )
         if progress is not None and not callable(progress):
             raise InputError(f"progress is {progress!r}; it takes a function of two numbers")

@@ -134,6 +134,14 @@ def whole_files(task: ScanTask) -> tuple[TaskDeletes, ScanTask | None]:
 
 def delete_where(store: Store, snapshot: Snapshot, predicate: Predicate, settings: Settings) -> RowChange:
     """Delete the rows of a snapshot for which the predicate is TRUE, in this process."""
+    deletes = look_up_deletes(store, snapshot, predicate, settings)
+    return commit_deletes(store, snapshot, deletes, settings, parameters={"predicate": to_sql(predicate)})
+
+
+def look_up_deletes(
+    store: Store, snapshot: Snapshot, predicate: Predicate, settings: Settings
+) -> list[TaskDeletes]:
+    """Return the rows of a snapshot for which the predicate is TRUE, looked up in this process."""
     deletes: list[TaskDeletes] = []
     try:
         for task in plan_delete(store.uri, snapshot, predicate, settings):
@@ -144,7 +152,7 @@ def delete_where(store: Store, snapshot: Snapshot, predicate: Predicate, setting
     except BaseException:
         discard_deletes(store, deletes)
         raise
-    return commit_deletes(store, snapshot, deletes, settings, parameters={"predicate": to_sql(predicate)})
+    return deletes
 
 
 def commit_deletes(

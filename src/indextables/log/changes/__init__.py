@@ -19,6 +19,7 @@ from indextables.log.changes.file_changes import (
     MergeGroup,
     MergeSplits,
     Overwrite,
+    OverwritePartitions,
     UndoMerge,
     is_batch_committed,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "MergeSplits",
     "NextVersion",
     "Overwrite",
+    "OverwritePartitions",
     "RenormalizeSchemas",
     "Restore",
     "SetPurgeFence",

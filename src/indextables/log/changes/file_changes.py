@@ -134,6 +134,34 @@ class Overwrite:
 
 
 @dataclass(frozen=True)
+class OverwritePartitions:
+    """Replaces the live files of every partition that gets a new file. `metadata` is what these were written for."""
+
+    adds: tuple[AddFile, ...]
+    metadata: Metadata
+    txn: Txn | None = None
+    operation: ClassVar[str] = "WRITE"
+    parameters: Mapping[str, str] = field(
+        default_factory=lambda: {"mode": "overwrite", "partitionOverwriteMode": "dynamic"}
+    )
+
+    def actions(self, current: Snapshot | None) -> list[Action]:
+        if current is None:
+            raise TableNotFoundError("there is no table to overwrite partitions of")
+        if is_batch_committed(self.txn, current):
+            return []
+        check_compatible(self.metadata, current)
+        written = {frozenset(add.partition_values.items()) for add in self.adds}
+        replaced = [f for f in current.files.values() if frozenset(f.partition_values.items()) in written]
+        return [
+            *register_mappings(current.metadata, self.metadata, self.adds),
+            *_txn_actions(self.txn),
+            *remove_files(replaced),
+            *self.adds,
+        ]
+
+
+@dataclass(frozen=True)
 class DropPartitions:
     """Removes the files of every partition for which the predicate is TRUE."""
 

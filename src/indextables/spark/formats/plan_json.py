@@ -6,7 +6,7 @@ the columns and filters of a scan) is not repeated in it: no credential is in a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, get_args
 
 import orjson
@@ -18,7 +18,15 @@ from indextables.schema import FieldMapping, IndexKind, MappedField, TableSchema
 from indextables.spark.request import is_number, is_text, is_texts, refused
 from indextables.split import DeltaLogRef
 from indextables.storage import options_for_tasks
-from indextables.table import ScanRequest, ScanTask, SplitRef, WriteMode, WritePlan, build_write_plan
+from indextables.table import (
+    Replacement,
+    ScanRequest,
+    ScanTask,
+    SplitRef,
+    WriteMode,
+    WritePlan,
+    build_write_plan,
+)
 
 MAX_PLAN_BYTES: Final = 1 << 20
 """A larger plan is not sent but made again. Spark's schema JSON, which carries answers, takes a few times more."""
@@ -128,13 +136,20 @@ def encode_write(plan: WritePlan | None) -> str | None:
             "metadata": to_document(plan.metadata),
             "replaces": replaces,
             "split_bytes": plan.split_bytes,
+            "replaces_part": plan.replacement is not None,
         }
     )
 
 
-def decode_write(text: str, uri: str, mode: WriteMode, settings: Settings) -> WritePlan:
-    """Return the plan that `encode_write` made text of."""
-    fields = _fields(text, "base_version", "metadata", "replaces", "split_bytes")
+def decode_write(
+    text: str,
+    uri: str,
+    mode: WriteMode,
+    settings: Settings,
+    replacement: Callable[[TableSchema], Replacement | None] = lambda _: None,
+) -> WritePlan:
+    """Return the plan that `encode_write` made text of. The request has the `replacement`."""
+    fields = _fields(text, "base_version", "metadata", "replaces", "split_bytes", "replaces_part")
     version, split_bytes = fields["base_version"], fields["split_bytes"]
     if version is not None and not is_number(version):
         raise refused("the version in its plan is not a version")
@@ -150,6 +165,9 @@ def decode_write(text: str, uri: str, mode: WriteMode, settings: Settings) -> Wr
         metadata=metadata,
         replaces=replaces,
         split_bytes=split_bytes,
+        replacement=replacement(TableSchema.of_table(metadata.schema_string))
+        if fields["replaces_part"]
+        else None,
     )
 
 
