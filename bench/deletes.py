@@ -23,7 +23,7 @@ SHARE: Final = 100
 """One row in so many has the word."""
 
 SPLITS: Final = 8
-SEARCHES: Final = 40
+SEARCHES: Final = 20
 _WORDS: Final = ("disk", "full", "login", "timeout", "cache", "replica", "user", "session")
 
 
@@ -80,13 +80,17 @@ def measure(home: Path, say: Callable[[str], None], *, count: int, repeat: int) 
         by_best=True,
     )
     say("searching before and after")
+    after = home / "deletes-ours-0"
     return [
         deleted,
-        *(_search(ours, home / "deletes-ours-0", query, repeat) for query in ("replica", "disk full")),
+        _search(ours, after, "id77", repeat, judged=True),
+        _search(ours, after, "id512 AND ok", repeat, judged=True),
+        # Most of its hits are deleted, and the best of the others have to be found behind them.
+        _search(ours, after, f"id512 {NEEDLE}", repeat, judged=False),
     ]
 
 
-def _search(before: Path, after: Path, query: str, repeat: int) -> Comparison:
+def _search(before: Path, after: Path, query: str, repeat: int, *, judged: bool) -> Comparison:
     """Compare searches for the best ten rows, in turns."""
     tables = [it.open(str(path)) for path in (after, before)]
     runs: tuple[list[float], list[float]] = ([], [])
@@ -108,7 +112,7 @@ def _search(before: Path, after: Path, query: str, repeat: int) -> Comparison:
         "before it",
         its,
         f"{SEARCHES} searches",
-        1 / 1.1,
+        1 / 1.1 if judged else None,
         by_best=True,
     )
 

@@ -19,6 +19,7 @@ from indextables.config import Settings
 from indextables.errors import CorruptTableError, InputError, QueryError
 from indextables.log import load_snapshot
 from indextables.log.snapshots import VersionSelector, read_snapshot
+from indextables.maintenance import repair
 from indextables.storage import open_store
 from indextables.table import ScanRequest, answer_on_driver, plan_scan
 
@@ -418,3 +419,16 @@ def test_rows_are_counted_once_whoever_counts(tmp_path: Path):
     assert {
         value["value"]: value["count"] for value in it.open(path).top_values("level", n=None).to_pylist()
     } == found
+
+
+def test_a_repaired_log_keeps_deletes(tmp_path: Path):
+    path = str(tmp_path / "t")
+    make(path)
+    it.open(path).delete("ms > 50")
+    expected = ids(it.open(path).to_arrow())
+    repair(f"{path}/_transaction_log", f"{path}/_repaired/_transaction_log")
+    shutil.rmtree(f"{path}/_transaction_log")
+    shutil.move(f"{path}/_repaired/_transaction_log", f"{path}/_transaction_log")
+    it.open(path).invalidate_cache()
+    assert ids(it.open(path).to_arrow()) == expected
+    assert it.open(path).protocol.reader_features == {"deltaLogs"}

@@ -236,7 +236,7 @@ class SplitReader:
             alive = deleted.without(rows)
             if len(alive) >= enough or len(rows) < most:
                 return alive
-            most *= 4
+            most = min(16 * most, enough + len(deleted))  # of so many, enough are not deleted
 
     def _search(self, indexed: tuple[Predicate, ...], limit: int | None) -> RowIds:
         """Return the rows of the indexed part, from `hits` if it has kept them."""
