@@ -92,10 +92,18 @@ def remote_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compari
     return "searches of an object store", []
 
 
+def deletes_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
+    """Deleting 1% of a million rows by a word, against deltalake; searches before and after it."""
+    from bench import deletes  # noqa: PLC0415
+
+    return "deletes", deletes.measure(HOME, say, count=min(chosen.rows, 1_000_000), repeat=chosen.repeat)
+
+
 PARTS: Final[dict[str, Part]] = {
     "tables": tables_part,
     "commits": commits_part,
     "columns": columns_part,
+    "deletes": deletes_part,
     "states": states_part,
     "remote": remote_part,
 }

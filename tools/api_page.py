@@ -31,6 +31,7 @@ PROCESS: Final = ("environment", "storage_stats", "data_skipping_stats", "disk_c
 """Functions about this process and its caches."""
 
 RESULTS: Final = (
+    "RowChange",
     "ColumnStats",
     "Merged",
     "Purged",

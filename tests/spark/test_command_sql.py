@@ -65,6 +65,10 @@ COMMANDS = {
     ),
     "OPTIMIZE '/t'": MergeSplits("/t"),
     "OPTIMIZE '/t' WHERE a = 1": MergeSplits("/t", Condition("a = 1", 20)),
+    "REORG TABLE '/t' APPLY (PURGE)": MergeSplits("/t", only_deleted=True),
+    "reorg table '/t' where a = 1 apply ( purge );": MergeSplits(
+        "/t", Condition("a = 1", 23), only_deleted=True
+    ),
     "REPAIR INDEXFILES TRANSACTION LOG '/a/_transaction_log'": RepairLog("/a/_transaction_log"),
     "REPAIR INDEXFILES TRANSACTION LOG '/a/_transaction_log' AT LOCATION '/b/_transaction_log'": RepairLog(
         "/a/_transaction_log", "/b/_transaction_log"
@@ -126,7 +130,7 @@ def test_a_condition_goes_up_to_the_semicolon_at_the_end():
     [
         (
             "",
-            "COMPACT, PURGE, REPAIR, MERGE or OPTIMIZE, found the end",
+            "COMPACT, PURGE, REPAIR, MERGE, OPTIMIZE or REORG, found the end",
             0,
         ),
         ("VACUUM INDEXTABLES '/t'", "found 'VACUUM'", 0),

@@ -234,10 +234,21 @@ GARBAGE = [
     scan("/t", plan='{"schema":1,"mapping":[],"partitions":[],"tasks":[[]]}'),
     scan("/t", plan='{"schema":"{}","mapping":[],"partitions":[],"tasks":[[]]}'),
     write("/t", plan="{}"),
-    write("/t", plan='{"base_version":"1","metadata":{},"replaces":null,"split_bytes":1}'),
-    write("/t", plan='{"base_version":1,"metadata":{"protocol":{}},"replaces":null,"split_bytes":1}'),
-    write("/t", plan='{"base_version":1,"metadata":{"metaData":{"id":1}},"replaces":null,"split_bytes":1}'),
-    write("/t", plan='{"base_version":1,"metadata":{"metaData":{"id":"a"}},"replaces":null,"split_bytes":0}'),
+    write(
+        "/t", plan='{"base_version":"1","metadata":{},"replaces":null,"split_bytes":1,"replaces_part":false}'
+    ),
+    write(
+        "/t",
+        plan='{"base_version":1,"metadata":{"protocol":{}},"replaces":null,"split_bytes":1,"replaces_part":false}',
+    ),
+    write(
+        "/t",
+        plan='{"base_version":1,"metadata":{"metaData":{"id":1}},"replaces":null,"split_bytes":1,"replaces_part":false}',
+    ),
+    write(
+        "/t",
+        plan='{"base_version":1,"metadata":{"metaData":{"id":"a"}},"replaces":null,"split_bytes":0,"replaces_part":false}',
+    ),
     write("/t", plan="null"),
     write("/t", mode="destroy"),
     write("/t", schema="x"),
@@ -373,12 +384,12 @@ PLAN = {
     "schema": TableSchema((Field("id", "long"),)).to_json(),
     "mapping": [["id", "long", "i64"]],
     "partitions": [{}],
-    "tasks": [[["a.split"], [1], [None], [0]]],
+    "tasks": [[["a.split"], [1], [None], [0], [None]]],
 }
 
 
 def test_a_split_of_a_plan_is_inside_its_table(tmp_path):
-    plan = PLAN | {"tasks": [[["../elsewhere/a.split"], [5000], [None], [0]]]}
+    plan = PLAN | {"tasks": [[["../elsewhere/a.split"], [5000], [None], [0], [None]]]}
     reader = source(scan(str(tmp_path), plan=json.dumps(plan))).reader(SCHEMA)
     with pytest.raises(IndexTablesError, match="not a key below"):
         list(reader.read(reader.partitions()[0]))
@@ -389,13 +400,17 @@ def test_a_split_of_a_plan_is_inside_its_table(tmp_path):
     [
         {"tasks": []},
         {"tasks": [[]]},
-        {"tasks": [[["a"], [1], [None], [1]]]},
-        {"tasks": [[["a"], [1], [None], [-1]]]},
-        {"tasks": [[["a"], [-1], [None], [0]]]},
-        {"tasks": [[["a"], [True], [None], [0]]]},
-        {"tasks": [[["a"], [1, 2], [None], [0]]]},
-        {"tasks": [[[None], [1], [None], [0]]]},
-        {"tasks": [[["a"], [1], ["1"], [0]]]},
+        {"tasks": [[["a"], [1], [None], [1], [None]]]},
+        {"tasks": [[["a"], [1], [None], [-1], [None]]]},
+        {"tasks": [[["a"], [-1], [None], [0], [None]]]},
+        {"tasks": [[["a"], [True], [None], [0], [None]]]},
+        {"tasks": [[["a"], [1, 2], [None], [0], [None]]]},
+        {"tasks": [[[None], [1], [None], [0], [None]]]},
+        {"tasks": [[["a"], [1], ["1"], [0], [None]]]},
+        {"tasks": [[["a"], [1], [None], [0]]]},
+        {"tasks": [[["a"], [1], [None], [0], ["b"]]]},
+        {"tasks": [[["a"], [1], [None], [0], [["b", -1]]]]},
+        {"tasks": [[["a"], [1], [None], [0], [["b", True]]]]},
         {"partitions": [{"unheard_of": "1"}]},
         {"partitions": [{"id": "x"}]},
         {"partitions": [{"id": 1}]},

@@ -75,6 +75,26 @@ def the_catalog_creates_inserts_and_travels(spark, world) -> None:
     assert spark.sql(f"SELECT * FROM {table} TIMESTAMP AS OF current_timestamp()").count() == 30
 
 
+def rows_are_deleted_and_replaced(spark, world) -> None:
+    path, rows = world["path"] + "-changed", world["rows"]
+    rows.write.format("indextables").partitionBy("host").option(
+        "spark.indextables.indexing.typemap.message", "text"
+    ).save(path)
+    table = f"indextables.`{path}`"
+    spark.sql(f"DELETE FROM {table} WHERE message TEXTSEARCH 'disk' AND id < 50").collect()
+    assert spark.table(table).count() == 87
+    overwrite = rows.filter("id = 1").write.format("indextables").mode("overwrite")
+    overwrite.option("replaceWhere", "host = '1'").save(path)
+    assert spark.table(table).count() == 38
+    spark.sql(f"INSERT OVERWRITE {table} PARTITION (host = '0') SELECT 2L, 'one'").collect()
+    assert spark.table(table).count() == 2
+    spark.sql(f"REORG TABLE {table} APPLY (PURGE)").collect()
+    spark.sql(f"TRUNCATE TABLE {table}").collect()
+    assert spark.table(table).count() == 0
+    with pytest.raises(AnalysisException, match="Table.upsert"):
+        spark.sql(f"UPDATE {table} SET id = 1").collect()
+
+
 def errors_are_plain_and_placed(spark, world) -> None:
     with pytest.raises(AnalysisException, match="there is no table at /nowhere"):
         spark.read.format("indextables").load("/nowhere").collect()
@@ -95,6 +115,7 @@ CASES = {
         small_queries_are_answered_while_planning,
         the_four_modes,
         the_catalog_creates_inserts_and_travels,
+        rows_are_deleted_and_replaced,
         errors_are_plain_and_placed,
     )
 }

@@ -66,18 +66,6 @@ def test_overwrite_replaces_rows_and_schema_in_one_version(spark, rows, path):
     assert it.open(path).version == 1
 
 
-def test_an_overwrite_meant_for_a_part_of_the_table_is_refused(spark, rows, path):
-    rows.write.format("indextables").partitionBy("k").save(path)
-    overwrite = rows.limit(1).write.format("indextables").mode("overwrite")
-    with pytest.raises(AnalysisException, match="overwrites whole tables"):
-        overwrite.option("replaceWhere", "k = 1").save(path)
-    with pytest.raises(AnalysisException, match="overwrites whole tables"):
-        rows.write.format("indextables").mode("overwrite").option("partitionOverwriteMode", "dynamic").save(
-            path
-        )
-    assert load(spark, path).count() == 100
-
-
 def test_a_table_can_be_overwritten_from_itself(spark, rows, path):
     rows.write.format("indextables").save(path)
     load(spark, path).filter("id >= 90").write.format("indextables").mode("overwrite").save(path)

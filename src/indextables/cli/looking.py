@@ -16,6 +16,7 @@ from indextables.cli.text import size
 from indextables.cli.values import plain_rows
 from indextables.config import Settings, keys
 from indextables.errors import IndexTablesError
+from indextables.log import AddFile
 from indextables.predicates import ALL_FIELDS, QueryLimits, TextQuery, conjunction, parse_where
 from indextables.storage import LOG_DIRECTORY, is_on_this_machine, open_store, table_uri
 from indextables.table import ScanRequest, Table, open_table, plan_scan
@@ -192,9 +193,22 @@ def _figures(table: Table) -> dict[str, Any]:
 def _changed_files(table: Table, since: int) -> list[dict[str, Any]]:
     changed = table.changes(since=since)
     added = [
-        {"change": "added", "path": add.path, "rows": add.num_records, "size": add.size}
+        {"change": "added", "path": add.path, "rows": _live_rows(add), "size": add.size}
         for add in changed.adds
     ]
-    return added + [
-        {"change": "removed", "path": gone.path, "rows": None, "size": gone.size} for gone in changed.removes
+    deleted = [
+        {"change": "rows deleted", "path": file.path, "rows": file.num_deleted or 0, "size": file.size}
+        for file in changed.changed
     ]
+    return [
+        *added,
+        *deleted,
+        *(
+            {"change": "removed", "path": gone.path, "rows": None, "size": gone.size}
+            for gone in changed.removes
+        ),
+    ]
+
+
+def _live_rows(add: AddFile) -> int | None:
+    return None if add.num_records is None else add.num_records - (add.num_deleted or 0)

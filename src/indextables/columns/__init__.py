@@ -2,9 +2,10 @@
 
 from indextables.columns.chunk_reader import ChunkMetadata, ChunkReader
 from indextables.columns.dataset import Dataset, open_dataset, write
-from indextables.columns.deltas import write_delta
+from indextables.columns.deltas import decode_positions, encode_positions, write_delta
 from indextables.columns.external import adopt, external_group
 from indextables.columns.file_formats import PARQUET
+from indextables.columns.keysets import KeySet
 from indextables.columns.manifest import (
     ColumnGroup,
     ColumnGroupFile,
@@ -41,6 +42,7 @@ __all__ = [
     "DeltaLog",
     "DeltaLogType",
     "Index",
+    "KeySet",
     "LobFile",
     "Manifest",
     "Policy",
@@ -55,7 +57,9 @@ __all__ = [
     "Writer",
     "adopt",
     "commit_groups",
+    "decode_positions",
     "delete_files",
+    "encode_positions",
     "external_group",
     "latest_version",
     "open_dataset",

@@ -18,7 +18,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,7 +36,7 @@ from indextables.columns.stored_files import Files, as_settings
 from indextables.columns.version_files import check_place
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, InputError, SchemaError
-from indextables.rows import TRAILER_BYTES, RowIds, check_footer, footer_size
+from indextables.rows import TRAILER_BYTES, RowIds, check_footer, decoding, footer_size
 from indextables.runtime import new_id
 from indextables.storage import open_store, table_uri
 
@@ -45,6 +45,7 @@ _NO_ROWS: Final[RowIds] = np.empty(0, dtype=np.int64)
 POSITION: Final = "pos"
 FILE_PATH: Final = "file_path"
 
+_POSITIONS: Final = pa.schema([pa.field(POSITION, pa.int64(), nullable=False)])
 _CHECKSUM: Final = re.compile(r"\.crc32-([0-9a-f]{8})\.parquet\Z", re.ASCII)
 
 
@@ -74,12 +75,64 @@ def write_delta(
         case _ if not table.num_columns:
             raise InputError("a delta log needs at least one column")
     uri = table_uri(check_place(base))
+    name, raw = _encode(table)
+    key = f"{DELTA_DIR}/{name}"
+    open_store(uri, as_settings(settings)).put(key, raw)
+    return DeltaLog(f"{uri}/{key}", table.num_rows, kind)
+
+
+def encode_positions(rows: RowIds) -> tuple[str, bytes]:
+    """Return the name and the bytes of a POSITIONAL delta log of these rows.
+
+    >>> name, raw = encode_positions(np.array([3, 5]))
+    >>> decode_positions(raw, name, num_entries=2, num_rows=6)
+    array([3, 5])
+    """
+    return _encode(pa.table({POSITION: pa.array(rows, pa.int64())}, schema=_POSITIONS))
+
+
+def decode_positions(raw: bytes, path: str, *, num_entries: int, num_rows: int) -> RowIds:
+    """Return the rows of a POSITIONAL delta log, ascending. CorruptTableError if they are not these many of a file."""
+
+    def damaged(reason: object) -> CorruptTableError:
+        return CorruptTableError(f"the delta log {path} cannot be read: {reason}")
+
+    table = _decode(raw, path, num_entries, damaged)
+    if (
+        table.schema.names != [POSITION]
+        or table.schema.field(0).type != pa.int64()
+        or table.column(0).null_count
+    ):
+        raise damaged(f"it has {table.schema.to_string()!r:.200}, not one column {POSITION!r} of positions")
+    rows: RowIds = table.column(POSITION).to_numpy()
+    if len(rows) and (rows[0] < 0 or rows[-1] >= num_rows or bool((np.diff(rows) <= 0).any())):
+        raise damaged(f"its positions are not ascending rows of a split of {num_rows} rows")
+    return rows
+
+
+def _encode(table: pa.Table) -> tuple[str, bytes]:
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
     raw = buffer.getvalue()
-    key = f"{DELTA_DIR}/{new_id()}.crc32-{zlib.crc32(raw):08x}.parquet"
-    open_store(uri, as_settings(settings)).put(key, raw)
-    return DeltaLog(f"{uri}/{key}", table.num_rows, kind)
+    return f"{new_id()}.crc32-{zlib.crc32(raw):08x}.parquet", raw
+
+
+def _decode(
+    raw: bytes, path: str, num_entries: int, damaged: Callable[[object], CorruptTableError]
+) -> pa.Table:
+    checksum = _CHECKSUM.search(path)
+    if checksum is not None and int(checksum[1], 16) != zlib.crc32(raw):
+        raise damaged("its checksum is wrong")
+    with decoding(damaged):
+        check_footer(raw[-footer_size(raw[-TRAILER_BYTES:], len(raw)) :], len(raw))
+        file = pq.ParquetFile(pa.BufferReader(raw), page_checksum_verification=True)
+        if file.metadata.num_rows != num_entries:
+            raise CorruptTableError(
+                f"the delta log {path} has {file.metadata.num_rows} entries, but the manifest declares {num_entries}"
+            )
+        entries = file.read()
+        entries.validate(full=True)
+    return entries
 
 
 @dataclass(frozen=True)
@@ -134,19 +187,7 @@ def load_deletes(
 
 def _entries(log: DeltaLog, files: Files) -> pa.Table:
     file = files.open(log.path)
-    raw = file.range(0, file.size)
-    checksum = _CHECKSUM.search(log.path)
-    if checksum is not None and int(checksum[1], 16) != zlib.crc32(raw):
-        raise file.damaged("its checksum is wrong")
-    with file.decoding():
-        check_footer(raw[-footer_size(raw[-TRAILER_BYTES:], len(raw)) :], len(raw))
-        entries = pq.read_table(pa.BufferReader(raw), page_checksum_verification=True)
-        entries.validate(full=True)
-    if entries.num_rows != log.num_entries:
-        raise CorruptTableError(
-            f"the delta log {log.path} has {entries.num_rows} entries, but the manifest declares {log.num_entries}"
-        )
-    return entries
+    return _decode(file.range(0, file.size), log.path, log.num_entries, file.damaged)
 
 
 def _positional_schema(given: pa.Schema) -> pa.Schema:

@@ -418,6 +418,12 @@ MERGE_SKIP_THRESHOLD: Final = Setting(
     0.45,
     "MERGE SPLITS leaves splits alone that have at least this share of the target size.",
 )
+MERGE_DELETED_SHARE: Final = Setting(
+    "spark.indextables.merge.deletedShare",
+    ratio,
+    0.2,
+    "MERGE SPLITS also rewrites a split, whatever its size, if at least this share of its rows is deleted.",
+)
 MERGE_MAX_SOURCES: Final = Setting(
     "spark.indextables.merge.maxSourceSplitsPerMerge",
     between(2, 1_000_000),

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from indextables.config import Settings, keys
@@ -52,7 +52,7 @@ _log: Final = logging.getLogger(__name__)
 
 _HOUR_MS: Final = 3_600_000
 
-_REMOVED: Final = "concurrent commits have removed one of their splits"
+_REMOVED: Final = "concurrent commits have removed one of their splits, or deleted rows of it"
 _DELETED: Final = "their new split was deleted from the store before the commit"
 _UNDONE: Final = "their new split was deleted from the store, so the commit was undone"
 
@@ -63,7 +63,7 @@ class MergedGroup:
 
     `add` is None if fewer than two sources could be read. `unreadable` are the keys of the others, each with a reason.
     `size` is that of the sources. `method` says how the split was made, `reason` why, if there is more to say.
-    `failure` says why the task did nothing.
+    `failure` says why the task did nothing. `delta_logs` are those of the sources that had one.
     """
 
     sources: tuple[str, ...] = ()
@@ -73,6 +73,7 @@ class MergedGroup:
     reason: str | None = None
     unreadable: tuple[tuple[str, str], ...] = ()
     failure: str | None = None
+    delta_logs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,9 @@ def _change(
 
 
 def _merge_groups(groups: Iterable[MergedGroup]) -> tuple[MergeGroup, ...]:
-    return tuple(MergeGroup(group.sources, (group.add,)) for group in groups if group.add is not None)
+    return tuple(
+        MergeGroup(group.sources, (group.add,), group.delta_logs) for group in groups if group.add is not None
+    )
 
 
 def _by_presence(

@@ -15,6 +15,7 @@ from indextables.log import Metadata, SkipFile, Snapshot, writer_metadata
 from indextables.log.actions import check_writable, is_elsewhere
 from indextables.maintenance.partitions import check_partition_condition
 from indextables.predicates import TRUE, Predicate
+from indextables.split import DeltaLogRef
 from indextables.state import KEY
 from indextables.storage import options_for_tasks
 
@@ -28,13 +29,15 @@ _HOUR_MS: Final = 3_600_000
 class MergeOptions:
     """What to merge: the partitions, the size of the new splits in bytes, and how many of them at most.
 
-    `max_dest_splits` None is no limit; `max_source_splits` None is what the settings say.
+    `max_dest_splits` None is no limit; `max_source_splits` None is what the settings say. With `only_deleted`, each
+    split with deleted rows is rewritten without them, and nothing is merged.
     """
 
     where: Predicate = TRUE
     target_size: int = DEFAULT_TARGET_BYTES
     max_dest_splits: int | None = None
     max_source_splits: int | None = None
+    only_deleted: bool = False
 
     def __post_init__(self) -> None:
         if self.target_size < MIN_TARGET_BYTES:
@@ -59,6 +62,20 @@ class SourceSplit:
     size: int
     num_records: int | None
     num_merge_ops: int
+    delta_log: DeltaLogRef | None = None
+
+    @property
+    def num_live(self) -> int | None:
+        """The number of rows that are not deleted, if the log has it."""
+        deleted = 0 if self.delta_log is None else self.delta_log.num_deleted
+        return None if self.num_records is None else self.num_records - deleted
+
+    @property
+    def deleted_share(self) -> float:
+        """The share of the rows that are deleted; 1 if the log does not record how many rows there are."""
+        if self.delta_log is None:
+            return 0.0
+        return self.delta_log.num_deleted / self.num_records if self.num_records else 1.0
 
 
 @dataclass(frozen=True)
@@ -86,7 +103,8 @@ def plan_merge(
 
     Splits of at least `merge.skipSplitThreshold` of the target size stay as they are. So do those that an earlier merge
     could not read, until it is time to try again. The smallest splits are merged first, and their rows keep the order
-    in which they were added.
+    in which they were added. A split of any size of which `merge.deletedShare` of the rows are deleted is rewritten
+    without them, by itself if it is in no group.
     """
     check_partition_condition(snapshot, options.where, "MERGE SPLITS")
     check_writable(snapshot.protocol, snapshot.uri)
@@ -99,8 +117,14 @@ def plan_merge(
     task_options = options_for_tasks(snapshot.uri, settings.with_properties(metadata.configuration))
     most = options.max_source_splits or settings.get(keys.MERGE_MAX_SOURCES)
     tasks = []
-    for values, candidates in _small_splits(snapshot, options, settings, now).items():
-        for group in _groups(sorted(candidates, key=_by_size), options.target_size, most):
+    share = 0.0 if options.only_deleted else settings.get(keys.MERGE_DELETED_SHARE)
+    for values, candidates in _candidates(snapshot, options, settings, now).items():
+        small = sorted((candidate for candidate in candidates if candidate.is_small), key=_by_size)
+        groups = list(_groups(small, options.target_size, most))
+        grouped = {candidate.split.key for group in groups for candidate in group}
+        alone = [c for c in candidates if c.split.delta_log is not None and c.split.key not in grouped]
+        groups += [[candidate] for candidate in alone if candidate.split.deleted_share >= share]
+        for group in groups:
             in_order = tuple(candidate.split for candidate in sorted(group, key=_by_version))
             tasks.append(MergeTask(snapshot.uri, task_options, metadata, dict(values), in_order))
     tasks.sort(key=lambda task: (-len(task.sources), task.size))
@@ -111,20 +135,23 @@ def plan_merge(
 class _Candidate:
     split: SourceSplit
     version: int
+    is_small: bool
 
 
 _PartitionKey: TypeAlias = tuple[tuple[str, str], ...]
 
 
-def _small_splits(
+def _candidates(
     snapshot: Snapshot, options: MergeOptions, settings: Settings, now: int
 ) -> dict[_PartitionKey, list[_Candidate]]:
     """Return the splits that may be merged, by partition."""
     limit = settings.get(keys.MERGE_SKIP_THRESHOLD) * options.target_size
     cooldown_ms = settings.get(keys.MERGE_SKIP_HOURS) * _HOUR_MS
     entries = snapshot.prune(options.where).entries
-    # Only the columns that are needed become objects, and only for the small files.
-    small = entries.filter(pc.less(entries.column("size"), limit))
+    # Only the columns that are needed become objects, and only for the files that matter.
+    has_deletes = pc.is_valid(entries.column("deltaLog"))
+    is_small = pc.less(entries.column("size"), 0 if options.only_deleted else limit)
+    files = entries.append_column("small", is_small).filter(pc.or_(is_small, has_deletes))
     columns = (
         KEY,
         "partitionValues",
@@ -133,16 +160,20 @@ def _small_splits(
         "numMergeOps",
         "addedAtVersion",
         "companionSourceFiles",
+        "deltaLog",
+        "numDeleted",
+        "small",
     )
     partitions: dict[_PartitionKey, list[_Candidate]] = defaultdict(list)
-    for key, values, size, rows, merges, version, companions in zip(
-        *(small.column(name).to_pylist() for name in columns), strict=True
+    for key, values, size, rows, merges, version, companions, log, deleted, small in zip(
+        *(files.column(name).to_pylist() for name in columns), strict=True
     ):
         skip = snapshot.extras.skips.get(key)
         if is_elsewhere(key) or companions or (skip is not None and now < _retry_time(skip, cooldown_ms)):
             continue
-        split = SourceSplit(key=key, size=size, num_records=rows, num_merge_ops=merges or 0)
-        partitions[tuple(sorted(values or ()))].append(_Candidate(split, version))
+        delta_log = DeltaLogRef.of(log, deleted, rows, key)
+        split = SourceSplit(key, size, rows, num_merge_ops=merges or 0, delta_log=delta_log)
+        partitions[tuple(sorted(values or ()))].append(_Candidate(split, version, small))
     return partitions
 
 

@@ -1,4 +1,4 @@
-"""MERGE SPLITS: replace small splits of a partition by one larger split with the same rows.
+"""MERGE SPLITS: replace small splits of a partition by one larger split with the same rows, without deleted ones.
 
 plan_merge      (once)           groups the small splits of each partition
 run_merge_task  (anywhere)       merges one group into a new split in the store, which no version names yet
@@ -114,10 +114,13 @@ def run_merge_task(
     with ScratchDirectory(settings) as directory:
         schema = TableSchema.of_table(task.metadata.schema_string)
         mapping = mapping_of(task.metadata)
-        while len(sources) > 1:
+        while len(sources) > 1 or (sources and sources[0].delta_log is not None):
             try:
                 split = merger(
-                    [MergeSource(store, source.key, source.size, source.num_records) for source in sources],
+                    [
+                        MergeSource(store, source.key, source.size, source.num_records, source.delta_log)
+                        for source in sources
+                    ],
                     mapping=mapping,
                     schema=schema.without(task.metadata.partition_columns),
                     settings=settings,
@@ -129,6 +132,9 @@ def run_merge_task(
                 continue
             return MergedGroup(
                 sources=tuple(source.key for source in sources),
+                delta_logs={
+                    source.key: log.key for source in sources if (log := source.delta_log) is not None
+                },
                 size=sum(source.size for source in sources),
                 add=store_split(
                     store,

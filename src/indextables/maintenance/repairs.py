@@ -19,6 +19,7 @@ from indextables.log.actions import (
     group_by_text_size,
     max_text_bytes,
     pack,
+    required_protocol,
     seal_version,
 )
 from indextables.log.changes import combine_protocols
@@ -119,12 +120,21 @@ def repair(
         files = files or {add.path: add for add in from_splits.adds}
     missing = _missing(source, files)
     adds = tuple(
-        dataclasses.replace(file, path=key, data_change=True)
+        dataclasses.replace(
+            file,
+            path=key,
+            data_change=True,
+            added_at_version=None,
+            added_at_timestamp=None,
+            added_data_change=None,
+        )
         for key, file in files.items()
         if key not in missing
     )
     change = _RecoveredTable(
-        protocol=combine_protocols(recovered.protocol or CURRENT, CURRENT),
+        protocol=combine_protocols(
+            combine_protocols(recovered.protocol or CURRENT, CURRENT), required_protocol(adds)
+        ),
         metadata=metadata,
         txns=recovered.txns,
         extras=_extras_of(recovered.extras.done(), {add.path for add in adds}),

@@ -11,7 +11,8 @@ from indextables.errors import IndexTablesError
 from indextables.spark.formats import DATASETS, TABLES, Answer, Format
 from indextables.spark.gc_freeze import freeze_objects
 from indextables.spark.request import Request, refused
-from indextables.spark.sql import Job, TableName, finish_job, rows_answer, run_command
+from indextables.spark.sql import Job, TableName, finish_job, rows_answer, run_command, run_delete
+from indextables.table import open_table
 
 
 def answer(request: Request) -> Answer:
@@ -41,6 +42,18 @@ def _run(request: Request) -> Answer:
     return _COMMANDS[request.command](request)
 
 
+def _delete(request: Request) -> Answer:
+    """Delete rows and return how many; or return a job that looks them up, if the JVM is to run it first."""
+    arguments = request.arguments
+    if "job" in arguments:
+        outcome = finish_job(arguments["job"], arguments["results"])
+        assert not isinstance(outcome, Job), "a delete has one job"
+        return {"deleted": outcome.column("deleted").to_pylist()[0]}
+    table = open_table(request.path, settings=request.options)
+    deleted = run_delete(table, arguments["filters"], request.zone, parallelism=arguments["parallelism"])
+    return {"job": deleted} if isinstance(deleted, str) else {"deleted": deleted}
+
+
 def _sql(request: Request) -> Answer:
     """Run a command in SQL and return its rows.
 
@@ -61,6 +74,7 @@ def _sql(request: Request) -> Answer:
 
 _COMMANDS: Final[dict[str, Callable[[Request], Answer]]] = {
     "create_table": TABLES.create_table,
+    "delete": _delete,
     "describe": lambda request: format_of(request).describe(request),
     "plan": lambda request: format_of(request).plan(request),
     "plan_write": lambda request: format_of(request).plan_write(request),

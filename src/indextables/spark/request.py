@@ -149,6 +149,9 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "schema": (is_text, "a string"),
     "partition_by": (is_texts, "a list of strings"),
     "skip": (_is_boolean, "true or false"),
+    "replace_where": (is_text, "a string"),
+    "replace_filters": (_are_filters, "a list of filters"),
+    "replace_partitions": (_is_boolean, "true or false"),
     "plan": (is_text, "a string"),
     "sql": (is_text, "a string"),
     "located": (is_text, "a string"),
@@ -158,6 +161,7 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
 }
 _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "create_table": ("path", "mode", "schema"),
+    "delete": ("path", "filters", "parallelism"),
     "describe": ("path",),
     "job": ("job",),
     "plan": ("path", "columns", "filters", "parallelism"),
@@ -170,7 +174,7 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
 }
 """The commands, and the arguments that each needs. An argument that is null counts as absent."""
 
-_TABLE_COMMANDS: Final = frozenset({"create_table", "job", "sql"})
+_TABLE_COMMANDS: Final = frozenset({"create_table", "delete", "job", "sql"})
 """The commands that datasets of column groups do not have."""
 
 

@@ -11,6 +11,7 @@
 
 from indextables.split.assembly import FinishedSplit
 from indextables.split.container import Component, components, open_bundle
+from indextables.split.deleted_rows import DeltaLogRef, load_deleted_rows, store_delta_log
 from indextables.split.index import RankingStatistics
 from indextables.split.index_cache import (
     CacheLooks,
@@ -35,6 +36,7 @@ __all__ = [
     "CacheUsage",
     "Component",
     "Corpus",
+    "DeltaLogRef",
     "FinishedSplit",
     "FlushedEntries",
     "Hits",
@@ -50,7 +52,9 @@ __all__ = [
     "components",
     "flush_entries",
     "forget_open_indexes",
+    "load_deleted_rows",
     "merge_splits",
     "open_bundle",
     "open_split",
+    "store_delta_log",
 ]

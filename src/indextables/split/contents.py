@@ -23,6 +23,7 @@ from indextables.schema import (
     tokenizers,
 )
 from indextables.split.container import MANIFEST, MAPPING, RANKING, ROW_RUNS, Bundle, SplitBlooms
+from indextables.split.deleted_rows import NONE_DELETED, DeletedRows
 from indextables.split.index import META, RankingStatistics, RowRuns
 from indextables.split.index_cache import entry_name, is_cached, open_index
 from indextables.split.rows import RowsMember, RowStore, Window
@@ -52,11 +53,12 @@ class Rows(Protocol):
 
 
 class Contents(Protocol):
-    """The parts of a split that reading needs, whichever writer it is from."""
+    """The parts of a split that reading needs, whichever writer it is from. `num_rows` counts the deleted rows too."""
 
     mapping: FieldMapping
     schema: TableSchema
     num_rows: int
+    deleted: DeletedRows
 
     @property
     def rows(self) -> Rows: ...
@@ -88,6 +90,8 @@ class Contents(Protocol):
 
 class SplitContents:
     """The contents of a split that this package wrote."""
+
+    deleted = NONE_DELETED
 
     def __init__(self, bundle: Bundle, settings: Settings) -> None:
         from indextables.columns import Manifest  # noqa: PLC0415 - opening a table does not need it

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from indextables.predicates import TRUE, Predicate, TextQuery, columns_of, evaluate
 from indextables.rows import RowIds
@@ -134,8 +135,15 @@ class Output:
         names = [] if evaluated is None else evaluated.schema.names
         missing = [name for name in self.reads if name not in names]
         is_whole = window.wanted is None and residual == TRUE and len(rows) < limit
-        rest = self._store.read(window.groups, missing) if is_whole else self._store.fetch(rows, missing)
+        rest = self._read_whole(window, missing) if is_whole else self._store.fetch(rows, missing)
         return self.assemble(rows, rest, evaluated)
+
+    def _read_whole(self, window: Window, columns: list[str]) -> pa.RecordBatch:
+        batch, deleted = self._store.read(window.groups, columns), self._contents.deleted
+        if not len(deleted):
+            return batch
+        alive = deleted.alive(self._store.row_ids(window.groups))
+        return batch.filter(pa.array(alive)) if columns else empty_batch(int(alive.sum()))
 
     def assemble(
         self, rows: RowIds, batch: pa.RecordBatch, evaluated: pa.RecordBatch | None = None
@@ -174,15 +182,20 @@ class Output:
 def matching_rows(
     contents: Contents, window: Window, residual: Predicate
 ) -> tuple[RowIds, pa.RecordBatch | None]:
-    """Return the rows of a window that match, and the columns that were read to evaluate the predicate."""
+    """Return the rows of a window that match, and the columns that were read to evaluate the predicate.
+
+    Deleted rows do not match.
+    """
     store = contents.rows
     rows = store.row_ids(window.groups) if window.wanted is None else window.wanted
     if residual == TRUE:
-        return rows, None
+        return contents.deleted.without(rows), None
     columns = sorted({contents.schema.root(name) for name in columns_of(residual)})
     batch = store.read(window.groups, columns) if window.wanted is None else store.fetch(rows, columns)
     answers = evaluate(residual, batch, lambda query: contents.answers.answer(query, rows))
     keep = answers.fill_null(fill_value=False)
+    if len(contents.deleted):
+        keep = pc.and_(keep, pa.array(contents.deleted.alive(rows)))
     return rows[keep.to_numpy(zero_copy_only=False)], batch.filter(keep)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -17,11 +17,13 @@ from indextables.runtime import current
 from indextables.schema import SCORE, FieldMapping, TableSchema
 from indextables.split.container import MANIFEST, MAPPING, open_bundle
 from indextables.split.contents import Contents, SplitContents
+from indextables.split.deleted_rows import DeltaLogRef, load_deleted_rows
 from indextables.split.foreign import ForeignContents, is_foreign
 from indextables.split.index import RankingStatistics
 from indextables.split.index_cache import open_remote_bundle
 from indextables.split.output import POSITION, WITHOUT_HIT, Output, RowRequest, ScoreBook, matching_rows
 from indextables.split.query import Part
+from indextables.split.rows import WINDOW_ROWS
 from indextables.split.search import (
     NO_HITS,
     Corpus,
@@ -42,6 +44,10 @@ _FETCHED_AT_ONCE: Final = 10_000
 """How many rows of a ranked answer are read together."""
 
 
+_MORE_HITS: Final = 16
+"""How many hits more than needed are asked for at least, if rows are deleted."""
+
+
 def open_split(
     store: Store,
     key: str,
@@ -51,8 +57,9 @@ def open_split(
     schema: TableSchema | None = None,
     mapping: FieldMapping | None = None,
     keep_end: bool = False,
+    delta_log: DeltaLogRef | None = None,
 ) -> SplitReader:
-    """Open a split by reading its end. Nothing else is read before rows are requested.
+    """Open a split by reading its end, and its delta log. Nothing else is read before rows are requested.
 
     `keep_end` keeps the end of a split in an object store in the disk cache, and opens the split from there the next
     time. It is for scans; an operation that checks or rewrites splits reads them as they are.
@@ -66,23 +73,31 @@ def open_split(
         bundle = open_remote_bundle(store, key, size, resolved)
     else:
         bundle = open_bundle(store, key, size)
+    contents: SplitContents | ForeignContents | None = None
     if MAPPING in bundle.members and MANIFEST in bundle.members:
-        return SplitReader(SplitContents(bundle, resolved))
-    if is_foreign(bundle):
-        return SplitReader(ForeignContents(bundle, resolved, schema, mapping))
+        contents = SplitContents(bundle, resolved)
+    elif is_foreign(bundle):
+        contents = ForeignContents(bundle, resolved, schema, mapping)
+    if contents is not None:
+        contents.deleted = load_deleted_rows(store, delta_log, contents.num_rows)
+        return SplitReader(contents)
     raise CorruptTableError(
         f"{bundle.name} is not a split of a table: it has neither a member {MANIFEST} nor an index"
     )
 
 
 class SplitReader:
-    """An open split, and a context manager that closes it."""
+    """An open split, and a context manager that closes it. Deleted rows are in none of its answers.
+
+    `num_rows` is the number of rows in the file, and `num_live` that of the rows that are not deleted.
+    """
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
         self.mapping = contents.mapping
         self.schema = contents.schema
         self.num_rows = contents.num_rows
+        self.num_live = contents.num_rows - len(contents.deleted)
         self._kept: tuple[tuple[Predicate, ...], RowIds] | None = None
 
     def __enter__(self) -> Self:
@@ -115,7 +130,7 @@ class SplitReader:
         most `keep` hits, they are kept, so that `rows` need not search again.
         """
         if isinstance(predicate, Constant):
-            return self.num_rows if predicate.value else 0
+            return self.num_live if predicate.value else 0
         if not self._may_match(predicate):
             return 0
         planned = self._contents.plan(predicate, counting=counting)
@@ -123,11 +138,32 @@ class SplitReader:
             return None
         search = self._contents.search
         query = search.conjunction(planned.indexed, scored=False)
+        if len(self._contents.deleted):
+            alive = self._contents.deleted.without(search.rows(query, search.count(query)))
+            self._kept = (planned.indexed, alive) if len(alive) <= keep else None
+            return len(alive)
         if not keep:
             return search.count(query)
         count, rows = search.count_and_rows(query, keep)
         self._kept = None if rows is None else (planned.indexed, rows)
         return count
+
+    @property
+    def deleted(self) -> RowIds:
+        """The deleted rows, ascending."""
+        return self._contents.deleted.rows
+
+    def matching(self, predicate: Predicate) -> RowIds:
+        """Return the rows that match, ascending."""
+        if self.num_rows == 0 or not self._may_match(predicate):
+            return np.empty(0, np.int64)
+        return self._ranked(self._contents.plan(predicate), [], None).rows
+
+    def columns_of(self, rows: RowIds, columns: Sequence[str]) -> Iterator[tuple[RowIds, pa.RecordBatch]]:
+        """Yield some columns of rows, which are ascending, with the rows that a batch has."""
+        for start in range(0, len(rows), WINDOW_ROWS):
+            part = rows[start : start + WINDOW_ROWS]
+            yield part, self._contents.rows.fetch(part, columns)
 
     def is_ready(self, predicate: Predicate, *, may_extract: bool) -> bool:
         """Return True if reading can start now, without building an index and, unless allowed, extracting one."""
@@ -174,11 +210,11 @@ class SplitReader:
         if planned.indexed:
             enough = limit if planned.residual == TRUE else None
             if scoring and not {SCORE, POSITION}.isdisjoint(request.columns):
-                wanted = output.scores.search(planned, enough)
+                wanted = self._live(lambda most: output.scores.search(planned, most), enough)
             else:
-                wanted = self._search(planned.indexed, enough)
+                wanted = self._live(lambda most: self._search(planned.indexed, most), enough)
         elif limit is not None and planned.residual == TRUE:
-            wanted = np.arange(min(limit, self.num_rows))
+            wanted = self._contents.deleted.first_alive(limit, self.num_rows)
         remaining = self.num_rows if limit is None else limit
         for window in self._contents.rows.windows(wanted, planned.residual):
             batch = output.batch(window, planned.residual, remaining)
@@ -187,6 +223,20 @@ class SplitReader:
                 yield batch
             if remaining <= 0:
                 return
+
+    def _live(self, search: Callable[[int | None], RowIds], enough: int | None) -> RowIds:
+        """Return the rows that a search finds and that are not deleted: at least `enough`, if there are as many."""
+        deleted = self._contents.deleted
+        if enough is None or not len(deleted):
+            return deleted.without(search(enough))
+        # About as many of the hits are deleted as of all rows.
+        most = enough + min(len(deleted), _MORE_HITS + 2 * enough * len(deleted) // self.num_rows)
+        while True:
+            rows = search(most)
+            alive = deleted.without(rows)
+            if len(alive) >= enough or len(rows) < most:
+                return alive
+            most = min(16 * most, enough + len(deleted))  # of so many, enough are not deleted
 
     def _search(self, indexed: tuple[Predicate, ...], limit: int | None) -> RowIds:
         """Return the rows of the indexed part, from `hits` if it has kept them."""
@@ -263,7 +313,8 @@ class SplitReader:
         scores = ScoreBook(self._contents, scoring, weighting=weighting)
         wanted: RowIds | None = None
         if planned.indexed:
-            wanted = scores.search(planned, top if planned.residual == TRUE else None)
+            enough = top if planned.residual == TRUE else None
+            wanted = self._live(lambda most: scores.search(planned, most), enough)
         if planned.residual != TRUE:
             matching = [
                 matching_rows(self._contents, window, planned.residual)[0]
@@ -271,6 +322,6 @@ class SplitReader:
             ]
             wanted = np.concatenate(matching) if matching else np.empty(0, dtype=np.int64)
         if wanted is None:
-            wanted = np.arange(self.num_rows)
+            wanted = self._contents.deleted.without(np.arange(self.num_rows))
         hits = Hits(wanted, scores.of(wanted), scores.positions(wanted))
         return hits.take(np.lexsort((hits.positions, -hits.scores))[:top])

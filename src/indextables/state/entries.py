@@ -34,6 +34,7 @@ BATCH_ROWS: Final = 8192
 
 _RANGES: Final = (
     ("numRecords", 0, MAX_RECORDS),
+    ("numDeleted", 0, MAX_RECORDS),
     ("modificationTime", EARLIEST_MS, LATEST_MS),
     ("addedAtTimestamp", EARLIEST_MS, LATEST_MS),
 )
@@ -146,7 +147,7 @@ def _without_impossible_values(entries: pa.Table) -> pa.Table:
             continue
         field = entries.schema.field(name)
         is_possible = pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high))
-        unknown = pa.scalar(None if name == "numRecords" else 0, field.type)
+        unknown = pa.scalar(None if field.nullable else 0, field.type)
         column = pc.if_else(is_possible, column, unknown)
         entries = entries.set_column(entries.schema.get_field_index(name), field, column)
     return entries

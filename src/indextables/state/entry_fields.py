@@ -57,6 +57,9 @@ FIELDS: Final = (
     EntryField("companionFastFieldMode", 152, pa.string()),
     # The other fields of the log's add action, as JSON, so that no state loses a field.
     EntryField("extra", 159, pa.string()),
+    # The delta log with the deleted rows of the file, and their number; behind a reader feature of the protocol.
+    EntryField("deltaLog", 201, pa.string()),
+    EntryField("numDeleted", 202, pa.int64()),
 )
 ENTRY_SCHEMA: Final = pa.schema([pa.field(f.name, f.type, nullable=not f.required) for f in FIELDS])
 

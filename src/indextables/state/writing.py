@@ -12,7 +12,7 @@ import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,9 @@ from indextables.state.statistics import Measured
 from indextables.stats import MAX_LONG, total_bytes
 from indextables.storage import Store, create_once
 
+_REPLACED: Final = "replaced"
+"""The entry of a state's extras with the number of entries that later ones replace."""
+
 
 @dataclass(frozen=True)
 class StateContext:
@@ -55,13 +58,15 @@ class Delta:
     """The changes since the base: entries to add (LIVE_SCHEMA), and the keys of removed files with their sizes.
 
     `passed` are files that were added and removed since: they get a tombstone too, in case the base has them.
-    `replaces`: some of the added files may also be in the base, which only a compaction can resolve.
+    `replaces`: some of the added files may also be in the base, which only a compaction can resolve. `replaced` are
+    added files that the base has too: readers know that the entry of the later manifest counts.
     """
 
     added: pa.Table
     removed: Mapping[str, int | None] = field(default_factory=dict)
     passed: frozenset[str] = frozenset()
     replaces: bool = False
+    replaced: frozenset[str] = frozenset()
 
     @property
     def gone(self) -> set[str]:
@@ -138,13 +143,22 @@ def _reason(base: TableState | None, delta: Delta, options: StateOptions) -> str
     if delta.replaces or not added.isdisjoint({*base.dead, *delta.gone}):
         return "files came back that had been removed"  # their tombstones would hide them
     old = base.manifest
-    return compaction_reason(
+    replaced = _replaced(old) + len(delta.replaced)
+    reason = compaction_reason(
         options.rules,
-        live_files=old.num_files + delta.added.num_rows - len(delta.removed),
-        tombstones=len(old.tombstones) + len(delta.gone),
+        live_files=old.num_files + delta.added.num_rows - len(delta.removed) - len(delta.replaced),
+        tombstones=len(old.tombstones) + len(delta.gone) + replaced,
         manifests=sum(_is_small(info, options) for info in old.manifests) + bool(delta.added.num_rows),
         new_removes=len(delta.removed),
     )
+    # Merging some manifests would put an entry behind a later one of the same file.
+    return "entries of files were replaced" if replaced and reason == TOO_MANY else reason
+
+
+def _replaced(state: StateManifest) -> int:
+    """Return how many entries of the state's manifests are replaced by entries of later ones."""
+    count = state.extras.get(_REPLACED, 0)
+    return count if type(count) is int and count >= 0 else 0
 
 
 def _extend(
@@ -162,10 +176,14 @@ def _extend(
     fresh = pa.concat_tables([_live_entries(base.live(merged), delta), delta.added])
     kept = [_from_log_root(info, old.state_version) for info in old.manifests if info not in merged]
     removed_bytes = sum(size or 0 for size in delta.removed.values())
+    if delta.replaced:
+        back = pc.is_in(delta.added.column(KEY), value_set=pa.array(delta.replaced, pa.string()))
+        removed_bytes += _total(delta.added.filter(back))  # a file never changes its size
     return _manifest(
         context,
-        num_files=old.num_files + delta.added.num_rows - len(delta.removed),
+        num_files=old.num_files + delta.added.num_rows - len(delta.removed) - len(delta.replaced),
         total_bytes=min(max(0, old.total_bytes + _total(delta.added) - removed_bytes), MAX_LONG),
+        replaced=_replaced(old) + len(delta.replaced),
         manifests=(
             *kept,
             *write_manifests(store, fresh, context.partition_columns, options, context.measured),
@@ -223,14 +241,14 @@ def _pointer(state: StateManifest) -> LastCheckpoint:
     )
 
 
-def _manifest(context: StateContext, **figures: Any) -> StateManifest:
+def _manifest(context: StateContext, *, replaced: int = 0, **figures: Any) -> StateManifest:
     return StateManifest(
         context.version,
         context.created_at,
         schema_registry=context.schema_registry,
         protocol_version=context.protocol_version,
         metadata=context.metadata,
-        extras=context.extras,
+        extras={**context.extras, **({_REPLACED: replaced} if replaced else {})},
         **figures,
     )
 

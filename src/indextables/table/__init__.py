@@ -3,7 +3,7 @@
 from indextables.table.aggregates import ColumnStats
 from indextables.table.api import open_table, write_table
 from indextables.table.changes import ChangeSet
-from indextables.table.driver_answers import answer_on_driver
+from indextables.table.driver_answers import answer_on_driver, may_open
 from indextables.table.handle import Table
 from indextables.table.inspection import (
     DISK_CACHE_SCHEMA,
@@ -26,6 +26,17 @@ from indextables.table.prewarming import (
     PrewarmTask,
     plan_prewarm,
     run_prewarm_task,
+)
+from indextables.table.replacements import Replacement
+from indextables.table.row_deletes import (
+    RowChange,
+    TaskDeletes,
+    commit_deletes,
+    delete_where,
+    discard_deletes,
+    plan_delete,
+    run_delete_task,
+    whole_files,
 )
 from indextables.table.scan import (
     COUNT_COLUMN,
@@ -68,11 +79,14 @@ __all__ = [
     "FlushedCaches",
     "PrewarmTask",
     "Prewarmed",
+    "Replacement",
+    "RowChange",
     "ScanPlan",
     "ScanRequest",
     "ScanTask",
     "SplitRef",
     "Table",
+    "TaskDeletes",
     "TaskResult",
     "WriteMode",
     "WritePlan",
@@ -80,8 +94,11 @@ __all__ = [
     "answer_on_driver",
     "build_write_plan",
     "check_predicate",
+    "commit_deletes",
     "commit_write",
     "data_skipping_stats",
+    "delete_where",
+    "discard_deletes",
     "disk_cache_rows",
     "disk_cache_stats",
     "distribute_rows",
@@ -89,12 +106,15 @@ __all__ = [
     "environment_rows",
     "find_snapshot",
     "flush_caches",
+    "may_open",
     "open_table",
     "parse_mode",
+    "plan_delete",
     "plan_prewarm",
     "plan_scan",
     "plan_write",
     "record_scan",
+    "run_delete_task",
     "run_prewarm_task",
     "run_scan_task",
     "run_write_task",
@@ -103,5 +123,6 @@ __all__ = [
     "skipping_table",
     "storage_rows",
     "storage_stats",
+    "whole_files",
     "write_table",
 ]

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from os import PathLike
 from typing import Any
 
-import pyarrow as pa
-
 from indextables.config import Settings, keys
 from indextables.errors import InputError
 from indextables.log import load_snapshot
-from indextables.schema import TableSchema
+from indextables.predicates import QueryLimits, parse_where
 from indextables.storage import open_store
-from indextables.table.arguments import to_millis, to_names, to_settings, to_uri, to_version
+from indextables.table.arguments import (
+    check_condition,
+    check_flag,
+    to_millis,
+    to_names,
+    to_settings,
+    to_uri,
+    to_version,
+)
 from indextables.table.handle import Table
-from indextables.table.write import commit_write, parse_mode, plan_write, run_write_task
+from indextables.table.input_rows import arrow_stream
+from indextables.table.replacements import Replacement
+from indextables.table.write import commit_write, find_snapshot, parse_mode, plan_write, run_write_task
 
 
 def open_table(
@@ -58,6 +66,8 @@ def write_table(
     text: Sequence[str] = (),
     settings: Mapping[str, str] | Settings | None = None,
     txn: tuple[str, int] | None = None,
+    replace_where: str | None = None,
+    replace_partitions: bool = False,
 ) -> int:
     """Write Arrow data and return the version that holds it. The table is created if there is none.
 
@@ -68,6 +78,9 @@ def write_table(
     - `text`: the string columns to split into words for full-text search.
     - `txn`: the name of an application and the number of this write in it. A write that the table already has, or a
       later one of the same application, is not made again.
+    - `replace_where`: with mode `overwrite`, replace only the rows that satisfy this condition. All rows of `data` must
+      satisfy it too. Columns, partitioning and text columns stay as they are.
+    - `replace_partitions`: with mode `overwrite`, replace only the partitions that `data` has rows of.
 
     >>> import indextables as it, pyarrow as pa
     >>> rows = pa.table({"day": ["mon", "tue"], "message": ["disk full", "login ok"]})
@@ -75,53 +88,36 @@ def write_table(
     0
     >>> it.write("memory://doc-write", rows, txn=("loader", 7)), it.write("memory://doc-write", rows, txn=("loader", 7))
     (1, 1)
+    >>> monday = pa.table({"day": ["mon"], "message": ["disk replaced"]})
+    >>> it.write("memory://doc-write", monday, mode="overwrite", replace_where="day = 'mon'")
+    2
+    >>> it.open("memory://doc-write").top_values("day").to_pylist()
+    [{'value': 'tue', 'count': 2}, {'value': 'mon', 'count': 1}]
     """
+    if replace_where is not None and replace_partitions:
+        raise InputError("replace_where and replace_partitions exclude each other; give one of them")
     uri, write_mode = to_uri(path), parse_mode(mode)
     typemap = {f"{keys.TYPEMAP.prefix}{name}": "text" for name in to_names(text, "text")}
     checked = Settings(dict(to_settings(settings)) | typemap)
-    schema, batches = _stream(data)
+    schema, batches = arrow_stream(data)
     partitions = None if partition_by is None else to_names(partition_by, "partition_by")
-    plan = plan_write(uri, schema, mode=write_mode, partition_by=partitions, settings=checked, txn=txn)
+    replacement = None
+    if replace_where is not None:
+        table = find_snapshot(open_store(uri, checked))
+        columns = schema if table is None else table.schema
+        condition = check_condition(replace_where)
+        replacement = Replacement(parse_where(condition, columns, limits=QueryLimits.of(checked)))
+    elif check_flag(replace_partitions, "replace_partitions"):
+        replacement = Replacement()
+    plan = plan_write(
+        uri,
+        schema,
+        mode=write_mode,
+        partition_by=partitions,
+        settings=checked,
+        txn=txn,
+        replacement=replacement,
+    )
     if plan is None:
         return open_table(uri, settings=settings).version
     return commit_write(plan, [run_write_task(plan, batches)])
-
-
-def _stream(data: Any) -> tuple[TableSchema, Iterable[pa.RecordBatch]]:
-    if isinstance(data, Mapping | list | tuple):
-        data = _from_python(data)
-    if isinstance(data, pa.RecordBatch):
-        data = pa.Table.from_batches([data])
-    if isinstance(data, pa.Table):
-        return TableSchema.from_arrow(data.schema), data.to_batches(max_chunksize=65536)
-    if hasattr(data, "__arrow_c_stream__"):
-        reader = pa.RecordBatchReader.from_stream(data)
-        return TableSchema.from_arrow(reader.schema), reader
-    raise InputError(
-        f"cannot write a {type(data).__name__}; give a pyarrow Table, RecordBatch or RecordBatchReader, "
-        "an object with __arrow_c_stream__ such as a Polars or pandas DataFrame, a list of dictionaries, or a "
-        "dictionary of columns"
-    )
-
-
-def _from_python(data: Any) -> pa.Table:
-    """Return rows as dictionaries, or columns as lists, as a table. InputError if they are not."""
-    try:
-        if isinstance(data, Mapping):
-            return pa.table({name: _column(values) for name, values in data.items()})
-        names = dict.fromkeys(name for row in data for name in row.keys())  # noqa: SIM118 - a row must be a mapping
-        columns = {name: pa.array([row.get(name) for row in data]) for name in names}
-    except (pa.ArrowException, AttributeError, TypeError, ValueError, OverflowError) as reason:
-        raise InputError(
-            f"the data is no table: {reason}; give a list of dictionaries, or a dictionary of columns of one length"
-        ) from reason
-    if not columns:
-        raise InputError("the data has no columns; give a list of dictionaries, or a dictionary of columns")
-    return pa.table(columns)
-
-
-def _column(values: Any) -> Any:
-    """Return a column as Arrow takes it. Text is a sequence too, and is not a column."""
-    if isinstance(values, str | bytes):
-        raise TypeError(f"a column is a list of values, not {values!r}")
-    return values

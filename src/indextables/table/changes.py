@@ -14,6 +14,7 @@ from indextables.errors import InputError, VersionNotFoundError
 from indextables.log import AddFile, RemoveFile, Snapshot
 from indextables.log.diffs import BEGINNING, FileChangeset, diff_versions, files_added_since, version_at
 from indextables.schema import decode_value
+from indextables.split import DeltaLogRef
 from indextables.storage import Store, options_for_tasks
 from indextables.table.arguments import to_columns, to_millis
 from indextables.table.scan import ScanRequest, ScanTask, SplitRef, run_scan_task, scan_schema
@@ -29,7 +30,7 @@ class ChangeSet:
     It is net: a file that was added and removed again, or removed and added again, is in neither list. A file whose
     `data_change` is False holds rows that the table already had in other files: a merge wrote it. The changes are those
     after version `since` up to `new_version`. `since` is None if a time was given and the versions of that time are no
-    longer in the log.
+    longer in the log. `changed` are the files that are in neither list and of which rows were deleted since.
 
     >>> import indextables as it, pyarrow as pa
     >>> for n in (1, 2):
@@ -44,10 +45,11 @@ class ChangeSet:
     new_version: int
     since: int | None
     _read: Callable[[Sequence[str] | None], pa.Table] = field(repr=False, compare=False)
+    changed: tuple[AddFile, ...] = ()
 
     def __bool__(self) -> bool:
-        """Return True if a file was added or removed."""
-        return bool(self.adds or self.removes)
+        """Return True if a file was added or removed, or rows of it were deleted."""
+        return bool(self.adds or self.removes or self.changed)
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows that were written since and are still in the table, in the order of the log.
@@ -92,7 +94,12 @@ def changes(
         return _new_rows(store, snapshot, diff, columns, settings)
 
     return ChangeSet(
-        adds=diff.adds, removes=diff.removes, new_version=snapshot.version, since=version, _read=read
+        adds=diff.adds,
+        removes=diff.removes,
+        new_version=snapshot.version,
+        since=version,
+        _read=read,
+        changed=diff.changed,
     )
 
 
@@ -124,6 +131,7 @@ def _new_rows(
                 column.name: decode_value(file.partition_values.get(column.name), column.type)
                 for column in partitions
             },
+            delta_log=DeltaLogRef.of(file.delta_log, file.num_deleted, file.num_records, key),
         )
         for key, file in diff.rows
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,8 +42,10 @@ from indextables.table.arguments import (
 )
 from indextables.table.buckets import buckets_of
 from indextables.table.changes import ChangeSet, Since, changes
+from indextables.table.input_rows import arrow_stream
 from indextables.table.listing import files_table, history_table
 from indextables.table.prewarming import Prewarmed, plan_prewarm, run_prewarm_task, total_prewarmed
+from indextables.table.row_deletes import RowChange, delete_where
 from indextables.table.scan import (
     ScanPlan,
     ScanRequest,
@@ -350,6 +352,56 @@ class Table:
         predicate = self._where(check_condition(where))
         return drop_partitions(self._store(), self._snapshot, predicate, self._settings)[0]
 
+    def delete(self, where: str | None = None, *, query: str | None = None) -> RowChange:
+        """Delete the rows of the newest version that satisfy `where` and match `query`, as `count` counts them.
+
+        No split is written: a small file next to each split records the positions of its deleted rows, and a split
+        without other rows is removed. Older versions keep the rows. `where="true"` deletes all rows. Merging splits
+        leaves the rows out of the new ones, and a purge then deletes the bytes.
+
+        Rows that other writers append at the same time stay. CommitConflictError, and nothing is deleted, if another
+        writer has changed the same rows or moved them to other files: call it again.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> rows = pa.table({"id": [1, 2, 3], "message": ["disk full", "login ok", "disk slow"]})
+        >>> _ = it.write("memory://doc-delete", rows, text=["message"])
+        >>> it.open("memory://doc-delete").delete("message TEXTSEARCH 'disk' AND id > 1").rows_deleted
+        1
+        >>> it.open("memory://doc-delete").to_arrow(columns=["id"]).to_pylist()
+        [{'id': 1}, {'id': 2}]
+        """
+        if where is None and query is None:
+            raise InputError("delete takes a condition: give where or query; where='true' deletes all rows")
+        store = self._store()
+        newest = load_snapshot(store, settings=self._settings)
+        predicate = _condition_on(newest, query, where, self._settings)
+        return delete_where(store, newest, predicate, Settings(dict(self._settings) | _ANY_FIELDS))
+
+    def upsert(self, data: Any, on: Sequence[str]) -> RowChange:
+        """Replace the rows that have the keys of these rows, and append the others, in one commit.
+
+        `data` is Arrow data as for `write`, with all columns of the table; it is held in memory. `on` names the columns
+        of the key. A key that is null, or in two rows of `data`, is an InputError; floating-point columns are no keys.
+        Rows of the table whose key is null are never replaced, and all rows with a key of `data` are.
+
+        Like `delete`, it changes the newest version and writes no split again. CommitConflictError, and nothing is
+        changed, if another writer has changed or added rows with the same keys, or moved them to other files.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-upsert", pa.table({"id": [1, 2], "state": ["new", "new"]}))
+        >>> it.open("memory://doc-upsert").upsert(pa.table({"id": [2, 3], "state": ["done", "new"]}), on=["id"])
+        RowChange(version=1, rows_deleted=1, rows_added=2, files_removed=0, files_changed=1)
+        >>> sorted(row["state"] for row in it.open("memory://doc-upsert").to_arrow().to_pylist())
+        ['done', 'new', 'new']
+        """
+        from indextables.table.upserts import upsert_rows
+
+        names = to_names(on, "on")
+        if not names:
+            raise InputError("on is empty; name the columns of the key")
+        schema, batches = arrow_stream(data)
+        return upsert_rows(self._store(), schema, list(batches), names, self._settings)
+
     def restore(self, version: int) -> int:
         """Make the table what it was at an older version, as a new version; return that version.
 
@@ -402,6 +454,7 @@ class Table:
         target_size: str | int = "5G",
         max_dest_splits: int | None = None,
         max_source_splits: int | None = None,
+        only_deleted: bool = False,
         settings: Mapping[str, str] | Settings | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> Merged:
@@ -410,6 +463,8 @@ class Table:
         Splits are merged within their partition, the smallest first. No row changes, and older versions stay readable
         until a purge. `where` is a condition on partition columns. `target_size` is a number of bytes or text such as
         `"100M"`. `max_dest_splits` limits how many splits are written, `max_source_splits` how many become one.
+        Deleted rows are left out of the new splits. A split of which many rows are deleted is rewritten whatever its
+        size; with `only_deleted=True`, every split with deleted rows is rewritten, and no others.
         `settings` are added to those of the table. `progress` is called after each new split with the number of those
         that are done and of all. Interrupting a merge is safe.
 
@@ -428,6 +483,7 @@ class Table:
             target_size=to_size(target_size, "target_size"),
             max_dest_splits=to_count(max_dest_splits, "max_dest_splits", "splits"),
             max_source_splits=to_count(max_source_splits, "max_source_splits", "splits"),
+            only_deleted=check_flag(only_deleted, "only_deleted"),
         )
         if progress is not None and not callable(progress):
             raise InputError(f"progress is {progress!r}; it takes a function of two numbers")
@@ -574,7 +630,7 @@ class Table:
 
     def __repr__(self) -> str:
         files = self._snapshot.files.entries()
-        counts = files.column("numRecords")
+        counts = pc.subtract(files.column("numRecords"), pc.fill_null(files.column("numDeleted"), 0))
         rows = "unknown" if counts.null_count else pc.sum(counts).as_py() or 0
         return f"<indextables.Table {self._uri} version={self.version} files={files.num_rows} rows={rows}>"
 
@@ -582,13 +638,10 @@ class Table:
         return open_store(self._uri, self._settings)
 
     def _where(self, where: str | None) -> Predicate:
-        if where is None:
-            return TRUE
-        return parse_where(where, self._snapshot.schema, limits=QueryLimits.of(self._settings))
+        return _where_on(self._snapshot, where, self._settings)
 
     def _condition(self, query: str | None, where: str | None) -> Predicate:
-        queries = [_text_query(query)] if query is not None else []
-        return conjunction([*queries, self._where(where)])
+        return _condition_on(self._snapshot, query, where, self._settings)
 
     def _column(self, name: str, argument: str) -> Field:
         if not isinstance(name, str):
@@ -632,6 +685,17 @@ class Table:
         plan = plan_scan(self._uri, self._snapshot, request, settings)
         record_scan(plan)
         return plan
+
+
+def _where_on(snapshot: Snapshot, where: str | None, settings: Settings) -> Predicate:
+    if where is None:
+        return TRUE
+    return parse_where(where, snapshot.schema, limits=QueryLimits.of(settings))
+
+
+def _condition_on(snapshot: Snapshot, query: str | None, where: str | None, settings: Settings) -> Predicate:
+    queries = [_text_query(query)] if query is not None else []
+    return conjunction([*queries, _where_on(snapshot, where, settings)])
 
 
 def _text_query(query: str) -> TextQuery:

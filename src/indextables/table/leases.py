@@ -55,10 +55,11 @@ class SplitLeases:
                 settings=self._settings,
                 mapping=self._task.mapping,
                 keep_end=True,
+                delta_log=ref.delta_log,
             )
 
         return self._readers.lease(
-            self._store, ref.path, ref.size, self._options, self._task.mapping, open_reader
+            self._store, ref.path, ref.size, self._options, self._task.mapping, open_reader, ref.delta_log
         )
 
 

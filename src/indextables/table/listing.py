@@ -7,6 +7,7 @@ from typing import Final
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from indextables.log import HistoryEntry
 from indextables.state import KEY
@@ -25,6 +26,7 @@ FILES_SCHEMA: Final = pa.schema(
         "max_values": _STRING_MAP,
         "num_merge_ops": pa.int32(),
         "doc_mapping_ref": pa.string(),
+        "num_deleted": pa.int64(),
     }
 )
 HISTORY_SCHEMA: Final = pa.schema(
@@ -49,7 +51,6 @@ _SOURCES: Final = {
     "path": KEY,
     "partition_values": "partitionValues",
     "size": "size",
-    "num_records": "numRecords",
     "modification_time": "modificationTime",
     "min_values": "minValues",
     "max_values": "maxValues",
@@ -59,8 +60,14 @@ _SOURCES: Final = {
 
 
 def files_table(entries: pa.Table) -> pa.Table:
-    """Return one row for each entry; the path is the key in the store."""
-    columns = [entries.column(_SOURCES[field.name]).cast(field.type) for field in FILES_SCHEMA]
+    """Return one row for each entry; the path is the key in the store. `num_records` are the rows not deleted."""
+    deleted = pc.fill_null(entries.column("numDeleted"), 0)
+    sources = {
+        **{name: entries.column(source) for name, source in _SOURCES.items()},
+        "num_records": pc.subtract(entries.column("numRecords"), deleted),
+        "num_deleted": deleted,
+    }
+    columns = [sources[field.name].cast(field.type) for field in FILES_SCHEMA]
     return pa.Table.from_arrays(columns, schema=FILES_SCHEMA)
 
 

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from indextables.runtime import Cache, CacheSpec, current
 from indextables.schema import FieldMapping
-from indextables.split import SplitReader
+from indextables.split import DeltaLogRef, SplitReader
 from indextables.storage import Store, is_on_this_machine
 
 MAX_READERS: Final = 128
@@ -44,7 +44,7 @@ class FileState:
 
 
 Options: TypeAlias = tuple[tuple[str, str], ...]
-_Key: TypeAlias = tuple[FileState, Options]
+_Key: TypeAlias = tuple[FileState, Options, DeltaLogRef | None]
 _Split: TypeAlias = tuple[FieldMapping, SplitReader]
 
 # A child shares the position of an open file with its parent: a read in one would move it for the other.
@@ -72,19 +72,21 @@ class ReaderCache:
         options: Options,
         mapping: FieldMapping,
         open_reader: Callable[[], SplitReader],
+        delta_log: DeltaLogRef | None = None,
     ) -> Iterator[SplitReader]:
         """Lease a reader for the time of a `with` block: from the cache, or a new one from `open_reader`.
 
         The reader returns to the cache when the block ends without an error. A reader that failed is dropped.
         """
         state = FileState.of(store, key, size)
-        split = None if state is None else self._take(state, options, mapping)
+        cache_key = None if state is None else (state, options, delta_log)
+        split = None if cache_key is None else self._take(cache_key, mapping)
         if split is None:
             split = open_reader()
         with split:  # leaving it drops the results of searches and keeps the open file and index
             yield split
-        if state is not None:
-            self._put(state, options, mapping, split)
+        if cache_key is not None:
+            self._splits.put(cache_key, (mapping, split), max_entries=self._max_readers)
 
     def forget(self, directory: str) -> None:
         """Drop the readers of the files below a directory that are not leased."""
@@ -94,12 +96,9 @@ class ReaderCache:
         """Drop every reader that is not leased."""
         self._splits.clear()
 
-    def _take(self, state: FileState, options: Options, mapping: FieldMapping) -> SplitReader | None:
-        cached = self._splits.pop((state, options))
+    def _take(self, key: _Key, mapping: FieldMapping) -> SplitReader | None:
+        cached = self._splits.pop(key)
         return cached[1] if cached is not None and cached[0] == mapping else None
-
-    def _put(self, state: FileState, options: Options, mapping: FieldMapping, split: SplitReader) -> None:
-        self._splits.put((state, options), (mapping, split), max_entries=self._max_readers)
 
 
 def reader_cache(max_readers: int = MAX_READERS) -> ReaderCache:

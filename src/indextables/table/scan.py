@@ -19,8 +19,15 @@ from indextables.log import Snapshot
 from indextables.predicates import TRUE, Constant, Predicate, QueryLimits, Value, bind, text_queries
 from indextables.runtime import current
 from indextables.schema import FieldMapping, TableSchema
-from indextables.split import COMPUTED, Hits, RowRequest, SplitReader, check_text_query
-from indextables.state import KEY
+from indextables.split import (
+    COMPUTED,
+    DeltaLogRef,
+    Hits,
+    RowRequest,
+    SplitReader,
+    check_text_query,
+)
+from indextables.state import KEY, PrunedFiles
 from indextables.stats import total, total_bytes
 from indextables.storage import is_on_this_machine, options_for_tasks
 from indextables.table.leases import REQUESTS, SplitLeases, map_splits
@@ -60,12 +67,20 @@ class ScanRequest:
 
 @dataclass(frozen=True)
 class SplitRef:
-    """One split to read, with the partition values that all its rows share."""
+    """One split to read, with the partition values that all its rows share. `num_records` counts deleted rows too."""
 
     path: str
     size: int
     num_records: int | None
     partition_values: dict[str, Value | None]
+    delta_log: DeltaLogRef | None = None
+
+    @property
+    def num_live(self) -> int | None:
+        """The number of rows that are not deleted, if the log has it."""
+        if self.num_records is None or self.delta_log is None:
+            return self.num_records
+        return self.num_records - self.delta_log.num_deleted
 
 
 @dataclass(frozen=True)
@@ -126,8 +141,7 @@ def plan_scan(
     """
     check_predicate(snapshot, request.predicate, settings)
     pruned = snapshot.prune(request.predicate)
-    columns = [pruned.column(name) for name in (KEY, "size", "numRecords")]
-    refs = _enough(list(map(SplitRef, *columns, pruned.partition_values())), request)
+    refs = _enough(split_refs(pruned), request)
     size = total_bytes(ref.size for ref in refs)
     is_light = request.count_only or text_queries(request.predicate)
     slots = max(parallelism, math.ceil(size / (SEARCH_TASK_BYTES if is_light else SCAN_TASK_BYTES)))
@@ -144,7 +158,7 @@ def plan_scan(
         )
         for _, group in groups
     )
-    rows = total(ref.num_records for ref in refs)
+    rows = total(ref.num_live for ref in refs)
     _log.debug(
         "%s: a scan of version %d reads %d of %d splits in %d tasks; dropped %s",
         uri,
@@ -163,6 +177,16 @@ def plan_scan(
         dropped=pruned.dropped,
         locations=tuple(host for host, _ in groups),
     )
+
+
+def split_refs(pruned: PrunedFiles) -> list[SplitRef]:
+    """Return the files as splits to read. CorruptTableError if the log has an impossible number of deleted rows."""
+    names = (KEY, "size", "numRecords", "deltaLog", "numDeleted")
+    columns = zip(*map(pruned.column, names), pruned.partition_values(), strict=True)
+    return [
+        SplitRef(path, size, rows, values, DeltaLogRef.of(log, deleted, rows, path))
+        for path, size, rows, log, deleted, values in columns
+    ]
 
 
 def run_scan_task(task: ScanTask) -> Iterator[pa.RecordBatch]:
@@ -211,7 +235,7 @@ def count_from_log(task: ScanTask, ref: SplitRef) -> int | None:
     """Return the number of matching rows of a split if the log alone decides it, else None."""
     predicate = bind(task.request.predicate, ref.partition_values)
     if predicate == TRUE:
-        return ref.num_records
+        return ref.num_live
     return 0 if isinstance(predicate, Constant) and not predicate.value else None
 
 
@@ -271,7 +295,7 @@ def _enough(refs: list[SplitRef], request: ScanRequest) -> list[SplitRef]:
         if rows >= request.limit:
             break
         taken.append(ref)
-        rows += ref.num_records or 0
+        rows += ref.num_live or 0
     return taken
 
 

@@ -56,6 +56,7 @@ from indextables.table.append_rules import check_appendable
 from indextables.table.distribution import Distribution, is_optimized, plan_distribution, split_row_bytes
 from indextables.table.partitioning import PartitionKey, PartitionSpill
 from indextables.table.properties import properties_to_store
+from indextables.table.replacements import Replacement, check_replacing_rows, commit_replacement
 
 _FEWEST_ROWS: Final = 1000
 """A batch of rows is not divided into splits of fewer rows, however small the target size."""
@@ -70,6 +71,7 @@ class WritePlan:
     `metadata` is the table's, or the one that this write gives it. `replaces` is the metadata that an overwrite read.
     `split_bytes` is the size of the rows of one split, about.
     `txn` is the number of the write in the sequence of its application: each is committed once, and in order.
+    `replacement` is the part of the table that an overwrite replaces; None: all of it.
     """
 
     uri: str
@@ -83,6 +85,7 @@ class WritePlan:
     split_bytes: int
     replaces: Metadata | None = None
     txn: Txn | None = None
+    replacement: Replacement | None = None
 
 
 @dataclass(frozen=True)
@@ -100,22 +103,31 @@ def plan_write(
     partition_by: list[str] | tuple[str, ...] | None,
     settings: Settings,
     txn: tuple[str, int] | None = None,
+    replacement: Replacement | None = None,
 ) -> WritePlan | None:
     """Return the plan of a write, or None if there is nothing to do.
 
-    That is so for mode `ignore` on a table that exists, and for a `txn` that the table already has.
+    That is so for mode `ignore` on a table that exists, and for a `txn` that the table already has. A `replacement`
+    needs mode `overwrite`, and rows that could be appended.
     """
     if mode not in get_args(WriteMode):
         raise InputError(f"mode is {mode!r}; it takes {', '.join(get_args(WriteMode))}")
+    if replacement is not None and mode != "overwrite":
+        raise InputError(
+            f"replacing a part of a table is an overwrite, and the mode is {mode}; write with mode overwrite"
+        )
     base = find_snapshot(open_store(uri, settings))
     sequence = _to_txn(txn)
     if base is not None and (mode == "ignore" or is_batch_committed(sequence, base)):
         return None
     if base is not None and mode == "error":
         raise TableExistsError(f"there is a table at {uri} already; write with mode append or overwrite")
+    if base is not None and replacement == Replacement() and not base.partition_columns:
+        replacement = None  # a table without partitions is one
     typemap = settings.family(keys.TYPEMAP)
-    properties = properties_to_store(settings, schema if base is None or mode == "overwrite" else base.schema)
-    if base is None or mode == "overwrite":
+    is_new = base is None or (mode == "overwrite" and replacement is None)
+    properties = properties_to_store(settings, schema if base is None or is_new else base.schema)
+    if base is None or is_new:
         metadata = _new_metadata(base, schema, partition_by, typemap, properties)
     else:
         check_appendable(base, schema, partition_by, typemap)
@@ -131,6 +143,7 @@ def plan_write(
         replaces=replaces,
         split_bytes=split_row_bytes(settings, metadata.partition_columns, _history(base, metadata)),
         txn=sequence,
+        replacement=replacement,
     )
 
 
@@ -159,6 +172,7 @@ def build_write_plan(
     replaces: Metadata | None,
     split_bytes: int,
     txn: Txn | None = None,
+    replacement: Replacement | None = None,
 ) -> WritePlan:
     """Build a plan from decisions already made: schema, partitioning and mapping follow from the metadata."""
     schema = TableSchema.of_table(metadata.schema_string)
@@ -174,6 +188,7 @@ def build_write_plan(
         split_bytes=split_bytes,
         replaces=replaces,
         txn=txn,
+        replacement=replacement,
     )
 
 
@@ -204,7 +219,7 @@ def run_write_task(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> TaskRe
         with ScratchDirectory(settings) as directory:
             for key, part in _partitions(plan, rows, directory):
                 for split in _splits(plan, part, settings, directory):
-                    adds.append(  # noqa: PERF401 - the list must hold it if the next one fails
+                    adds.append(
                         store_split(
                             store,
                             split,
@@ -212,6 +227,15 @@ def run_write_task(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> TaskRe
                             partition_values=dict(zip(plan.partition_columns, key, strict=True)),
                             mapping=plan.mapping,
                         )
+                    )
+                    check_replacing_rows(
+                        store,
+                        adds[-1],
+                        plan.replacement,
+                        schema=plan.schema,
+                        mapping=plan.mapping,
+                        partition_columns=plan.partition_columns,
+                        settings=settings,
                     )
     except BaseException:
         _delete(store, adds)
@@ -227,7 +251,8 @@ def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
     """
     stored = [result for result in results if result is not None]
     adds = tuple(add for result in stored for add in result.adds)
-    if plan.mode == "append" and plan.base_version is not None and not adds and plan.txn is None:
+    adds_only = plan.mode == "append" or plan.replacement == Replacement()
+    if adds_only and plan.base_version is not None and not adds and plan.txn is None:
         return plan.base_version
     settings = Settings(plan.options)
     store = open_store(plan.uri, settings)
@@ -239,6 +264,10 @@ def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
         create: Literal["allow", "only"] = "allow" if plan.mode == "append" else "only"
         change = Append(adds=adds, metadata=plan.metadata, create=create, txn=plan.txn)
     try:
+        if plan.replacement is not None and base is not None:
+            return commit_replacement(
+                store, plan.replacement, adds, metadata=plan.metadata, txn=plan.txn, settings=settings
+            )
         done = commit(store, change, base=base, settings=settings)
     except CommitUnknownError:
         raise

@@ -66,6 +66,7 @@ from indextables.log.actions.protocol import (
     WRITER_VERSION,
     check_readable,
     check_writable,
+    has_delta_logs,
     required_protocol,
     with_required_features,
 )
@@ -107,6 +108,7 @@ __all__ = [
     "from_document",
     "from_entries",
     "group_by_text_size",
+    "has_delta_logs",
     "inflate",
     "is_elsewhere",
     "max_text_bytes",

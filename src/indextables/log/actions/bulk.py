@@ -21,7 +21,7 @@ from indextables.log.actions.entries import FIELDS_WITHOUT_COLUMN
 from indextables.log.actions.fields import ADD_FIELDS, FieldError, from_document, read_column
 from indextables.log.actions.line_block import LineBlock
 from indextables.log.actions.model import Action
-from indextables.log.actions.templates import decode_adds
+from indextables.log.actions.templates import RE_ADDED, decode_adds
 from indextables.state import ENTRY_SCHEMA
 
 _BLOCK_BYTES: Final = 4 << 20
@@ -116,7 +116,7 @@ def _parse_lines(lines: Sequence[bytes], parts: list[Action | Adds]) -> None:
             run.bodies += bodies
             documents = []
         for document in documents:
-            if type(document) is dict and len(document) == 1 and type(document.get("add")) is dict:
+            if _is_new_add(document):
                 run.bodies.append(document["add"])
             else:
                 run.end()
@@ -130,7 +130,17 @@ def _bodies_if_all_adds(documents: list[Any]) -> list[dict[str, Any]] | None:
     if set(map(type, documents)) != {dict} or set(map(len, documents)) != {1}:
         return None
     bodies = [document.get("add") for document in documents]
-    return bodies if set(map(type, bodies)) == {dict} else None
+    if set(map(type, bodies)) != {dict} or any(RE_ADDED in body for body in bodies):
+        return None
+    return bodies
+
+
+def _is_new_add(document: Any) -> bool:
+    """Return True for an add that columns can hold: a file that is added again keeps its own version and time."""
+    if type(document) is not dict or len(document) != 1:
+        return False
+    body = document.get("add")
+    return type(body) is dict and RE_ADDED not in body
 
 
 class _Run:

@@ -34,6 +34,8 @@ _ATTRIBUTES: Final = {
     "timeRangeEnd": "time_range_end",
     "companionDeltaVersion": "companion_delta_version",
     "companionFastFieldMode": "companion_fast_field_mode",
+    "deltaLog": "delta_log",
+    "numDeleted": "num_deleted",
 }
 _MAPS: Final = {"partitionValues": "partition_values", "minValues": "min_values", "maxValues": "max_values"}
 _LISTS: Final = {"splitTags": "split_tags", "companionSourceFiles": "companion_source_files"}

@@ -183,6 +183,9 @@ _SHAPES: Final[dict[str, _Shape]] = {
         companion_delta_version=_PLACE,
         hotcache_start_offset=_PLACE,
         hotcache_length=_PLACE,
+        num_deleted=_COUNT,
+        added_at_version=_PLACE,
+        added_at_timestamp=_MOMENT,
     ),
     "remove": _shape(RemoveFile, deletion_timestamp=_MOMENT, size=_PLACE),
     "mergeskip": _shape(

@@ -41,7 +41,13 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class AddFile:
-    """A split that is live from this version on. With offsets, stats and mapping, readers plan without opening it."""
+    """A split that is live from this version on. With offsets, stats and mapping, readers plan without opening it.
+
+    `delta_log` is the key of the file with the positions of its deleted rows, and `num_deleted` their number. The
+    identity of a file is its path with its delta log. A split that is added again with another delta log brings no
+    rows: its `data_change` is False, and `added_at_version`, `added_at_timestamp` and `added_data_change` are those of
+    its first add.
+    """
 
     path: str
     partition_values: Mapping[str, str]
@@ -69,12 +75,20 @@ class AddFile:
     tags: Mapping[str, str] | None = None
     hotcache_start_offset: int | None = None
     hotcache_length: int | None = None
+    delta_log: str | None = None
+    num_deleted: int | None = None
+    added_at_version: int | None = None
+    added_at_timestamp: int | None = None
+    added_data_change: bool | None = None
     extra: Extra = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveFile:
-    """A split that is no longer live. Without a `deletion_timestamp`, the commit sets its own time."""
+    """A split that is no longer live. Without a `deletion_timestamp`, the commit sets its own time.
+
+    `delta_log` is the delta log that the split had.
+    """
 
     path: str
     deletion_timestamp: int | None = None
@@ -83,6 +97,7 @@ class RemoveFile:
     partition_values: Mapping[str, str] | None = None
     size: int | None = None
     tags: Mapping[str, str] | None = None
+    delta_log: str | None = None
     extra: Extra = field(default_factory=dict)
 
 

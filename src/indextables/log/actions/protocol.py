@@ -16,11 +16,15 @@ WRITER_VERSION: Final = 4
 EXTENDED_TYPES: Final = "extendedTypes"
 """The table has columns of types that the first releases do not index: they would misread its splits."""
 
+DELTA_LOGS: Final = "deltaLogs"
+"""The feature of tables with deleted rows: an add may name a delta log, and a later entry replaces an earlier one."""
+
 FEATURES: Final = frozenset(
     {
         "avroState",
         "checkpoints",
         "conditionalWrites",
+        DELTA_LOGS,
         EXTENDED_TYPES,
         "footerOffsets",
         "multiPartCheckpoint",
@@ -38,6 +42,7 @@ _PLAIN: Final = Protocol(1, 1)
 _SPLIT_METADATA: Final = Protocol(2, 2)
 _SCHEMA_REFERENCES: Final = Protocol(3, 3)
 _FEATURES_SINCE: Final = 3
+_DELETED_ROWS: Final = Protocol(4, 4, frozenset({DELTA_LOGS}), frozenset({DELTA_LOGS}))
 
 
 def required_protocol(actions: Iterable[Action]) -> Protocol:
@@ -48,9 +53,13 @@ def required_protocol(actions: Iterable[Action]) -> Protocol:
     """
     required = _PLAIN
     for action in actions:
+        if isinstance(action, AddFile) and action.delta_log is not None:
+            return _DELETED_ROWS
         if isinstance(action, AddFile) and action.doc_mapping_ref is not None:
-            return _SCHEMA_REFERENCES
-        if isinstance(action, SkipFile) or (isinstance(action, AddFile) and action.has_footer_offsets):
+            required = _SCHEMA_REFERENCES
+        elif required is _PLAIN and (
+            isinstance(action, SkipFile) or (isinstance(action, AddFile) and action.has_footer_offsets)
+        ):
             required = _SPLIT_METADATA
     return required
 
@@ -86,6 +95,11 @@ def _uses_extended_types(metadata: Metadata) -> bool:
         return False
     kinds = metadata.configuration.items()
     return schema.uses_extended_types or any(k.startswith(TYPEMAP_PREFIX) and v == "ip" for k, v in kinds)
+
+
+def has_delta_logs(protocol: Protocol) -> bool:
+    """Return True if files of the table may have delta logs."""
+    return DELTA_LOGS in (protocol.reader_features or ())
 
 
 def check_readable(protocol: Protocol, where: str) -> None:

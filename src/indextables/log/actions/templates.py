@@ -40,7 +40,10 @@ _MAX_VALUES: Final = 256
 
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9]+|true|false|null|[{}\[\],:]')
 _REQUIRED: Final = frozenset({"path", "size"})
-_SUPPORTED: Final = ADD_FIELDS.keys() & set(ENTRY_SCHEMA.names)
+RE_ADDED: Final = "addedAtVersion"
+"""The field of an add of a file that the table already had."""
+
+_SUPPORTED: Final = (ADD_FIELDS.keys() & set(ENTRY_SCHEMA.names)) - {RE_ADDED}
 
 
 @dataclass(frozen=True)

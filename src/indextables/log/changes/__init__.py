@@ -3,6 +3,7 @@
 Read the modules in this order:
 
 - `file_changes`: append, overwrite, drop partitions, merge, and the conflict rules;
+- `row_changes`: deleting rows of files, and the conflict rules of that;
 - `table_changes`: restore, protocol upgrades, the schema registry;
 - `compatibility`: whether files that were written for one schema fit the current one;
 - `new_files`: a finished split becomes a file of the table;
@@ -18,11 +19,13 @@ from indextables.log.changes.file_changes import (
     MergeGroup,
     MergeSplits,
     Overwrite,
+    OverwritePartitions,
     UndoMerge,
     is_batch_committed,
 )
 from indextables.log.changes.new_files import store_split
 from indextables.log.changes.purge_fence import SetPurgeFence, check_purge_fence, fence_time_ms
+from indextables.log.changes.row_changes import DELETE, ChangeRows, DeletedRows, United, UniteRows
 from indextables.log.changes.table_changes import (
     NextVersion,
     RenormalizeSchemas,
@@ -32,18 +35,24 @@ from indextables.log.changes.table_changes import (
 )
 
 __all__ = [
+    "DELETE",
     "Append",
     "Change",
+    "ChangeRows",
     "CreateRule",
+    "DeletedRows",
     "DropPartitions",
     "MergeGroup",
     "MergeSplits",
     "NextVersion",
     "Overwrite",
+    "OverwritePartitions",
     "RenormalizeSchemas",
     "Restore",
     "SetPurgeFence",
     "UndoMerge",
+    "UniteRows",
+    "United",
     "UpgradeProtocol",
     "check_compatible",
     "check_purge_fence",

@@ -5,7 +5,7 @@ part of the input, and a conflict is what the computation refuses:
 
 - an append reads no files: it only needs the schema, partitioning and mapping that it was written for;
 - an overwrite and a drop remove what is live *now*;
-- a merge keeps the groups whose sources are all still live.
+- a merge keeps the groups whose sources are all still live, with the delta logs that they had.
 
 An empty list of actions means that nothing remains to be done, as for a streaming batch that is already committed.
 """
@@ -42,7 +42,7 @@ from indextables.log.changes.compatibility import (
     register_mappings,
     replace_properties,
 )
-from indextables.log.snapshots import Snapshot
+from indextables.log.snapshots import LiveFiles, Snapshot
 from indextables.predicates import Predicate, columns_of, text_queries, to_sql
 
 CreateRule = Literal["allow", "only", "never"]
@@ -130,7 +130,35 @@ class Overwrite:
                     self.metadata, id=current.metadata.id, created_time=current.metadata.created_time
                 )
             ]
-        return [*metadata, *_txn_actions(self.txn), *_removes(current.files.values()), *self.adds]
+        return [*metadata, *_txn_actions(self.txn), *remove_files(current.files.values()), *self.adds]
+
+
+@dataclass(frozen=True)
+class OverwritePartitions:
+    """Replaces the live files of every partition that gets a new file. `metadata` is what these were written for."""
+
+    adds: tuple[AddFile, ...]
+    metadata: Metadata
+    txn: Txn | None = None
+    operation: ClassVar[str] = "WRITE"
+    parameters: Mapping[str, str] = field(
+        default_factory=lambda: {"mode": "overwrite", "partitionOverwriteMode": "dynamic"}
+    )
+
+    def actions(self, current: Snapshot | None) -> list[Action]:
+        if current is None:
+            raise TableNotFoundError("there is no table to overwrite partitions of")
+        if is_batch_committed(self.txn, current):
+            return []
+        check_compatible(self.metadata, current)
+        written = {frozenset(add.partition_values.items()) for add in self.adds}
+        replaced = [f for f in current.files.values() if frozenset(f.partition_values.items()) in written]
+        return [
+            *register_mappings(current.metadata, self.metadata, self.adds),
+            *_txn_actions(self.txn),
+            *remove_files(replaced),
+            *self.adds,
+        ]
 
 
 @dataclass(frozen=True)
@@ -157,15 +185,24 @@ class DropPartitions:
             )
         # A condition on partition columns alone is decided by pruning.
         dropped = from_entries(current.prune(self.predicate).entries)
-        return [*_removes(added.file for _, added in dropped)]
+        return [*remove_files(added.file for _, added in dropped)]
 
 
 @dataclass(frozen=True)
 class MergeGroup:
-    """`adds` hold the same rows as the files with keys `sources`, and take their place."""
+    """`adds` hold the same rows as the files with keys `sources`, and take their place.
+
+    `delta_logs` has the delta log of each source that had one when it was read. A source with another one now is
+    another file: it has other rows.
+    """
 
     sources: tuple[str, ...]
     adds: tuple[AddFile, ...]
+    delta_logs: Mapping[str, str] = field(default_factory=dict)
+
+    def is_live(self, files: LiveFiles) -> bool:
+        """Return True if all sources are live with the rows that were read."""
+        return all(key in files and files[key].delta_log == self.delta_logs.get(key) for key in self.sources)
 
 
 @dataclass(frozen=True)
@@ -185,11 +222,11 @@ class MergeSplits:
     def actions(self, current: Snapshot | None) -> list[Action]:
         if current is None:
             raise TableNotFoundError("there is no table to merge splits of")
-        live_groups = [group for group in self.groups if all(key in current.files for key in group.sources)]
+        live_groups = [group for group in self.groups if group.is_live(current.files)]
         skips = [_count_skip(skip, current) for skip in self.skips if skip.path in current.files]
         if self.groups and not live_groups and not skips:
             raise CommitConflictError(
-                f"concurrent commits have removed every split that this merge read from {current.uri} "
+                f"concurrent commits have removed or changed every split that this merge read from {current.uri} "
                 f"(now at version {current.version}); there is nothing left to merge"
             )
         check_compatible(self.metadata, current)
@@ -197,7 +234,7 @@ class MergeSplits:
         sources = [current.files[key] for group in live_groups for key in group.sources]
         return [
             *register_mappings(current.metadata, self.metadata, adds),
-            *_removes(sources, data_change=False),
+            *remove_files(sources, data_change=False),
             *adds,
             *skips,
         ]
@@ -209,7 +246,7 @@ class UndoMerge:
 
     `before` is the snapshot before the merge. A group whose new files are no longer live is left alone: the commit that
     removed them has removed their rows, or moved them to other files. `check` is called with the keys of the sources to
-    re-add, and raises if one of them has been deleted.
+    re-add and of their delta logs, and raises if one of them has been deleted.
     """
 
     groups: tuple[MergeGroup, ...]
@@ -224,19 +261,16 @@ class UndoMerge:
     def actions(self, current: Snapshot | None) -> list[Action]:
         if current is None:
             raise TableNotFoundError("there is no table to undo a merge of")
-        groups = [
-            group
-            for group in self.groups
-            if all(split_key(add.path, current.uri) in current.files for add in group.adds)
-        ]
+        groups = [group for group in self.groups if all(_is_unchanged(add, current) for add in group.adds)]
         if not groups:
             return []
         keys = [key for group in groups for key in group.sources]
-        self.check(keys)
-        sources = [dataclasses.replace(self.before.files[key], data_change=False) for key in keys]
+        files = [self.before.files[key] for key in keys]
+        self.check([*keys, *(file.delta_log for file in files if file.delta_log is not None)])
+        sources = [dataclasses.replace(file, data_change=False) for file in files]
         return [
             *register_mappings(current.metadata, self.before.metadata, sources),
-            *_removes((add for group in groups for add in group.adds), data_change=False),
+            *remove_files((add for group in groups for add in group.adds), data_change=False),
             *sources,
         ]
 
@@ -252,9 +286,21 @@ def _count_skip(skip: SkipFile, current: Snapshot) -> SkipFile:
     )
 
 
-def _removes(files: Iterable[AddFile], *, data_change: bool = True) -> list[RemoveFile]:
+def _is_unchanged(add: AddFile, current: Snapshot) -> bool:
+    key = split_key(add.path, current.uri)
+    return key in current.files and current.files[key].delta_log == add.delta_log
+
+
+def remove_files(files: Iterable[AddFile], *, data_change: bool = True) -> list[RemoveFile]:
+    """Return the actions that remove these files."""
     return [
-        RemoveFile(file.path, data_change=data_change, partition_values=file.partition_values, size=file.size)
+        RemoveFile(
+            file.path,
+            data_change=data_change,
+            partition_values=file.partition_values,
+            size=file.size,
+            delta_log=file.delta_log,
+        )
         for file in files
     ]
 

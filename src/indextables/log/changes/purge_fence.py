@@ -64,22 +64,34 @@ def fence_time_ms(snapshot: Snapshot) -> int:
 
 
 def check_purge_fence(store: Store, current: Snapshot | None, actions: Sequence[Action]) -> None:
-    """Raise CommitConflictError if a purge may have deleted a split that these actions would add to the table."""
+    """Raise CommitConflictError if a purge may have deleted a file that these actions would add to the table."""
     fence = NO_FENCE if current is None else fence_time_ms(current)
     if current is None or fence == NO_FENCE:
         return
     gone = []
     for action in actions:
-        if isinstance(action, AddFile) and action.modification_time <= fence + _SLACK_MS:
-            key = split_key(action.path, store.uri)
-            if not is_elsewhere(key) and key not in current.files and _may_be_gone(store, key, fence):
-                gone.append(key)
+        if not isinstance(action, AddFile):
+            continue
+        key, log = split_key(action.path, store.uri), action.delta_log
+        if (
+            action.modification_time <= fence + _SLACK_MS
+            and not is_elsewhere(key)
+            and key not in current.files
+            and _may_be_gone(store, key, fence)
+        ):
+            gone.append(key)
+        if log is not None and not _has(current, key, log) and _may_be_gone(store, log, fence):
+            gone.append(log)
     if gone:
         more = f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else ""
         raise CommitConflictError(
             f"a purge of {store.uri} deletes files that are as old as {', '.join(gone[:_NAMED])}{more}, which this "
             f"write had stored and not committed yet; write the rows again, and purge with a longer OLDER THAN"
         )
+
+
+def _has(current: Snapshot, key: str, delta_log: str) -> bool:
+    return key in current.files and current.files[key].delta_log == delta_log
 
 
 def _may_be_gone(store: Store, key: str, fence: int) -> bool:

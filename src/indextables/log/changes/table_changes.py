@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from indextables.errors import TableNotFoundError
-from indextables.log.actions import CURRENT, Action, Protocol, RemoveFile, check_writable
+from indextables.log.actions import CURRENT, Action, Protocol, check_writable
+from indextables.log.changes.file_changes import remove_files
+from indextables.log.changes.row_changes import add_again
 from indextables.log.snapshots import Snapshot, renormalize_registry
 
 _FILES_AT_ONCE: Final = 100_000
@@ -22,8 +24,9 @@ _FILES_AT_ONCE: Final = 100_000
 class Restore:
     """Restores the files and the metadata of an older snapshot, whatever is live now.
 
-    `check` is called with the keys of the files to re-add, and raises if one of them has been deleted. The protocol
-    stays, because it is never lowered, and so do the batches of streaming writers.
+    `check` is called with the keys of the files to re-add and of their delta logs, and raises if one of them has been
+    deleted. A file that is live with another delta log is removed and added again. The protocol stays, because it is
+    never lowered, and so do the batches of streaming writers.
     """
 
     target: Snapshot
@@ -37,20 +40,25 @@ class Restore:
     def actions(self, current: Snapshot | None) -> list[Action]:
         if current is None:
             raise TableNotFoundError("there is no table to restore")
-        target, live = dict(self.target.files.items()), dict(current.files.items())
+        target, live = dict(self.target.files.added()), dict(current.files.added())
+        changed = [
+            key
+            for key, added in target.items()
+            if key in live and live[key].file.delta_log != added.file.delta_log
+        ]
         missing = [key for key in target if key not in live]
-        self.check(missing)
+        logs = [log for key in (*missing, *changed) if (log := target[key].file.delta_log) is not None]
+        self.check([*missing, *logs])
         metadata = dataclasses.replace(
             self.target.metadata, id=current.metadata.id, created_time=current.metadata.created_time
         )
-        removed = [file for key, file in live.items() if key not in target]
+        removed = [added.file for key, added in live.items() if key not in target]
         return [
             *([metadata] if metadata != current.metadata else []),
-            *(
-                RemoveFile(file.path, partition_values=file.partition_values, size=file.size)
-                for file in removed
-            ),
-            *(dataclasses.replace(target[key], data_change=True) for key in missing),
+            *remove_files(removed),
+            *remove_files((live[key].file for key in changed), data_change=False),
+            *(dataclasses.replace(target[key].file, data_change=True) for key in missing),
+            *(add_again(live[key], target[key].file) for key in changed),
         ]
 
 

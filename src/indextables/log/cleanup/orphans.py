@@ -23,6 +23,10 @@ from indextables.storage import LOG_DIRECTORY, LocalStore, ObjectInfo, Store, op
 _SPLIT_KEY: Final = re.compile(r"(?:[^/]+=[^/]*/)*(?:splits/)?[^/]+\.split(?:\.crc)?")
 """Where writers put splits: below partition directories and nothing else. Hadoop adds checksum files next to them."""
 
+_DELTA_LOG_KEY: Final = re.compile(
+    r"(?:[^/]+=[^/]*/)*(?:splits/)?delta-[0-9a-f-]+\.crc32-[0-9a-f]{8}\.parquet"
+)
+
 _log: Final = logging.getLogger(__name__)
 
 DELETE_BATCH: Final = 1000
@@ -48,9 +52,9 @@ class Deleted:
 
 
 def orphaned_splits(infos: Iterable[ObjectInfo], reachable: ReachableFiles) -> list[ObjectInfo]:
-    """Return the splits of a listing that are not reachable, whatever their age.
+    """Return the splits of a listing, and the delta logs, that are not reachable, whatever their age.
 
-    Files that are not splits are ignored, and so is a directory with a log of its own, which is another table.
+    Other files are ignored, and so is a directory with a log of its own, which is another table.
     """
     orphans: list[ObjectInfo] = []
     other_tables: set[str] = set()
@@ -58,7 +62,7 @@ def orphaned_splits(infos: Iterable[ObjectInfo], reachable: ReachableFiles) -> l
         directory, within, _ = info.key.partition(f"/{LOG_DIRECTORY}/")
         if within and not info.key.startswith(f"{LOG_DIRECTORY}/"):
             other_tables.add(f"{directory}/")
-        elif is_split_key(info.key) and _split(info.key) not in reachable:
+        elif is_data_key(info.key) and _split(info.key) not in reachable:
             orphans.append(info)
     return [info for info in orphans if not info.key.startswith(tuple(other_tables))]
 
@@ -66,6 +70,11 @@ def orphaned_splits(infos: Iterable[ObjectInfo], reachable: ReachableFiles) -> l
 def is_split_key(key: str) -> bool:
     """Return True for a key under which writers put splits, or the checksum of one."""
     return _SPLIT_KEY.fullmatch(key) is not None
+
+
+def is_data_key(key: str) -> bool:
+    """Return True for the key of a split or of a delta log."""
+    return is_split_key(key) or _DELTA_LOG_KEY.fullmatch(key) is not None
 
 
 def abandoned_files(store: Store, before_ms: int) -> list[ObjectInfo]:

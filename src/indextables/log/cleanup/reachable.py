@@ -1,4 +1,4 @@
-"""The reachable files: those of every version that can be read, now or by time travel.
+"""The reachable files: splits and delta logs of every version that can be read, now or by time travel.
 
 Versions are not loaded one by one. A file of an older version is either still live, or some later version file records
 its removal, or that version file is gone. In the last case a state has the file, and only such states are read whole.
@@ -18,7 +18,14 @@ from indextables.errors import (
     IrregularFileError,
     VersionNotFoundError,
 )
-from indextables.log.actions import AddFile, RemoveFile, is_elsewhere, split_key, version_key
+from indextables.log.actions import (
+    AddFile,
+    RemoveFile,
+    has_delta_logs,
+    is_elsewhere,
+    split_key,
+    version_key,
+)
 from indextables.log.snapshots import Snapshot, VersionSelector, read_snapshot
 from indextables.log.versions import (
     LogListing,
@@ -67,7 +74,7 @@ def reachable_files(
 
     Raises CorruptTableError if a part of the log cannot be read: then no file may be called unreachable.
     """
-    keys = set(newest.files)
+    keys = {*newest.files, *_delta_logs(newest)}
     listing = _complete(store, listing, newest.version)
     readable = readable_versions(listing, newest.version)
     for version in read_versions(store, [file for file in listing.versions if file.version in readable]):
@@ -76,7 +83,8 @@ def reachable_files(
         # Another clean-up may have deleted the base since the listing. Its version cannot be read any more, so its
         # files are not needed for it.
         with contextlib.suppress(VersionNotFoundError):
-            keys.update(read_snapshot(store, VersionSelector(base), settings).files)
+            snapshot = read_snapshot(store, VersionSelector(base), settings)
+            keys.update(snapshot.files, _delta_logs(snapshot))
     return ReachableFiles.of(keys)
 
 
@@ -160,6 +168,14 @@ def _named_keys(version: VersionActions, uri: str, *, removed: bool) -> Iterator
     for action in version.actions:
         if isinstance(action, AddFile) or (removed and isinstance(action, RemoveFile)):
             yield split_key(action.path, uri)
+            if action.delta_log is not None:
+                yield action.delta_log
+
+
+def _delta_logs(snapshot: Snapshot) -> set[str]:
+    if not has_delta_logs(snapshot.protocol):
+        return set()
+    return set(snapshot.files.entries().column("deltaLog").drop_null().to_pylist())
 
 
 def _name(key: str) -> str:

@@ -209,7 +209,8 @@ def _with_protocol(
         return with_required_features(actions, None)
     protocol = next((action for action in actions if isinstance(action, Protocol)), current.protocol)
     due = is_due(change, current, settings)
-    raised = combine_protocols(protocol, CURRENT if due else required_protocol(actions))
+    raised = combine_protocols(protocol, required_protocol(actions))
+    raised = combine_protocols(raised, CURRENT) if due else raised
     if raised != protocol:
         actions = [raised, *(action for action in actions if not isinstance(action, Protocol))]
     return with_required_features(actions, (current.protocol, current.metadata))

@@ -22,12 +22,14 @@ class FileChangeset:
     """Files that were added and files that were removed, in order of the log.
 
     `rows` are the files that hold the new rows and nothing else, by key, whether they have been merged since or not.
-    It is None if a merge has mixed new rows with old ones so that they cannot be told apart.
+    It is None if a merge has mixed new rows with old ones so that they cannot be told apart. `changed` are the files
+    that are in neither list and have other deleted rows than before.
     """
 
     adds: tuple[AddFile, ...] = ()
     removes: tuple[RemoveFile, ...] = ()
     rows: tuple[tuple[str, AddFile], ...] | None = ()
+    changed: tuple[AddFile, ...] = ()
 
 
 def changeset_of_versions(uri: str, versions: Iterable[VersionActions]) -> FileChangeset:
@@ -53,7 +55,9 @@ def changeset_of_versions(uri: str, versions: Iterable[VersionActions]) -> FileC
                 is_new = files.add(key, action, re_add=not (action.data_change or is_merge))
                 rows.add(key, action, merge, is_new=is_new)
         rows.apply(merge)
-    return FileChangeset(tuple(files.added.values()), tuple(files.removed.values()), rows.new_rows())
+    return FileChangeset(
+        tuple(files.added.values()), tuple(files.removed.values()), rows.new_rows(), files.changed()
+    )
 
 
 def changeset_of_snapshots(before: Snapshot | None, after: Snapshot) -> FileChangeset:
@@ -66,7 +70,11 @@ def changeset_of_snapshots(before: Snapshot | None, after: Snapshot) -> FileChan
         for key, file in old.items()
         if key not in new
     ]
-    return FileChangeset(tuple(added.values()), tuple(removed), rows_of(added, all_new=before is None))
+    changed = [
+        new[key].file for key, file in old.items() if key in new and new[key].file.delta_log != file.delta_log
+    ]
+    rows = rows_of(added, all_new=before is None)
+    return FileChangeset(tuple(added.values()), tuple(removed), rows, tuple(changed))
 
 
 def in_order(files: Mapping[str, Added]) -> dict[str, AddFile]:
@@ -88,11 +96,14 @@ class _Files:
         self.added: dict[str, AddFile] = {}
         self.removed: dict[str, RemoveFile] = {}
         self._re_added: set[str] = set()
+        self._first_logs: dict[str, str | None] = {}
+        self._last: dict[str, AddFile] = {}
 
     def remove(self, key: str, action: RemoveFile) -> None:
         if self.added.pop(key, None) is None:
             self._re_added.discard(key)
             self.removed.setdefault(key, action)
+            self._first_logs.setdefault(key, action.delta_log)
 
     def add(self, key: str, file: AddFile, *, re_add: bool) -> bool:
         """Record an add. Return True if the file was not live before the range."""
@@ -104,9 +115,18 @@ class _Files:
         if self.removed.pop(key, None) is not None or re_add:
             self._re_added.add(key)
         if key in self._re_added:
+            self._last[key] = file
             return False
         self.added[key] = file
         return True
+
+    def changed(self) -> tuple[AddFile, ...]:
+        """Return the files that were live before, and are live with another delta log."""
+        return tuple(
+            self._last[key]
+            for key, log in self._first_logs.items()
+            if key in self._re_added and self._last[key].delta_log != log
+        )
 
 
 @dataclass
@@ -145,6 +165,10 @@ class _Rows:
             self._new.pop(source, None)
 
     def add(self, key: str, file: AddFile, merge: _Merge, *, is_new: bool) -> None:
+        if file.added_at_version is not None:
+            merge.sources.pop(key, None)  # removed and added again, with another delta log
+            if self._holds.get(key):
+                self._lost = True  # which rows of a merged file were deleted, its sources do not tell
         if not is_new:
             return
         if file.data_change:

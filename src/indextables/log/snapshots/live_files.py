@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
 from dataclasses import dataclass
@@ -118,14 +119,21 @@ class LiveFiles(Mapping[str, AddFile]):
         """Return some files as entries: those of one manifest of the base, and those added since."""
         return self.select(_ONE_MANIFEST)
 
-    def delta(self) -> Delta:
-        """Return what later versions changed since the base, for writing the next state."""
+    def delta(self, *, may_replace: bool = False) -> Delta:
+        """Return what later versions changed since the base, for writing the next state.
+
+        `may_replace`: readers of the state know that a later entry of a file replaces an earlier one.
+        """
+        back = {
+            key for key, change in self._overlay.items() if isinstance(change, Added) and change.over_base
+        }
         removed = {key: change for key, change in self._overlay.items() if isinstance(change, Removed)}
         return Delta(
             self._fresh,
             removed={key: change.size for key, change in removed.items() if change.over_base},
             passed=frozenset(key for key, change in removed.items() if not change.over_base),
-            replaces=any(isinstance(change, Added) and change.over_base for change in self._overlay.values()),
+            replaces=bool(back) and not may_replace,
+            replaced=frozenset(back) if may_replace else frozenset(),
         )
 
     def entries(self) -> pa.Table:
@@ -133,15 +141,22 @@ class LiveFiles(Mapping[str, AddFile]):
         return self._with_added(None if self.base is None else self.base.entries())
 
     def __getitem__(self, key: str) -> AddFile:
+        added = self.get_added(key)
+        if added is None:
+            raise KeyError(key)
+        return added.file
+
+    def get_added(self, key: str) -> Added | None:
+        """Return a file with the version and time at which it was added; None if it is not live."""
         change = self._overlay.get(key)
         if isinstance(change, Added):
-            return change.file
+            return change
         if isinstance(change, int):
-            return self._rows[change].file
-        if change is not None or self.base is None:
-            raise KeyError(key)
+            return self._rows[change]
+        if change is not None or self.base is None or key not in self.base.rows:
+            return None
         ((_, added),) = from_entries(self.base.entries().slice(self.base.rows[key], 1))
-        return added.file
+        return added
 
     def __contains__(self, key: object) -> bool:
         change = self._overlay.get(key)  # type: ignore[call-overload]
@@ -259,6 +274,16 @@ class LiveFilesEdit:
         if isinstance(previous, Removed):
             del self._overlay[key]  # it moves to the end of the order
         over_base = previous is not None and not isinstance(previous, int) and previous.over_base
+        if file.added_at_version is not None:  # added again, with another delta log
+            version = min(version, file.added_at_version)
+            timestamp_ms = min(timestamp_ms, file.added_at_timestamp or timestamp_ms)
+            file = dataclasses.replace(
+                file,
+                data_change=file.added_data_change or False,
+                added_at_version=None,
+                added_at_timestamp=None,
+                added_data_change=None,
+            )
         self._overlay[key] = Added(file, version, timestamp_ms, over_base)
 
     def remove(self, key: str, size: int | None) -> None:

@@ -22,6 +22,7 @@ from indextables.log.actions import (
     Protocol,
     check_readable,
     from_document,
+    has_delta_logs,
     split_key,
     to_document,
 )
@@ -126,7 +127,8 @@ def write_snapshot_state(
         ),
     )
     options = StateOptions.of(settings)
-    return write_state(store, snapshot.files.base, snapshot.files.delta(), context, options, compact=compact)
+    delta = snapshot.files.delta(may_replace=has_delta_logs(snapshot.protocol))
+    return write_state(store, snapshot.files.base, delta, context, options, compact=compact)
 
 
 def _with_registry(metadata: Metadata, manifest: StateManifest) -> Metadata:

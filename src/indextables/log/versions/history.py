@@ -66,8 +66,10 @@ def _read_after(store: Store, watermark: int) -> list[HistoryEntry]:
 def summarize(actions: Iterable[Action], timestamp_ms: int) -> Summary:
     """Count what the actions of one version do to the table."""
     actions = list(actions)
-    adds = [action for action in actions if isinstance(action, AddFile)]
-    removes = [action for action in actions if isinstance(action, RemoveFile)]
+    # A file that is added again with another delta log is neither removed nor new.
+    again = {a.path for a in actions if isinstance(a, AddFile) and a.added_at_version is not None}
+    adds = [action for action in actions if isinstance(action, AddFile) and action.path not in again]
+    removes = [action for action in actions if isinstance(action, RemoveFile) and action.path not in again]
     return Summary(
         timestamp_ms,
         files_added=len(adds),

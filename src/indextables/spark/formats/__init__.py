@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from indextables.spark.formats.datasets import Datasets
+from indextables.spark.formats.plan_json import DecodedScan, encode_scan
 from indextables.spark.formats.protocol import Answer, Format
 from indextables.spark.formats.tables import Tables, table_reader, table_writer
 from indextables.spark.formats.tasks import TaskReader, TaskWriter
@@ -16,9 +17,11 @@ __all__ = [
     "DATASETS",
     "TABLES",
     "Answer",
+    "DecodedScan",
     "Format",
     "TaskReader",
     "TaskWriter",
+    "encode_scan",
     "table_reader",
     "table_writer",
 ]

@@ -6,7 +6,7 @@ the columns and filters of a scan) is not repeated in it: no credential is in a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, get_args
 
 import orjson
@@ -16,8 +16,17 @@ from indextables.log import Metadata
 from indextables.log.actions import FieldError, from_document, to_document
 from indextables.schema import FieldMapping, IndexKind, MappedField, TableSchema, decode_value, encode_value
 from indextables.spark.request import is_number, is_text, is_texts, refused
+from indextables.split import DeltaLogRef
 from indextables.storage import options_for_tasks
-from indextables.table import ScanRequest, ScanTask, SplitRef, WriteMode, WritePlan, build_write_plan
+from indextables.table import (
+    Replacement,
+    ScanRequest,
+    ScanTask,
+    SplitRef,
+    WriteMode,
+    WritePlan,
+    build_write_plan,
+)
 
 MAX_PLAN_BYTES: Final = 1 << 20
 """A larger plan is not sent but made again. Spark's schema JSON, which carries answers, takes a few times more."""
@@ -49,6 +58,7 @@ def encode_scan(tasks: Sequence[ScanTask]) -> str | None:
                 [ref.size for ref in splits],
                 [ref.num_records for ref in splits],
                 in_partition,
+                [ref.delta_log and [ref.delta_log.key, ref.delta_log.num_deleted] for ref in splits],
             ]
         )
     return _encode(
@@ -84,9 +94,11 @@ class DecodedScan:
         tasks = []
         for group in _as_list(self._fields["tasks"]):
             columns = [_as_list(column) for column in _as_list(group)]
-            if len(columns) != 4 or len(set(map(len, columns))) != 1:
-                raise refused("a task in its plan is not paths, sizes, rows and partitions of splits")
-            paths, sizes, records, numbers = columns
+            if len(columns) != 5 or len(set(map(len, columns))) != 1:
+                raise refused(
+                    "a task in its plan is not paths, sizes, rows, partitions and delta logs of splits"
+                )
+            paths, sizes, records, numbers, logs = columns
             # Whether a path is inside the table is for the store to check.
             if not (
                 _all_of(str, paths)
@@ -97,7 +109,7 @@ class DecodedScan:
             ):
                 raise refused("a split in its plan is not path, size, rows and partition")
             values = map(partitions.__getitem__, numbers)
-            splits = tuple(map(SplitRef, paths, sizes, records, values))
+            splits = tuple(map(SplitRef, paths, sizes, records, values, map(_delta_log, logs)))
             tasks.append(ScanTask(uri, options, self.schema, mapping, request, splits))
         if not tasks:
             raise refused("its plan has no task")
@@ -137,13 +149,20 @@ def encode_write(plan: WritePlan | None) -> str | None:
             "metadata": to_document(plan.metadata),
             "replaces": replaces,
             "split_bytes": plan.split_bytes,
+            "replaces_part": plan.replacement is not None,
         }
     )
 
 
-def decode_write(text: str, uri: str, mode: WriteMode, settings: Settings) -> WritePlan:
-    """Return the plan that `encode_write` made text of."""
-    fields = _fields(text, "base_version", "metadata", "replaces", "split_bytes")
+def decode_write(
+    text: str,
+    uri: str,
+    mode: WriteMode,
+    settings: Settings,
+    replacement: Callable[[TableSchema], Replacement | None] = lambda _: None,
+) -> WritePlan:
+    """Return the plan that `encode_write` made text of. The request has the `replacement`."""
+    fields = _fields(text, "base_version", "metadata", "replaces", "split_bytes", "replaces_part")
     version, split_bytes = fields["base_version"], fields["split_bytes"]
     if version is not None and not is_number(version):
         raise refused("the version in its plan is not a version")
@@ -159,6 +178,9 @@ def decode_write(text: str, uri: str, mode: WriteMode, settings: Settings) -> Wr
         metadata=metadata,
         replaces=replaces,
         split_bytes=split_bytes,
+        replacement=replacement(TableSchema.of_table(metadata.schema_string))
+        if fields["replaces_part"]
+        else None,
     )
 
 
@@ -177,6 +199,15 @@ def _fields(text: str, *names: str) -> dict[str, Any]:
     if not isinstance(fields, dict) or set(fields) != set(names):
         raise refused(f"its plan does not have the fields {', '.join(names)}")
     return fields
+
+
+def _delta_log(value: Any) -> DeltaLogRef | None:
+    match value:
+        case None:
+            return None
+        case [str(key), int(count)] if count >= 0 and not isinstance(count, bool):
+            return DeltaLogRef(key, count)
+    raise refused("a delta log in its plan is not a path and the number of its rows")
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from indextables.config import Settings
 from indextables.errors import QueryError
-from indextables.predicates import ALL_COLUMN, Predicate, conjunction, from_spark
+from indextables.predicates import ALL_COLUMN, Predicate, QueryLimits, conjunction, from_spark, parse_where
 from indextables.schema import TableSchema
 from indextables.spark.formats.plan_json import DecodedScan, decode_write, encode_scan, encode_write
 from indextables.spark.formats.protocol import Answer, accepted, can_skip, no_distribution, predicates
@@ -19,6 +19,7 @@ from indextables.spark.formats.tasks import TaskReader, TaskWriter
 from indextables.spark.request import Request
 from indextables.storage import open_store, table_uri
 from indextables.table import (
+    Replacement,
     ScanPlan,
     ScanRequest,
     ScanTask,
@@ -194,14 +195,32 @@ def _write_plan(request: Request) -> WritePlan | None:
     if arguments.get("skip"):
         return None
     if "plan" in arguments:
-        return decode_write(arguments["plan"], uri, mode, settings)
+        return decode_write(
+            arguments["plan"], uri, mode, settings, lambda columns: _replacement(request, columns)
+        )
+    schema = TableSchema.from_json(arguments["schema"])
+    table = find_snapshot(open_store(uri, settings)) if mode == "overwrite" else None
     return plan_write(
         uri,
-        TableSchema.from_json(arguments["schema"]),
+        schema,
         mode=mode,
         partition_by=arguments.get("partition_by"),
         settings=settings,
+        replacement=_replacement(request, schema if table is None else table.schema),
     )
+
+
+def _replacement(request: Request, schema: TableSchema) -> Replacement | None:
+    """Return the part of the table that a write replaces; None: all of it."""
+    arguments = request.arguments
+    if arguments.get("replace_partitions"):
+        return Replacement()
+    filters = arguments.get("replace_filters", ())
+    conditions = predicates(filters, lambda node: from_spark(node, schema, request.zone))
+    if "replace_where" in arguments:
+        limits = QueryLimits.of(Settings(request.options))
+        conditions.append(parse_where(arguments["replace_where"], schema, limits=limits, zone=request.zone))
+    return Replacement(conjunction(conditions)) if conditions else None
 
 
 def _arrow_stream(rows: pa.Table) -> str:

@@ -1,5 +1,6 @@
 """The SQL commands: their grammar, what each of them does, and the form of their rows."""
 
+from indextables.spark.sql.deleting import run_delete
 from indextables.spark.sql.grammar import parse_command
 from indextables.spark.sql.jobs import Job, finish_job, job_tasks, run_job_task
 from indextables.spark.sql.rows import rows_answer
@@ -15,5 +16,6 @@ __all__ = [
     "parse_command",
     "rows_answer",
     "run_command",
+    "run_delete",
     "run_job_task",
 ]

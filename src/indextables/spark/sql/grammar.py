@@ -77,6 +77,7 @@ class _Parser:
             "REPAIR": self._repair,
             "MERGE": self._merge,
             "OPTIMIZE": self._optimize,
+            "REORG": self._reorg,
         }
         verb = self._accept(*verbs)
         if verb is None:
@@ -117,6 +118,20 @@ class _Parser:
     def _optimize(self) -> Statement:
         table = self._table()
         return MergeSplits(table, self._condition() if self._accept("WHERE") else None)
+
+    def _reorg(self) -> Statement:
+        self._expect("TABLE")
+        table = self._table()
+        where = self._condition() if self._accept("WHERE") else None
+        self._expect("APPLY")
+        self._expect_symbol("(")
+        self._expect("PURGE")
+        self._expect_symbol(")")
+        return MergeSplits(table, where, only_deleted=True)
+
+    def _expect_symbol(self, symbol: str) -> None:
+        if not self._accept_symbol(symbol):
+            raise self._expected(symbol)
 
     def _size(self) -> Amount:
         token = self._next
@@ -234,6 +249,9 @@ class _Parser:
         if self._next.is_word("PRECOMMIT"):
             return self._tokens[self._at + 1].kind == "end" or self._tokens[self._at + 1].value == ";"
         words = {"TARGET": ("SIZE",), "MAX": ("DEST", "SOURCE", "GROUPS")}
+        following = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
+        if self._next.is_word("APPLY") and following.kind == "symbol" and following.value == "(":
+            return self._tokens[0].is_word("REORG")
         return any(
             self._next.is_word(word) and self._tokens[self._at + 1].is_word(*following)
             for word, following in words.items()

@@ -19,8 +19,9 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from indextables.errors import InputError, StorageError
-from indextables.log.cleanup import StateRetention, is_split_key
+from indextables.log.cleanup import StateRetention, is_data_key
 from indextables.maintenance import PreparedPurge
+from indextables.spark.sql.waiting_delete import WaitingDelete, delete_document, waiting_delete
 from indextables.spark.sql.waiting_merge import WaitingMerge, merge_document, waiting_merge
 from indextables.storage import ObjectInfo, check_key, disk_errors
 
@@ -41,11 +42,14 @@ class WaitingPurge:
     prepared: PreparedPurge
 
 
-def save(waiting: WaitingPurge | WaitingMerge) -> str | None:
+def save(waiting: WaitingPurge | WaitingMerge | WaitingDelete) -> str | None:
     """Write the file and return its name, or None if it would be too large."""
-    document = orjson.dumps(
-        merge_document(waiting) if isinstance(waiting, WaitingMerge) else _document(waiting)
-    )
+    if isinstance(waiting, WaitingMerge):
+        document = orjson.dumps(merge_document(waiting))
+    elif isinstance(waiting, WaitingDelete):
+        document = orjson.dumps(delete_document(waiting))
+    else:
+        document = orjson.dumps(_document(waiting))
     if len(document) > MAX_BYTES:
         return None
     with disk_errors("save a job in", tempfile.gettempdir()):
@@ -59,10 +63,12 @@ def save(waiting: WaitingPurge | WaitingMerge) -> str | None:
     return path
 
 
-def read(file: str) -> WaitingPurge | WaitingMerge:
-    """Return the purge or merge that waits in a file. InputError for any file that `save` did not write."""
+def read(file: str) -> WaitingPurge | WaitingMerge | WaitingDelete:
+    """Return the purge, merge or delete that waits in a file. InputError for any file that `save` did not write."""
     try:
         document = orjson.loads(_bytes(file))
+        if document.get("kind") == "delete":
+            return waiting_delete(document)
         return waiting_merge(document) if document.get("kind") == "merge" else _waiting_purge(document)
     except FileNotFoundError:
         raise InputError(f"there is no job in {file[:200]!r}; it may have been finished already") from None
@@ -133,8 +139,8 @@ def _waiting_purge(document: Any) -> WaitingPurge:
 
 
 def _split(uri: str, key: Any, size: Any, modified_ms: Any) -> ObjectInfo:
-    if not is_split_key(check_key(uri, _text(key))):
-        raise ValueError("it names a file that is not a split")
+    if not is_data_key(check_key(uri, _text(key))):
+        raise ValueError("it names a file that is neither a split nor a delta log")
     return ObjectInfo(key, _whole(size), _whole(modified_ms))
 
 

@@ -12,9 +12,17 @@ from indextables.errors import IndexTablesError
 from indextables.log.cleanup import DeleteTask
 from indextables.maintenance import MergedGroup, MergeTask, run_merge_task
 from indextables.spark.sql import job_files
+from indextables.spark.sql.deleting import (
+    WaitingDelete,
+    decode_deletes,
+    finish_delete,
+    lookup_tasks,
+    run_lookup_task,
+)
 from indextables.spark.sql.merging import finish_batch
 from indextables.spark.sql.purging import decode_deleted, finish_waiting_purge, purge_tasks, run_purge_task
 from indextables.spark.sql.waiting_merge import WaitingMerge, decode_groups, encode_group
+from indextables.table import ScanTask
 
 RESULT: Final = pa.schema({"result": pa.string()})
 """The rows of a job: one for each task, as JSON."""
@@ -37,12 +45,14 @@ class NumberedMerge:
     task: MergeTask
 
 
-JobTask: TypeAlias = DeleteTask | NumberedMerge
+JobTask: TypeAlias = DeleteTask | NumberedMerge | ScanTask
 
 
 def job_tasks(file: str) -> tuple[JobTask, ...]:
     """Return the tasks of a job."""
     waiting = job_files.read(file)
+    if isinstance(waiting, WaitingDelete):
+        return lookup_tasks(waiting)
     if isinstance(waiting, WaitingMerge):
         return tuple(
             NumberedMerge(number, task) for number, task in enumerate(waiting.tasks[: waiting.batch])
@@ -54,6 +64,8 @@ def run_job_task(task: JobTask) -> Iterator[pa.RecordBatch]:
     """Run one task, on any executor, and yield its result as a row."""
     if isinstance(task, NumberedMerge):
         result = encode_group(task.number, _run_merge(task.task))
+    elif isinstance(task, ScanTask):
+        result = run_lookup_task(task)
     else:
         result = run_purge_task(task)
     yield pa.RecordBatch.from_pylist([{"result": result}], schema=RESULT)
@@ -71,7 +83,11 @@ def finish_job(file: str, results: Sequence[str]) -> pa.Table | Job:
     """Finish a job whose tasks have run: return the rows of the command, or the job of its next batch."""
     waiting = job_files.read(file)
     outcome: pa.Table | str
-    if isinstance(waiting, WaitingMerge):
+    if isinstance(waiting, WaitingDelete):
+        deletes = decode_deletes(waiting, results)
+        job_files.remove(file)
+        outcome = finish_delete(waiting, deletes)
+    elif isinstance(waiting, WaitingMerge):
         groups = decode_groups(waiting, results)
         job_files.remove(file)  # before the commit, so that a batch is never committed, or discarded, twice
         outcome = finish_batch(waiting, groups)

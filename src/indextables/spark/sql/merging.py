@@ -113,7 +113,7 @@ def finish_batch(waiting: WaitingMerge, groups: Sequence[MergedGroup]) -> pa.Tab
 
 
 def _options(statement: MergeSplits, table: Table, sql: str, zone: str) -> MergeOptions:
-    options = MergeOptions()
+    options = MergeOptions(only_deleted=statement.only_deleted)
     where = statement.where
     if where is not None:
         try:

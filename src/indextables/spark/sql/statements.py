@@ -76,13 +76,17 @@ class Amount:
 
 @dataclass(frozen=True)
 class MergeSplits:
-    """What to merge. None: the partitions are all, and the settings decide the rest."""
+    """What to merge. None: the partitions are all, and the settings decide the rest.
+
+    `only_deleted` is that of REORG TABLE: splits with deleted rows are rewritten, and nothing else.
+    """
 
     table: TableRef
     where: Condition | None = None
     target_size: Amount | None = None
     max_dest_splits: Amount | None = None
     max_source_splits: Amount | None = None
+    only_deleted: bool = False
 
 
 @dataclass(frozen=True)

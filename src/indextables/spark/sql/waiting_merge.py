@@ -19,6 +19,7 @@ from indextables.log.actions import FieldError, from_document, to_document
 from indextables.log.cleanup import is_split_key
 from indextables.maintenance import Merged, MergedGroup, MergeTask, SourceSplit
 from indextables.schema import partition_path
+from indextables.split import DeltaLogRef
 from indextables.storage import check_key
 
 
@@ -111,10 +112,12 @@ def _group(document: Any, task: MergeTask) -> MergedGroup:
     if add is not None:
         folder = partition_path(task.partition_values, task.metadata.partition_columns)
         begin = f"{folder}/splits/split-".lstrip("/")
-        rows = [source.num_records for source in task.sources if source.key in sources]
+        merged = [source for source in task.sources if source.key in sources]
+        rows = [source.num_live for source in merged]
+        has_deletes = any(source.delta_log is not None for source in merged)
         if not is_split_key(check_key(task.uri, add.path)) or not add.path.startswith(begin):
             raise ValueError("its split is not in the partition of its group")
-        if add.partition_values != task.partition_values or len(set(sources)) < 2:
+        if add.partition_values != task.partition_values or len(merged) < (1 if has_deletes else 2):
             raise ValueError("its split is not of its group")
         if None not in rows and sum(count or 0 for count in rows) != add.num_records:
             raise ValueError("its split has another number of rows")
@@ -126,14 +129,22 @@ def _group(document: Any, task: MergeTask) -> MergedGroup:
         reason=None if document["reason"] is None else _text(document["reason"]),
         unreadable=unreadable,
         failure=None if document["failure"] is None else _text(document["failure"]),
+        delta_logs={
+            source.key: source.delta_log.key
+            for source in task.sources
+            if source.delta_log is not None and source.key in sources
+        },
     )
 
 
-def _source(uri: str, key: Any, size: Any, num_records: Any, num_merge_ops: Any) -> SourceSplit:
+def _source(
+    uri: str, key: Any, size: Any, num_records: Any, num_merge_ops: Any, delta_log: Any
+) -> SourceSplit:
     if not is_split_key(check_key(uri, _text(key))):
         raise ValueError("it names a file that is not a split")
     rows = None if num_records is None else _whole(num_records)
-    return SourceSplit(key, _whole(size), rows, _whole(num_merge_ops))
+    log = None if delta_log is None else DeltaLogRef(_text(delta_log[0]), _whole(delta_log[1]))
+    return SourceSplit(key, _whole(size), rows, _whole(num_merge_ops), log)
 
 
 def _action(document: Any, kind: Any) -> Any:

@@ -18,6 +18,7 @@ from indextables.predicates import TRUE, Predicate, conjunction, conjuncts, norm
 from indextables.runtime import lazy_property
 from indextables.schema import Field, FieldMapping, TableSchema
 from indextables.split.container import Bundle
+from indextables.split.deleted_rows import NONE_DELETED
 from indextables.split.foreign.document_fields import DocumentFields, Meta, stored_fields
 from indextables.split.foreign.document_rows import DocumentRows
 from indextables.split.index import META, IndexBuilder, IndexFields
@@ -38,6 +39,8 @@ def is_foreign(bundle: Bundle) -> bool:
 
 class ForeignContents:
     """The contents of a split of another writer, as the columns of the table: `mapping`, or at least `schema`."""
+
+    deleted = NONE_DELETED
 
     def __init__(
         self,

@@ -90,6 +90,8 @@ def link_splits(
 def _open(source: MergeSource, mapping: FieldMapping, settings: Settings) -> LinkedSource:
     from indextables.columns import Manifest  # noqa: PLC0415 - opening a table does not need it
 
+    if source.delta_log is not None:
+        raise CannotLinkError(f"rows of {source.path} are deleted")
     with source_errors(source):
         bundle = open_bundle(source.store, source.path, source.size)
         if MAPPING not in bundle.members or MANIFEST not in bundle.members:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from indextables.config import Settings
 from indextables.errors import SchemaError, TableError, UnreadableSplitError
 from indextables.schema import FieldMapping, TableSchema, conform
+from indextables.split.deleted_rows import DeltaLogRef
 from indextables.split.output import RowRequest
 from indextables.split.reader import SplitReader, open_split
 from indextables.storage import Store
@@ -23,37 +24,48 @@ from indextables.storage import Store
 
 @dataclass(frozen=True)
 class MergeSource:
-    """A split to merge, and what the log records about it; None where the log does not say."""
+    """A split to merge, and what the log records about it; None where the log does not say.
+
+    Rows that its delta log deletes are left out of the merged split.
+    """
 
     store: Store
     path: str
     size: int | None = None
     num_records: int | None = None
+    delta_log: DeltaLogRef | None = None
 
 
 def source_rows(
     source: MergeSource, *, mapping: FieldMapping, schema: TableSchema, settings: Settings
 ) -> Iterator[pa.RecordBatch]:
-    """Yield all rows of a source in their order, as the columns of `schema`.
+    """Yield all rows of a source that are not deleted in their order, as the columns of `schema`.
 
     UnreadableSplitError if they cannot be read, or if the source has another number of rows than the log records.
     """
     with (
         source_errors(source),
-        open_split(source.store, source.path, source.size, settings=settings, mapping=mapping) as split,
+        open_split(
+            source.store,
+            source.path,
+            source.size,
+            settings=settings,
+            mapping=mapping,
+            delta_log=source.delta_log,
+        ) as split,
     ):
         check_rows(split.num_rows, source.num_records)
         yield from split_rows(split, schema)
 
 
 def split_rows(split: SplitReader, schema: TableSchema) -> Iterator[pa.RecordBatch]:
-    """Yield all rows of an open split. TableError if they are not as many as it claims."""
+    """Yield all rows of an open split that are not deleted. TableError if they are not as many as it claims."""
     rows = 0
     columns = tuple(_stored_name(split.schema, name) for name in schema.names)
     for batch in split.rows(RowRequest(columns)):
         rows += batch.num_rows
         yield conform(batch, schema)
-    check_rows(rows, split.num_rows)
+    check_rows(rows, split.num_live)
 
 
 @contextmanager

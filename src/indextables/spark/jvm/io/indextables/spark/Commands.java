@@ -27,6 +27,8 @@ final class Commands {
   private static final String SPLITS = "SPLITS";
   /** Other formats have it too: ours for a table of our catalog, and for a path if no parser of the session takes it. */
   private static final String OPTIMIZE = "OPTIMIZE";
+  /** {@code REORG TABLE}, ours under the same rule. */
+  private static final String REORG = "REORG";
   private static final Set<String> DESCRIBE = Set.of("DESCRIBE", "DESC");
   /** Words after {@code DESCRIBE INDEXTABLES} that may end a command. Elsewhere they would name a column. */
   private static final Set<String> LAST_WORDS = Set.of("ENVIRONMENT", "PROFILER");
@@ -55,10 +57,13 @@ final class Commands {
     return commands.asCall(commands::isCommand);
   }
 
-  /** Returns {@code OPTIMIZE '/path'} as a call, for a session in which no other format understands it. */
+  /** Returns {@code OPTIMIZE '/path'} or {@code REORG TABLE} as a call, if no other format of the session takes it. */
   static Optional<String> optimizeAsCall(String text) {
     Commands commands = new Commands(text);
-    return commands.asCall(verb -> verb.equals(OPTIMIZE) && commands.next().matches("(?s)['\"].*"));
+    return commands.asCall(
+        verb ->
+            verb.equals(OPTIMIZE) && commands.next().matches("(?s)['\"].*")
+                || verb.equals(REORG) && commands.next().equals("TABLE"));
   }
 
   /** Passes the whole text, with the comments before the command, so that positions in errors are right. */
@@ -86,7 +91,7 @@ final class Commands {
     if (verb.equals(MERGE)) {
       return next().equals(SPLITS);
     }
-    if (verb.equals(OPTIMIZE)) {
+    if (verb.equals(OPTIMIZE) || verb.equals(REORG) && next().equals("TABLE")) {
       return next().replace("`", "").equalsIgnoreCase(IndexTablesCatalog.NAME) && next().equals(".");
     }
     if (SHARED_VERBS.containsKey(verb)) {

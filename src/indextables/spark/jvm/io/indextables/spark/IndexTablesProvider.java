@@ -12,7 +12,6 @@ import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Transform;
-import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.CreatableRelationProvider;
 import org.apache.spark.sql.sources.DataSourceRegister;
@@ -93,7 +92,7 @@ public class IndexTablesProvider implements TableProvider, DataSourceRegister, C
       SQLContext context, SaveMode mode, scala.collection.immutable.Map<String, String> parameters, Dataset<Row> rows) {
     Map<String, String> options = marked(options(parameters));
     WriteMode writeMode = WriteMode.of(mode);
-    refuseNarrowerOverwrites(mode, new CaseInsensitiveStringMap(options));
+    refuseParts(TableRef.of(options), writeMode, new CaseInsensitiveStringMap(options));
     Request request = Request.of("prepare_write", TableRef.of(options)).with("mode", writeMode.word());
     if (!PythonBridge.ask(request).get().get("skip").asBoolean()) {
       rows.write()
@@ -106,14 +105,12 @@ public class IndexTablesProvider implements TableProvider, DataSourceRegister, C
     return new WrittenRelation(context, rows.schema());
   }
 
-  /** Refuses what other sources take as an overwrite of a part of the table: overwriting all of it would lose rows. */
-  private static void refuseNarrowerOverwrites(SaveMode mode, CaseInsensitiveStringMap options) {
-    String partitions =
-        options.getOrDefault("partitionOverwriteMode", SQLConf.get().partitionOverwriteMode().toString());
-    boolean isNarrower = options.containsKey("replaceWhere") || partitions.equalsIgnoreCase("dynamic");
-    if (mode == SaveMode.Overwrite && isNarrower) {
+  /** Refuses an overwrite of a part of a dataset of column groups: overwriting all of it would lose rows. */
+  private static void refuseParts(TableRef table, WriteMode mode, CaseInsensitiveStringMap options) {
+    if (table.columns() != null && mode == WriteMode.OVERWRITE && Replacement.of(options, mode).isPart()) {
       throw Failures.analysis(
-          "indextables overwrites whole tables; replaceWhere and partitionOverwriteMode=dynamic are not supported");
+          "a dataset of column groups is overwritten as a whole; replaceWhere and partitionOverwriteMode=dynamic are for "
+              + "tables of format(\"indextables\")");
     }
   }
 

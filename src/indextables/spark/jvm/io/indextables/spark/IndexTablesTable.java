@@ -27,6 +27,11 @@ class IndexTablesTable implements SearchedTable {
   }
 
   @Override
+  public TableRef ref() {
+    return ref;
+  }
+
+  @Override
   public String name() {
     return ref.name();
   }

@@ -52,7 +52,7 @@ final class StagedWrite implements StagedTable, SupportsWrite {
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     written = true;
     TableRef target = ref.withOptions(info.options().asCaseSensitiveMap());
-    return new IndexTablesWriteBuilder(target, info, mode, partitionBy);
+    return new IndexTablesWriteBuilder(target, info, mode, partitionBy, Replacement.ALL);
   }
 
   @Override

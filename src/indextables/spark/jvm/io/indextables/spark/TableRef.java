@@ -41,7 +41,7 @@ record TableRef(
   private static final String TIMESTAMP = "timestampasof";
   /** Options that are not settings: Spark's own, and those that name what to read. */
   private static final Set<String> SPARK_OPTIONS =
-      Set.of("path", "paths", VERSION, TIMESTAMP, "partitionoverwritemode", "serialization.format");
+      Set.of("path", "paths", VERSION, TIMESTAMP, "partitionoverwritemode", "replacewhere", "serialization.format");
 
   static TableRef of(String path) {
     return new TableRef(path, sessionSettings(), Map.of(), null, null, null);

@@ -29,6 +29,11 @@ final class UnreadTable implements SearchedTable {
   }
 
   @Override
+  public TableRef ref() {
+    return ref;
+  }
+
+  @Override
   public String name() {
     return ref.name();
   }

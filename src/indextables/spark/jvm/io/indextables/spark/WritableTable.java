@@ -7,7 +7,7 @@ import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 
-/** A table of the catalog: INSERT INTO appends to it, INSERT OVERWRITE replaces its rows. */
+/** A table of the catalog: INSERT INTO appends to it, INSERT OVERWRITE replaces its rows or those of partitions. */
 final class WritableTable extends IndexTablesTable implements SupportsWrite {
   WritableTable(TableRef ref, Description description) {
     super(ref, description);
@@ -20,12 +20,17 @@ final class WritableTable extends IndexTablesTable implements SupportsWrite {
 
   @Override
   public Set<TableCapability> capabilities() {
-    return EnumSet.of(TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE);
+    return EnumSet.of(
+        TableCapability.BATCH_READ,
+        TableCapability.BATCH_WRITE,
+        TableCapability.TRUNCATE,
+        TableCapability.OVERWRITE_BY_FILTER,
+        TableCapability.OVERWRITE_DYNAMIC);
   }
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     TableRef target = ref.withOptions(info.options().asCaseSensitiveMap());
-    return new IndexTablesWriteBuilder(target, info, WriteMode.APPEND, null);
+    return new IndexTablesWriteBuilder(target, info, WriteMode.APPEND, null, Replacement.ALL);
   }
 }

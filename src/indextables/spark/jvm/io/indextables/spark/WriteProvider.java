@@ -34,14 +34,15 @@ public final class WriteProvider implements TableProvider {
     WriteMode mode = WriteMode.valueOf(options.get(MODE).toUpperCase(Locale.ROOT));
     List<String> partitionBy =
         options.containsKey(PARTITION_COLUMNS) ? Json.strings(Json.parse(options.get(PARTITION_COLUMNS))) : null;
-    if (mode == WriteMode.APPEND) {
+    Replacement replacement = Replacement.of(new CaseInsensitiveStringMap(options), mode);
+    if (mode == WriteMode.APPEND || replacement.isPart()) {
       PythonBridge.Answer existing = PythonBridge.ask(Description.request(ref));
       if (!existing.isNoTable()) {
         JsonNode table = existing.get();
         // Spark then conforms the rows to the table: columns by name, numbers widened, or an error of its own.
-        return WriteTarget.of(ref, mode, Description.from(table).schema(), partitionBy);
+        return WriteTarget.of(ref, mode, Description.from(table).schema(), partitionBy, replacement);
       }
     }
-    return WriteTarget.ofAnySchema(ref, mode, rows, partitionBy);
+    return WriteTarget.ofAnySchema(ref, mode, rows, partitionBy, replacement);
   }
 }

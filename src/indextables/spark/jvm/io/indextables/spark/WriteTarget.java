@@ -16,25 +16,27 @@ final class WriteTarget implements SupportsWrite {
   private final StructType schema;
   private final List<String> partitionBy;
   private final Set<TableCapability> capabilities;
+  private final Replacement replacement;
 
   private WriteTarget(
-      TableRef ref, WriteMode mode, StructType schema, List<String> partitionBy, Set<TableCapability> capabilities) {
+      TableRef ref, WriteMode mode, StructType schema, List<String> partitionBy, Set<TableCapability> capabilities, Replacement replacement) {
     this.ref = ref;
     this.mode = mode;
     this.schema = schema;
     this.partitionBy = partitionBy;
     this.capabilities = capabilities;
+    this.replacement = replacement;
   }
 
-  static WriteTarget of(TableRef ref, WriteMode mode, StructType schema, List<String> partitionBy) {
+  static WriteTarget of(TableRef ref, WriteMode mode, StructType schema, List<String> partitionBy, Replacement replacement) {
     Set<TableCapability> capabilities = EnumSet.of(TableCapability.BATCH_WRITE, TableCapability.TRUNCATE);
-    return new WriteTarget(ref, mode, schema, partitionBy, capabilities);
+    return new WriteTarget(ref, mode, schema, partitionBy, capabilities, replacement);
   }
 
-  static WriteTarget ofAnySchema(TableRef ref, WriteMode mode, StructType rows, List<String> partitionBy) {
+  static WriteTarget ofAnySchema(TableRef ref, WriteMode mode, StructType rows, List<String> partitionBy, Replacement replacement) {
     Set<TableCapability> capabilities =
         EnumSet.of(TableCapability.BATCH_WRITE, TableCapability.TRUNCATE, TableCapability.ACCEPT_ANY_SCHEMA);
-    return new WriteTarget(ref, mode, rows, partitionBy, capabilities);
+    return new WriteTarget(ref, mode, rows, partitionBy, capabilities, replacement);
   }
 
   @Override
@@ -55,6 +57,6 @@ final class WriteTarget implements SupportsWrite {
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    return new IndexTablesWriteBuilder(ref, info, mode, partitionBy);
+    return new IndexTablesWriteBuilder(ref, info, mode, partitionBy, replacement);
   }
 }

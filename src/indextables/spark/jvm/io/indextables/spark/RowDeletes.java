@@ -1,0 +1,51 @@
+package io.indextables.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+
+/** {@code DELETE FROM} and {@code TRUNCATE TABLE}: Python looks up the rows, by tasks if they are in many splits. */
+final class RowDeletes {
+  private RowDeletes() {}
+
+  /** Throws if Python cannot decide one of the conditions. Spark asks under EXPLAIN too, so nothing is changed here. */
+  static boolean canDelete(TableRef table, Predicate[] predicates) {
+    refuseDatasets(table);
+    Request request = Request.of("pushdown", table).with("filters", PredicateJson.of(List.of(predicates)));
+    List<Integer> accepted =
+        IntStream.range(0, predicates.length).boxed().collect(Collectors.toCollection(java.util.ArrayList::new));
+    for (JsonNode index : PythonBridge.ask(request).get().get("accepted")) {
+      accepted.remove(Integer.valueOf(index.asInt()));
+    }
+    if (accepted.isEmpty()) {
+      return true;
+    }
+    throw Failures.analysis(
+        "DELETE FROM " + table.name() + " cannot decide the condition " + PredicateSql.of(predicates[accepted.get(0)])
+            + ": it takes searches, and comparisons of columns with literals by =, <>, <, <=, >, >=, <=>, IN, LIKE and "
+            + "IS NULL, joined by AND, OR and NOT. Query the keys of the rows first, and delete them by IN");
+  }
+
+  static void delete(TableRef table, Predicate[] predicates) {
+    refuseDatasets(table);
+    Request request =
+        Request.of("delete", table)
+            .with("filters", PredicateJson.of(List.of(predicates)))
+            .with("parallelism", SparkSession.active().sparkContext().defaultParallelism());
+    JsonNode answer = PythonBridge.ask(request).get();
+    if (answer.has("job")) {
+      TaskJob.finished(request, answer.get("job").asText());
+    }
+  }
+
+  private static void refuseDatasets(TableRef table) {
+    if (table.columns() != null) {
+      throw Failures.analysis(
+          "DELETE FROM " + table.name() + ": rows of a dataset of column groups are deleted by a delta log, with "
+              + "indextables.columns.write_delta and Transaction.add_delta_log in Python");
+    }
+  }
+}
