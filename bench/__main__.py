@@ -92,12 +92,20 @@ def remote_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compari
     return "searches of an object store", []
 
 
+def upkeep_part(_: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
+    """One append a minute for 30 simulated days, with automatic merges and purges: the curves of its growth."""
+    from bench import upkeep  # noqa: PLC0415
+
+    return upkeep.measure(_console(), say), []
+
+
 PARTS: Final[dict[str, Part]] = {
     "tables": tables_part,
     "commits": commits_part,
     "columns": columns_part,
     "states": states_part,
     "remote": remote_part,
+    "upkeep": upkeep_part,
 }
 
 
@@ -138,7 +146,8 @@ def main() -> None:
     titles = []
     for name in chosen.parts or PARTS:
         title, measured = PARTS[name](chosen, say)
-        show(console, f"{title}, {os.cpu_count()} cores", measured)
+        if measured:
+            show(console, f"{title}, {os.cpu_count()} cores", measured)
         titles.append(title)
         found += measured
     say("done")

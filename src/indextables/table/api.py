@@ -16,7 +16,7 @@ from indextables.schema import TableSchema
 from indextables.storage import open_store
 from indextables.table.arguments import to_millis, to_names, to_settings, to_uri, to_version
 from indextables.table.handle import Table
-from indextables.table.write import commit_write, parse_mode, plan_write, run_write_task
+from indextables.table.write import parse_mode, plan_write, publish_write, run_write_task
 
 
 def open_table(
@@ -69,6 +69,8 @@ def write_table(
     - `txn`: the name of an application and the number of this write in it. A write that the table already has, or a
       later one of the same application, is not made again.
 
+    If a partition then has many small splits, they are merged in the background (see `Table.merge_jobs`).
+
     >>> import indextables as it, pyarrow as pa
     >>> rows = pa.table({"day": ["mon", "tue"], "message": ["disk full", "login ok"]})
     >>> it.write("memory://doc-write", rows, partition_by=["day"], text=["message"])
@@ -76,15 +78,24 @@ def write_table(
     >>> it.write("memory://doc-write", rows, txn=("loader", 7)), it.write("memory://doc-write", rows, txn=("loader", 7))
     (1, 1)
     """
+    from indextables.maintenance import UpkeepPolicy, running_write, start_upkeep
+
     uri, write_mode = to_uri(path), parse_mode(mode)
     typemap = {f"{keys.TYPEMAP.prefix}{name}": "text" for name in to_names(text, "text")}
     checked = Settings(dict(to_settings(settings)) | typemap)
     schema, batches = _stream(data)
     partitions = None if partition_by is None else to_names(partition_by, "partition_by")
-    plan = plan_write(uri, schema, mode=write_mode, partition_by=partitions, settings=checked, txn=txn)
-    if plan is None:
-        return open_table(uri, settings=settings).version
-    return commit_write(plan, [run_write_task(plan, batches)])
+    upkeep = UpkeepPolicy.of(checked)
+    with running_write(uri):
+        plan = plan_write(uri, schema, mode=write_mode, partition_by=partitions, settings=checked, txn=txn)
+        if plan is None:
+            return open_table(uri, settings=settings).version
+        done = publish_write(plan, [run_write_task(plan, batches)])
+    if done is None:
+        assert plan.base_version is not None
+        return plan.base_version
+    start_upkeep(done.snapshot, plan.base_version, Settings(plan.options), upkeep)
+    return done.version
 
 
 def _stream(data: Any) -> tuple[TableSchema, Iterable[pa.RecordBatch]]:

@@ -28,6 +28,7 @@ from indextables.errors import (
 from indextables.log import (
     AddFile,
     Append,
+    Committed,
     Metadata,
     Overwrite,
     Snapshot,
@@ -69,6 +70,7 @@ class WritePlan:
     `metadata` is the table's, or the one that this write gives it. `replaces` is the metadata that an overwrite read.
     `split_bytes` is the size of the rows of one split, about.
     `txn` is the number of the write in the sequence of its application: each is committed once, and in order.
+    `base_files` is the number of live files that the table has without this write, as far as it is known.
     """
 
     uri: str
@@ -82,6 +84,7 @@ class WritePlan:
     split_bytes: int
     replaces: Metadata | None = None
     txn: Txn | None = None
+    base_files: int = 0
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,7 @@ def plan_write(
         replaces=replaces,
         split_bytes=split_row_bytes(settings, metadata.partition_columns, _history(base, metadata)),
         txn=sequence,
+        base_files=0 if base is None or mode == "overwrite" else base.files.expected,
     )
 
 
@@ -158,6 +162,7 @@ def build_write_plan(
     replaces: Metadata | None,
     split_bytes: int,
     txn: Txn | None = None,
+    base_files: int = 0,
 ) -> WritePlan:
     """Build a plan from decisions already made: schema, partitioning and mapping follow from the metadata."""
     schema = TableSchema.of_table(metadata.schema_string)
@@ -173,6 +178,7 @@ def build_write_plan(
         split_bytes=split_bytes,
         replaces=replaces,
         txn=txn,
+        base_files=base_files,
     )
 
 
@@ -224,10 +230,19 @@ def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
     If another process has committed the same `txn` first, this write is not committed again: its splits are deleted and
     the version of that table is returned.
     """
+    done = publish_write(plan, results)
+    if done is None:
+        assert plan.base_version is not None
+        return plan.base_version
+    return done.version
+
+
+def publish_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> Committed | None:
+    """Commit the whole write as `commit_write` does. Return the commit, or None if there is nothing to commit."""
     stored = [result for result in results if result is not None]
     adds = tuple(add for result in stored for add in result.adds)
     if plan.mode == "append" and plan.base_version is not None and not adds and plan.txn is None:
-        return plan.base_version
+        return None
     settings = Settings(plan.options)
     store = open_store(plan.uri, settings)
     base = None if plan.base_version is None else _load_base(store, plan.base_version)
@@ -248,7 +263,7 @@ def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
         raise
     if done.skipped:
         abort_write(plan, stored)
-    return done.version
+    return done
 
 
 def _load_base(store: Store, version: int) -> Snapshot:
