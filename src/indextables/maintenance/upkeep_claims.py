@@ -1,6 +1,6 @@
 """The claim of an automatic merge: of several processes that write to a table, one merges at a time.
 
-_transaction_log/_upkeep/merge.json     {"job": "...", "since": 1700000000000, "until": 1700000060000, ...}
+_transaction_log/_upkeep/merge.claim     {"job": "...", "since": 1700000000000, "until": 1700000060000, ...}
 
 A claim saves work, and correctness does not depend on it: if two processes merge the same splits after all, the commit
 of the second drops its groups. So a claim that is too old, or whose process is gone, is simply replaced. Two processes
@@ -20,8 +20,8 @@ import orjson
 from indextables.errors import CorruptTableError, ObjectExistsError, ObjectNotFoundError, StorageError
 from indextables.storage import LOG_DIRECTORY, Store
 
-CLAIM_KEY: Final = f"{LOG_DIRECTORY}/_upkeep/merge.json"
-PURGE_KEY: Final = f"{LOG_DIRECTORY}/_upkeep/purge.json"
+CLAIM_KEY: Final = f"{LOG_DIRECTORY}/_upkeep/merge.claim"
+PURGE_KEY: Final = f"{LOG_DIRECTORY}/_upkeep/last_purge"
 
 _LEASE_MS: Final = 60_000
 _BYTES_PER_MS: Final = 1000
