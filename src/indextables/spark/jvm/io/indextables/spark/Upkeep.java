@@ -37,12 +37,16 @@ record Upkeep(TableRef table, JsonNode due) {
     if (!merges && !purges) {
       return;
     }
-    SparkSession session = SparkSession.active();
-    if (!due.get("asynchronous").asBoolean()) {
-      run(session, merges, purges);
-      return;
+    try {
+      SparkSession session = SparkSession.active();
+      if (due.get("asynchronous").asBoolean()) {
+        start(table.path(), () -> runAlone(session, merges, purges));
+      } else {
+        run(session, merges, purges);
+      }
+    } catch (Throwable e) { // there may be no thread left; the write is committed, and has not failed
+      LOG.warn("Automatic upkeep of {} did not start: {}", table.name(), e.getMessage());
     }
-    start(table.path(), () -> runAlone(session, merges, purges));
   }
 
   private static void start(String path, Runnable work) {
@@ -53,21 +57,37 @@ record Upkeep(TableRef table, JsonNode due) {
       }
       AT_WORK.put(path, null);
     }
-    Thread thread = new Thread(() -> runAll(path, work), "indextables upkeep of " + path);
-    thread.setDaemon(true);
-    thread.start();
+    boolean started = false;
+    try {
+      Thread thread = new Thread(() -> runAll(path, work), "indextables upkeep of " + path);
+      thread.setDaemon(true);
+      thread.start();
+      started = true;
+    } finally {
+      if (!started) {
+        next(path);
+      }
+    }
   }
 
   private static void runAll(String path, Runnable work) {
-    Runnable next = work;
-    while (next != null) {
-      next.run();
-      synchronized (AT_WORK) {
-        next = AT_WORK.remove(path);
-        if (next != null) {
-          AT_WORK.put(path, null);
-        }
+    for (Runnable next = work; next != null; next = next(path)) {
+      try {
+        next.run();
+      } catch (Throwable e) { // the session has ended, perhaps
+        LOG.warn("Automatic upkeep of {} failed: {}", path, e.getMessage());
       }
+    }
+  }
+
+  /** Returns what follows for a table, whose thread goes on then; null: the thread ends. */
+  private static Runnable next(String path) {
+    synchronized (AT_WORK) {
+      Runnable next = AT_WORK.remove(path);
+      if (next != null) {
+        AT_WORK.put(path, null);
+      }
+      return next;
     }
   }
 
