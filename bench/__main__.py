@@ -99,6 +99,13 @@ def deletes_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compar
     return "deletes", deletes.measure(HOME, say, count=min(chosen.rows, 1_000_000), repeat=chosen.repeat)
 
 
+def upkeep_part(_: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
+    """One append a minute for 30 simulated days, with automatic merges and purges: the curves of its growth."""
+    from bench import upkeep  # noqa: PLC0415
+
+    return upkeep.measure(_console(), say), []
+
+
 PARTS: Final[dict[str, Part]] = {
     "tables": tables_part,
     "commits": commits_part,
@@ -106,6 +113,7 @@ PARTS: Final[dict[str, Part]] = {
     "deletes": deletes_part,
     "states": states_part,
     "remote": remote_part,
+    "upkeep": upkeep_part,
 }
 
 
@@ -146,7 +154,8 @@ def main() -> None:
     titles = []
     for name in chosen.parts or PARTS:
         title, measured = PARTS[name](chosen, say)
-        show(console, f"{title}, {os.cpu_count()} cores", measured)
+        if measured:
+            show(console, f"{title}, {os.cpu_count()} cores", measured)
         titles.append(title)
         found += measured
     say("done")

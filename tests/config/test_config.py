@@ -168,11 +168,11 @@ def test_every_key_of_the_format_is_known(key: str) -> None:
 
 
 def test_a_key_without_effect_is_said_to_have_none_once(caplog: pytest.LogCaptureFixture) -> None:
-    option = {"spark.indextables.mergeOnWrite.targetSize": "5G"}
+    option = {"spark.indextables.mergeOnWrite.minBatchesToTrigger": "2"}
     for _ in range(2):
         assert dict(Settings(option)) == {}
     assert len(caplog.messages) == 1
-    assert "has no effect in this release: nothing is merged automatically" in caplog.text
+    assert "has no effect in this release: a merge begins when a partition has" in caplog.text
 
 
 def test_an_unknown_key_of_the_session_is_a_warning_and_of_an_option_an_error() -> None:

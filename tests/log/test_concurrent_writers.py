@@ -32,6 +32,20 @@ def test_eight_writers_append_four_hundred_times_and_every_row_is_there_once(tmp
 
 
 @pytest.mark.slow
+def test_writers_that_merge_by_themselves_neither_lose_nor_double_a_row(tmp_path: Path):
+    path, scratch, count = str(tmp_path / "t"), str(tmp_path), 12
+    arguments = [(writing_process.MERGING, path, scratch, n, THREADS, count) for n in range(PROCESSES)]
+    assert run(writing_process.append_with, *arguments) == [[]] * PROCESSES
+    check_table(open_store(path))
+    table = it.open(path)
+    operations = Counter(table.history().column("operation").to_pylist())
+    total = PROCESSES * THREADS * count
+    assert sorted(table.to_arrow(columns=["id"]).column("id").to_pylist()) == list(range(total))
+    assert table.version + 1 == sum(operations.values()) > total, "some versions are merges"
+    print(operations)
+
+
+@pytest.mark.slow
 def test_appends_overwrites_and_drops_at_once_are_some_order_of_them_one_by_one(tmp_path: Path):
     seed = random.randrange(10**9)
     print(f"seed {seed}")

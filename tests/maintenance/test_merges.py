@@ -211,7 +211,7 @@ def live(store: Store) -> set[str]:
 
 def test_many_small_appends_become_one_split_for_each_partition(tmp_path) -> None:
     uri = str(tmp_path / "t")
-    fill(uri, 40, 100)
+    fill(uri, 40, 100, settings={keys.MERGE_ON_WRITE.key: "false"})
     before = it.open(uri)
     merged = before.merge_splits()
     after = it.open(uri)

@@ -75,14 +75,14 @@ def test_an_error_is_an_answer(path, tmp_path):
 
 
 def test_unknown_settings_of_the_session_are_warnings(path):
-    session = {"spark.indextables.nonsense": "1", "spark.indextables.mergeOnWrite.enabled": "true"}
+    session = {"spark.indextables.nonsense": "1", "spark.indextables.mergeOnWrite.minDiskSpaceGB": "20"}
     answer = ask("describe", path, session=session)
     assert answer["version"] == 1
     assert [text.partition(";")[0] for text in answer["warnings"]] == [
         "unknown setting 'spark.indextables.nonsense' in the session",
         (
-            "setting 'spark.indextables.mergeOnWrite.enabled' has no effect in this release: "
-            "nothing is merged automatically: run MERGE SPLITS."
+            "setting 'spark.indextables.mergeOnWrite.minDiskSpaceGB' has no effect in this release: "
+            "a merge has bounded memory, and checks the disk before it begins."
         ),
     ]
     assert ask("describe", path, session=session, options=session)["error"]["kind"] == "CONFIG"

@@ -18,8 +18,19 @@ PARTITIONS = ("a", "b", "c")
 
 
 def settings(scratch: str) -> dict[str, str]:
-    """Tiny batches need little memory, and what a killed writer leaves behind stays below the test's directory."""
-    return {keys.HEAP_SIZE.key: "15M", keys.TEMP_DIRECTORY.key: scratch}
+    """Tiny batches need little memory, and what a killed writer leaves behind stays below the test's directory.
+
+    Tests count the versions that writers make, so none is made by an automatic merge.
+    """
+    return {
+        keys.HEAP_SIZE.key: "15M",
+        keys.TEMP_DIRECTORY.key: scratch,
+        keys.MERGE_ON_WRITE.key: "false",
+    }
+
+
+MERGING = {keys.MERGE_ON_WRITE.key: "true", keys.MERGE_ON_WRITE_SPLITS.key: "8"}
+"""Settings of a writer that often merges."""
 
 
 def append(path: str, scratch: str, process: int, threads: int, count: int, answers: Connection) -> None:
@@ -69,11 +80,14 @@ def mix(path: str, scratch: str, seed: int, threads: int, count: int, answers: C
 
 
 def write_until_killed(path: str, scratch: str, first_batch: int, acknowledge: Connection) -> None:
-    """Appends batches of rows over two partitions, and tells of each one that `it.write` returned from."""
+    """Appends batches of rows over two partitions, and tells of each one that `it.write` returned from.
+
+    It merges too, so that it may be killed in the middle of that.
+    """
     acknowledge.send("ready")
     for batch in itertools.count(first_batch):
         rows = {"batch": [batch] * 4, "n": list(range(4)), "part": ["a", "b", "a", "b"]}
-        it.write(path, pa.table(rows), partition_by=["part"], settings=settings(scratch))
+        it.write(path, pa.table(rows), partition_by=["part"], settings=settings(scratch) | MERGING)
         acknowledge.send(batch)
 
 

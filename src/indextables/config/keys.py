@@ -17,6 +17,7 @@ from indextables.config.parsers import (
     positive_size,
     probability,
     ratio,
+    size_from,
     size_or,
     size_up_to,
     text,
@@ -442,6 +443,70 @@ MERGE_SKIP_HOURS: Final = Setting(
     hours,
     24,
     "How long merges leave a split alone that one of them could not read, in hours.",
+)
+MERGE_ON_WRITE: Final = Setting(
+    "spark.indextables.mergeOnWrite.enabled",
+    boolean,
+    True,
+    "Merge small splits in the background after a write, when a partition has too many of them.",
+)
+MERGE_ON_WRITE_ASYNC: Final = Setting(
+    "spark.indextables.mergeOnWrite.async.enabled",
+    boolean,
+    True,
+    "Merge and purge automatically in a thread of their own. false: before the write returns, after its commit; a "
+    "failure is still not one of the write.",
+)
+MERGE_ON_WRITE_SPLITS: Final = Setting(
+    "spark.indextables.mergeOnWrite.minSplits",
+    between(2, 1_000_000),
+    32,
+    "Number of small splits of one partition after which they are merged automatically. A split is small below "
+    "`merge.skipSplitThreshold` of `mergeOnWrite.targetSize`.",
+)
+MERGE_ON_WRITE_TARGET: Final = Setting(
+    "spark.indextables.mergeOnWrite.targetSize",
+    size_from(1 << 20),
+    4 << 30,
+    "Size of the splits that automatic merges aim at.",
+)
+MERGE_ON_WRITE_EXIT_MS: Final = Setting(
+    "spark.indextables.mergeOnWrite.shutdownTimeoutMs",
+    whole,
+    300_000,
+    "How long the end of a Python process waits for automatic merges and purges that are running, in milliseconds. In "
+    "Spark, the end of the session ends them.",
+)
+PURGE_ON_WRITE: Final = Setting(
+    "spark.indextables.purgeOnWrite.enabled",
+    boolean,
+    False,
+    "Purge automatically in the background after writes (see `purgeOnWrite.triggerAfterMerge`).",
+)
+PURGE_AFTER_MERGE: Final = Setting(
+    "spark.indextables.purgeOnWrite.triggerAfterMerge",
+    boolean,
+    True,
+    "Purge after an automatic merge, if the last automatic purge of the table was an hour ago or longer.",
+)
+PURGE_AFTER_WRITES: Final = Setting(
+    "spark.indextables.purgeOnWrite.triggerAfterWrites",
+    whole,
+    0,
+    "Purge after every so many versions of the table. 0: not for this reason.",
+)
+PURGE_ON_WRITE_HOURS: Final = Setting(
+    "spark.indextables.purgeOnWrite.splitRetentionHours",
+    hours,
+    168,
+    "Minimum age of a split that no version names before an automatic purge deletes it, in hours (7 days). "
+    "`purge.minRetentionHours` applies.",
+)
+PURGE_ON_WRITE_LOG_HOURS: Final = Setting(
+    "spark.indextables.purgeOnWrite.txLogRetentionHours",
+    hours,
+    720,
+    "Minimum age of a version file or state before an automatic purge deletes it, in hours (30 days).",
 )
 CLEANUP_FAILURE_POLICY: Final = Setting(
     "spark.indextables.cleanup.failurePolicy",

@@ -48,6 +48,17 @@ def size_up_to(high: int) -> Callable[[str], int]:
     return parse_size
 
 
+def size_from(low: int) -> Callable[[str], int]:
+    """Return a parser of sizes from a minimum, which is a number of megabytes, on."""
+
+    def parse_size(text: str) -> int:
+        if (value := size(text)) < low:
+            raise ValueError(f"a size of at least {low >> 20}M")
+        return value
+
+    return parse_size
+
+
 def boolean(text: str) -> bool:
     try:
         return {"true": True, "false": False}[text.strip().lower()]

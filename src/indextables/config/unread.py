@@ -26,8 +26,22 @@ _STATE_IS_WRITTEN_LATER: Final = _unread(
 
 UNREAD: Final = (
     # automatic upkeep
-    _unread("nothing is merged automatically: run MERGE SPLITS", "mergeOnWrite."),
-    _unread("nothing is purged automatically: run PURGE INDEXTABLE", "purgeOnWrite."),
+    _unread(
+        "a merge begins when a partition has `mergeOnWrite.minSplits` small splits",
+        "mergeOnWrite.minBatchesToTrigger",
+        "mergeOnWrite.batchCpuFraction",
+        "mergeOnWrite.mergeGroupMultiplier",
+    ),
+    _unread(
+        "the groups of an automatic merge run as the tasks of a Spark job, `merge.batchSize` at a time",
+        "mergeOnWrite.maxConcurrentBatches",
+        "mergeOnWrite.maxConcurrentMergesPerWorker",
+    ),
+    _unread(
+        "a merge has bounded memory, and checks the disk before it begins",
+        "mergeOnWrite.memoryOverheadFactor",
+        "mergeOnWrite.minDiskSpaceGB",
+    ),
     # the log and its states
     _STATE_IS_WRITTEN_LATER,
     _unread(

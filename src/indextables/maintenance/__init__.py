@@ -5,6 +5,7 @@ Each module is one operation, which `log` and its packages carry out:
 - `partitions`, `restores`, `upgrade`: commits that change the table as a whole;
 - `merge_plan`, `merges`, `merge_commits`: fewer and larger splits with the same rows;
 - `history_cleanup`, `purges`: deleting what is no longer needed;
+- `upkeep`, with `upkeep_policy`, `upkeep_claims` and `merge_jobs`: merges and purges that writes start;
 - `repairs`, with `log_recovery` and `split_recovery`: a new log in place of a damaged or lost one;
 - `log_description`, `state_description`, `component_description`: what the log, the newest state and the splits hold.
 """
@@ -18,10 +19,19 @@ from indextables.maintenance.history_cleanup import (
 )
 from indextables.maintenance.log_description import LOG_SCHEMA, describe_log
 from indextables.maintenance.merge_commits import CommittedMerge, MergedGroup, commit_merge, discard_groups
+from indextables.maintenance.merge_jobs import (
+    MERGE_JOBS_SCHEMA,
+    STATUSES,
+    MergeJob,
+    jobs_table,
+    recorded_jobs,
+)
 from indextables.maintenance.merge_plan import (
     MergeOptions,
     MergeTask,
     SourceSplit,
+    due_splits,
+    plan_due_merge,
     plan_merge,
 )
 from indextables.maintenance.merges import (
@@ -46,14 +56,26 @@ from indextables.maintenance.repairs import Repaired, repair
 from indextables.maintenance.restores import restore
 from indextables.maintenance.state_description import StateDescription, describe_state
 from indextables.maintenance.upgrade import renormalize_schemas, upgrade_and_checkpoint, upgrade_protocol
+from indextables.maintenance.upkeep import (
+    automatic_retention,
+    due_tasks,
+    running_write,
+    start_upkeep,
+    wait_for_upkeep,
+)
+from indextables.maintenance.upkeep_claims import claim_purge, extend_claim, release_claim, take_claim
+from indextables.maintenance.upkeep_policy import UpkeepPolicy
 
 __all__ = [
     "COMPONENT_SCHEMA",
     "LOG_SCHEMA",
+    "MERGE_JOBS_SCHEMA",
+    "STATUSES",
     "CleanedVersions",
     "CommittedMerge",
     "DroppedPartitions",
     "GroupMerger",
+    "MergeJob",
     "MergeOptions",
     "MergeTask",
     "Merged",
@@ -64,8 +86,11 @@ __all__ = [
     "SourceSplit",
     "StateDescription",
     "Truncated",
+    "UpkeepPolicy",
     "add_committed",
+    "automatic_retention",
     "check_partition_condition",
+    "claim_purge",
     "clean_versions",
     "commit_merge",
     "component_sizes",
@@ -73,19 +98,30 @@ __all__ = [
     "describe_state",
     "discard_groups",
     "drop_partitions",
+    "due_splits",
+    "due_tasks",
     "empty_result",
+    "extend_claim",
     "finish_purge",
+    "jobs_table",
     "merge_small_splits",
+    "plan_due_merge",
     "plan_merge",
     "plan_newest",
     "prepare_purge",
     "purge",
+    "recorded_jobs",
+    "release_claim",
     "renormalize_schemas",
     "repair",
     "restore",
     "retention_hours",
     "run_merge_task",
+    "running_write",
+    "start_upkeep",
+    "take_claim",
     "truncate_time_travel",
     "upgrade_and_checkpoint",
     "upgrade_protocol",
+    "wait_for_upkeep",
 ]

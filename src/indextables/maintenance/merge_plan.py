@@ -107,6 +107,57 @@ def plan_merge(
     without them, by itself if it is in no group.
     """
     check_partition_condition(snapshot, options.where, "MERGE SPLITS")
+    most = options.max_source_splits or settings.get(keys.MERGE_MAX_SOURCES)
+    share = 0.0 if options.only_deleted else settings.get(keys.MERGE_DELETED_SHARE)
+    groups: list[_PartitionGroup] = []
+    for values, candidates in _candidates(snapshot, options, settings, now).items():
+        of_partition = list(_groups(_small_splits(candidates), options.target_size, most))
+        grouped = {candidate.split.key for group in of_partition for candidate in group}
+        alone = [c for c in candidates if c.split.delta_log is not None and c.split.key not in grouped]
+        of_partition += [[candidate] for candidate in alone if candidate.split.deleted_share >= share]
+        groups += [(values, group) for group in of_partition]
+    return _tasks(snapshot, settings, groups)[: options.max_dest_splits]
+
+
+def plan_due_merge(snapshot: Snapshot, settings: Settings, *, now: int) -> tuple[MergeTask, ...]:
+    """Return the groups of an automatic merge: one for each partition that has too many small splits."""
+    least = settings.get(keys.MERGE_ON_WRITE_SPLITS)
+    most = settings.get(keys.MERGE_MAX_SOURCES)
+    options = MergeOptions(target_size=settings.get(keys.MERGE_ON_WRITE_TARGET))
+    groups = []
+    for values, candidates in _candidates(snapshot, options, settings, now).items():
+        in_order = _small_splits(candidates)
+        if len(in_order) >= least:
+            sizes = [candidate.split.size for candidate in in_order[:most]]
+            groups.append((values, in_order[: due_splits(sizes, least, options.target_size)]))
+    return _tasks(snapshot, settings, [(values, group) for values, group in groups if len(group) > 1])
+
+
+def due_splits(sizes: Sequence[int], least: int, target_size: int) -> int:
+    """Return how many of the smallest splits of a partition an automatic merge makes one. `sizes` ascend.
+
+    Half of `least` in any case, and then each that is not larger than all smaller ones together. So a split is
+    written again only when there are as many new rows as it has. A partition has at most `least` small splits then,
+    and a row is written a few times in all, however many splits it takes to fill one.
+
+    >>> due_splits([10] * 31 + [300], 32, 4 << 30), due_splits([10] * 31 + [600], 32, 4 << 30)
+    (32, 31)
+    """
+    count = total = 0
+    for size in sizes:
+        if total + size > target_size or (count >= max(least // 2, 2) and size > total):
+            break
+        count, total = count + 1, total + size
+    return count
+
+
+_PartitionGroup: TypeAlias = tuple["_PartitionKey", Sequence["_Candidate"]]
+
+
+def _tasks(
+    snapshot: Snapshot, settings: Settings, groups: Sequence[_PartitionGroup]
+) -> tuple[MergeTask, ...]:
+    """Return the tasks of groups, best first."""
     check_writable(snapshot.protocol, snapshot.uri)
     if snapshot.gap is not None:
         raise CorruptTableError(
@@ -115,20 +166,12 @@ def plan_merge(
         )
     metadata = writer_metadata(snapshot)
     task_options = options_for_tasks(snapshot.uri, settings.with_properties(metadata.configuration))
-    most = options.max_source_splits or settings.get(keys.MERGE_MAX_SOURCES)
     tasks = []
-    share = 0.0 if options.only_deleted else settings.get(keys.MERGE_DELETED_SHARE)
-    for values, candidates in _candidates(snapshot, options, settings, now).items():
-        small = sorted((candidate for candidate in candidates if candidate.is_small), key=_by_size)
-        groups = list(_groups(small, options.target_size, most))
-        grouped = {candidate.split.key for group in groups for candidate in group}
-        alone = [c for c in candidates if c.split.delta_log is not None and c.split.key not in grouped]
-        groups += [[candidate] for candidate in alone if candidate.split.deleted_share >= share]
-        for group in groups:
-            in_order = tuple(candidate.split for candidate in sorted(group, key=_by_version))
-            tasks.append(MergeTask(snapshot.uri, task_options, metadata, dict(values), in_order))
+    for values, group in groups:
+        in_order = tuple(candidate.split for candidate in sorted(group, key=_by_version))
+        tasks.append(MergeTask(snapshot.uri, task_options, metadata, dict(values), in_order))
     tasks.sort(key=lambda task: (-len(task.sources), task.size))
-    return tuple(tasks[: options.max_dest_splits])
+    return tuple(tasks)
 
 
 @dataclass(frozen=True)
@@ -175,6 +218,11 @@ def _candidates(
         split = SourceSplit(key, size, rows, num_merge_ops=merges or 0, delta_log=delta_log)
         partitions[tuple(sorted(values or ()))].append(_Candidate(split, version, small))
     return partitions
+
+
+def _small_splits(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    """Return the small ones, the smallest first."""
+    return sorted((candidate for candidate in candidates if candidate.is_small), key=_by_size)
 
 
 def _retry_time(skip: SkipFile, cooldown_ms: int) -> int:

@@ -166,6 +166,21 @@ def merge_small_splits(
     """
     started = clock()
     snapshot, tasks = plan_newest(store, options or MergeOptions(), settings, now=started)
+    result = merge_tasks(store, settings, snapshot, tasks, progress=progress, clock=clock, merger=merger)
+    return dataclasses.replace(result, duration_ms=max(clock() - started, 0))
+
+
+def merge_tasks(
+    store: Store,
+    settings: Settings,
+    snapshot: Snapshot,
+    tasks: Sequence[MergeTask],
+    *,
+    progress: Progress | None = None,
+    clock: Callable[[], int] = now_ms,
+    merger: GroupMerger = merge_splits,
+) -> Merged:
+    """Merge the groups of a plan, which was made for `snapshot`, and commit after each batch."""
     result = empty_result(snapshot)
     size = settings.get(keys.MERGE_BATCH_SIZE)
     for first in range(0, len(tasks), size):
@@ -183,7 +198,7 @@ def merge_small_splits(
         )
         snapshot = committed.snapshot
         result = add_committed(result, committed)
-    return dataclasses.replace(result, duration_ms=max(clock() - started, 0))
+    return result
 
 
 def empty_result(snapshot: Snapshot) -> Merged:

@@ -1,5 +1,6 @@
 """The state of a process: clock, ids, threads, caches, and what of it survives a fork."""
 
+from indextables.runtime.background import Background
 from indextables.runtime.caches import Cache, CacheFigures, CacheSpec
 from indextables.runtime.counters import Counters, difference
 from indextables.runtime.forking import OBSTORE, PYRUHVRO, ForkSafeLock, LibraryThreads
@@ -10,6 +11,7 @@ from indextables.runtime.threads import LimitedThreads, Threads
 __all__ = [
     "OBSTORE",
     "PYRUHVRO",
+    "Background",
     "Cache",
     "CacheFigures",
     "CacheSpec",

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
+from indextables.runtime.background import Background
 from indextables.runtime.caches import Cache, CacheSpec
 from indextables.runtime.counters import Counters
 from indextables.runtime.threads import Threads
@@ -48,6 +49,7 @@ class Runtime:
         self.sleep = sleep
         self.ids = ids
         self.threads = threads or Threads()
+        self.background = Background()
         self.counters = Counters()
         self.gc_freezes = 0
         self._caches: dict[CacheSpec[Any, Any], Cache[Any, Any]] = {}

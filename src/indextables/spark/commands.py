@@ -11,7 +11,15 @@ from indextables.errors import IndexTablesError
 from indextables.spark.formats import DATASETS, TABLES, Answer, Format
 from indextables.spark.gc_freeze import freeze_objects
 from indextables.spark.request import Request, refused
-from indextables.spark.sql import Job, TableName, finish_job, rows_answer, run_command, run_delete
+from indextables.spark.sql import (
+    Job,
+    TableName,
+    finish_job,
+    rows_answer,
+    run_command,
+    run_delete,
+    run_upkeep_step,
+)
 from indextables.table import open_table
 
 
@@ -65,7 +73,12 @@ def _sql(request: Request) -> Answer:
         outcome = finish_job(arguments["job"], arguments["results"])
     else:
         outcome = run_command(
-            arguments["sql"], request.options, arguments.get("located"), with_jobs=True, zone=request.zone
+            arguments["sql"],
+            request.options,
+            arguments.get("located"),
+            with_jobs=True,
+            zone=request.zone,
+            merge_jobs=arguments.get("merge_jobs", ()),
         )
     if isinstance(outcome, TableName):
         return {"locate": list(outcome.parts)}
@@ -81,4 +94,5 @@ _COMMANDS: Final[dict[str, Callable[[Request], Answer]]] = {
     "prepare_write": lambda request: format_of(request).prepare_write(request),
     "pushdown": lambda request: format_of(request).pushdown(request),
     "sql": _sql,
+    "upkeep": lambda request: run_upkeep_step(request.path, request.options, request.arguments),
 }

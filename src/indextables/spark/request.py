@@ -157,6 +157,11 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "located": (is_text, "a string"),
     "hosts": (is_texts, "a list of strings"),
     "job": (is_text, "a string"),
+    "step": (lambda value: value in ("merge", "release", "purge"), "merge, release or purge"),
+    "claim": (is_text, "a string"),
+    "after_merge": (_is_boolean, "true or false"),
+    "running_since": (is_number, "a whole number"),
+    "merge_jobs": (is_texts, "a list of strings"),
     "results": (is_texts, "a list of strings"),
 }
 _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
@@ -170,11 +175,12 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "pushdown": ("path", "filters"),
     "scan": ("path", "columns", "filters", "parallelism"),
     "sql": ("sql",),
+    "upkeep": ("path", "step", "claim"),
     "write": ("path", "mode", "schema", "skip"),
 }
 """The commands, and the arguments that each needs. An argument that is null counts as absent."""
 
-_TABLE_COMMANDS: Final = frozenset({"create_table", "delete", "job", "sql"})
+_TABLE_COMMANDS: Final = frozenset({"create_table", "delete", "job", "sql", "upkeep"})
 """The commands that datasets of column groups do not have."""
 
 

@@ -24,7 +24,7 @@ from indextables.table.arguments import (
 from indextables.table.handle import Table
 from indextables.table.input_rows import arrow_stream
 from indextables.table.replacements import Replacement
-from indextables.table.write import commit_write, find_snapshot, parse_mode, plan_write, run_write_task
+from indextables.table.write import find_snapshot, parse_mode, plan_write, publish_write, run_write_task
 
 
 def open_table(
@@ -82,6 +82,8 @@ def write_table(
       satisfy it too. Columns, partitioning and text columns stay as they are.
     - `replace_partitions`: with mode `overwrite`, replace only the partitions that `data` has rows of.
 
+    If a partition then has many small splits, they are merged in the background (see `Table.merge_jobs`).
+
     >>> import indextables as it, pyarrow as pa
     >>> rows = pa.table({"day": ["mon", "tue"], "message": ["disk full", "login ok"]})
     >>> it.write("memory://doc-write", rows, partition_by=["day"], text=["message"])
@@ -94,6 +96,8 @@ def write_table(
     >>> it.open("memory://doc-write").top_values("day").to_pylist()
     [{'value': 'tue', 'count': 2}, {'value': 'mon', 'count': 1}]
     """
+    from indextables.maintenance import UpkeepPolicy, running_write, start_upkeep
+
     if replace_where is not None and replace_partitions:
         raise InputError("replace_where and replace_partitions exclude each other; give one of them")
     uri, write_mode = to_uri(path), parse_mode(mode)
@@ -109,15 +113,22 @@ def write_table(
         replacement = Replacement(parse_where(condition, columns, limits=QueryLimits.of(checked)))
     elif check_flag(replace_partitions, "replace_partitions"):
         replacement = Replacement()
-    plan = plan_write(
-        uri,
-        schema,
-        mode=write_mode,
-        partition_by=partitions,
-        settings=checked,
-        txn=txn,
-        replacement=replacement,
-    )
-    if plan is None:
-        return open_table(uri, settings=settings).version
-    return commit_write(plan, [run_write_task(plan, batches)])
+    upkeep = UpkeepPolicy.of(checked)
+    with running_write(uri):
+        plan = plan_write(
+            uri,
+            schema,
+            mode=write_mode,
+            partition_by=partitions,
+            settings=checked,
+            txn=txn,
+            replacement=replacement,
+        )
+        if plan is None:
+            return open_table(uri, settings=settings).version
+        done = publish_write(plan, [run_write_task(plan, batches)])
+    if done is None:
+        assert plan.base_version is not None
+        return plan.base_version
+    start_upkeep(done.snapshot, plan.base_version, Settings(plan.options), upkeep)
+    return done.version

@@ -26,6 +26,16 @@ def to_uri(path: str | PathLike[str]) -> str:
     return table_uri(path)
 
 
+def to_seconds(seconds: float | None, name: str) -> float | None:
+    """Return a number of seconds, or None for no limit. InputError for anything else."""
+    if seconds is None:
+        return None
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not is_number or not 0 <= seconds < float("inf"):
+        raise InputError(f"{name} is {seconds!r}; it takes a number of seconds, zero or more, or None")
+    return float(seconds)
+
+
 def to_settings(settings: Mapping[str, str] | Settings | None) -> Settings:
     """Return checked settings.
 

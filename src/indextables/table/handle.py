@@ -36,6 +36,7 @@ from indextables.table.arguments import (
     to_hours,
     to_millis,
     to_names,
+    to_seconds,
     to_settings,
     to_size,
     to_version,
@@ -489,6 +490,42 @@ class Table:
             raise InputError(f"progress is {progress!r}; it takes a function of two numbers")
         combined = Settings(dict(self._settings) | dict(to_settings(settings)))
         return merge_small_splits(open_store(self._uri, combined), combined, options, progress=progress)
+
+    def merge_jobs(self) -> pa.Table:
+        """Return the merges of this table that writes of this process have started, the last to begin first.
+
+        One row each, with the columns of DESCRIBE INDEXTABLES MERGE JOBS. `status` is `RUNNING`, `COMPLETED` or
+        `FAILED`.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> for n in range(4):
+        ...     _ = it.write(
+        ...         "memory://doc-jobs", pa.table({"n": [n]}), settings={"indextables.mergeOnWrite.minSplits": "4"}
+        ...     )
+        >>> table = it.open("memory://doc-jobs")
+        >>> table.wait_for_upkeep(), table.merge_jobs().select(["status", "completed_groups"]).to_pylist()
+        (True, [{'status': 'COMPLETED', 'completed_groups': 1}])
+        >>> table.refresh()
+        <indextables.Table memory://doc-jobs version=4 files=1 rows=4>
+        """
+        from indextables.maintenance import jobs_table, recorded_jobs
+
+        return jobs_table(recorded_jobs(self._uri))
+
+    def wait_for_upkeep(self, seconds: float | None = None) -> bool:
+        """Wait for the merges and purges that writes of this process have started on this table.
+
+        Returns False if they take longer than `seconds`. The end of the process waits by itself, up to
+        `spark.indextables.mergeOnWrite.shutdownTimeoutMs`.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-wait", pa.table({"n": [1]}))
+        >>> it.open("memory://doc-wait").wait_for_upkeep(seconds=60)
+        True
+        """
+        from indextables.maintenance import wait_for_upkeep
+
+        return wait_for_upkeep(self._uri, to_seconds(seconds, "seconds"))
 
     def purge(
         self,

@@ -28,6 +28,7 @@ from indextables.errors import (
 from indextables.log import (
     AddFile,
     Append,
+    Committed,
     Metadata,
     Overwrite,
     Snapshot,
@@ -72,6 +73,7 @@ class WritePlan:
     `split_bytes` is the size of the rows of one split, about.
     `txn` is the number of the write in the sequence of its application: each is committed once, and in order.
     `replacement` is the part of the table that an overwrite replaces; None: all of it.
+    `base_files` is the number of live files that the table has without this write, as far as it is known.
     """
 
     uri: str
@@ -86,6 +88,7 @@ class WritePlan:
     replaces: Metadata | None = None
     txn: Txn | None = None
     replacement: Replacement | None = None
+    base_files: int = 0
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,7 @@ def plan_write(
         split_bytes=split_row_bytes(settings, metadata.partition_columns, _history(base, metadata)),
         txn=sequence,
         replacement=replacement,
+        base_files=0 if base is None or mode == "overwrite" else base.files.expected,
     )
 
 
@@ -173,6 +177,7 @@ def build_write_plan(
     split_bytes: int,
     txn: Txn | None = None,
     replacement: Replacement | None = None,
+    base_files: int = 0,
 ) -> WritePlan:
     """Build a plan from decisions already made: schema, partitioning and mapping follow from the metadata."""
     schema = TableSchema.of_table(metadata.schema_string)
@@ -189,6 +194,7 @@ def build_write_plan(
         replaces=replaces,
         txn=txn,
         replacement=replacement,
+        base_files=base_files,
     )
 
 
@@ -249,11 +255,20 @@ def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
     If another process has committed the same `txn` first, this write is not committed again: its splits are deleted and
     the version of that table is returned.
     """
+    done = publish_write(plan, results)
+    if done is None:
+        assert plan.base_version is not None
+        return plan.base_version
+    return done.version
+
+
+def publish_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> Committed | None:
+    """Commit the whole write as `commit_write` does. Return the commit, or None if there is nothing to commit."""
     stored = [result for result in results if result is not None]
     adds = tuple(add for result in stored for add in result.adds)
     adds_only = plan.mode == "append" or plan.replacement == Replacement()
     if adds_only and plan.base_version is not None and not adds and plan.txn is None:
-        return plan.base_version
+        return None
     settings = Settings(plan.options)
     store = open_store(plan.uri, settings)
     base = None if plan.base_version is None else _load_base(store, plan.base_version)
@@ -263,12 +278,15 @@ def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
     else:
         create: Literal["allow", "only"] = "allow" if plan.mode == "append" else "only"
         change = Append(adds=adds, metadata=plan.metadata, create=create, txn=plan.txn)
+    done: Committed | None = None
+    version = 0
     try:
         if plan.replacement is not None and base is not None:
-            return commit_replacement(
+            version = commit_replacement(
                 store, plan.replacement, adds, metadata=plan.metadata, txn=plan.txn, settings=settings
             )
-        done = commit(store, change, base=base, settings=settings)
+        else:
+            done = commit(store, change, base=base, settings=settings)
     except CommitUnknownError:
         raise
     except IndexTablesError:
@@ -276,9 +294,11 @@ def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
         # an error of another kind a version may name them: they stay, and a purge finds them if none does.
         abort_write(plan, stored)
         raise
+    if done is None:  # after the commit: an error of this read must not delete what was committed
+        return Committed(version, load_snapshot(store, version, settings=settings))
     if done.skipped:
         abort_write(plan, stored)
-    return done.version
+    return done
 
 
 def _load_base(store: Store, version: int) -> Snapshot:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from indextables.config import Settings
 from indextables.errors import QueryError
+from indextables.maintenance import UpkeepPolicy
 from indextables.predicates import ALL_COLUMN, Predicate, QueryLimits, conjunction, from_spark, parse_where
 from indextables.schema import TableSchema
 from indextables.spark.formats.plan_json import DecodedScan, decode_write, encode_scan, encode_write
@@ -92,6 +93,8 @@ class Tables:
         return {"skip": can_skip(mode, request.path, "table", lambda: find_snapshot(store) is not None)}
 
     def plan_write(self, request: Request) -> Answer:
+        """Return also what upkeep may be due after the write (see `sql.upkeep`)."""
+        upkeep = UpkeepPolicy.of(Settings(request.options))
         plan = _write_plan(request)
         if plan is None:
             return {"skip": True, "plan": None, **no_distribution()}
@@ -103,6 +106,7 @@ class Tables:
             "cluster_by": distribution.cluster_by,
             "sort_by": plan.partition_columns if distribution.cluster_by else (),
             "shuffle_bytes": distribution.shuffle_bytes,
+            "upkeep": _upkeep(upkeep, plan),
         }
 
     def create_table(self, request: Request) -> Answer:
@@ -221,6 +225,20 @@ def _replacement(request: Request, schema: TableSchema) -> Replacement | None:
         limits = QueryLimits.of(Settings(request.options))
         conditions.append(parse_where(arguments["replace_where"], schema, limits=limits, zone=request.zone))
     return Replacement(conjunction(conditions)) if conditions else None
+
+
+def _upkeep(policy: UpkeepPolicy, plan: WritePlan) -> Answer:
+    """Return how many tasks must have written for a merge to be due, or null, and whether a purge is due."""
+    version = 0 if plan.base_version is None else plan.base_version + 1
+    missing = None if policy.min_splits is None else max(policy.min_splits - plan.base_files, 0)
+    if missing == 0 and not policy.may_merge(files=plan.base_files, version=version):
+        missing = None
+    return {
+        "merge_tasks": missing,
+        "purge": policy.purge_due(before=plan.base_version, version=version),
+        "purge_after_merge": policy.after_merge,
+        "asynchronous": policy.is_asynchronous,
+    }
 
 
 def _arrow_stream(rows: pa.Table) -> str:

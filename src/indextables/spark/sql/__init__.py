@@ -6,6 +6,7 @@ from indextables.spark.sql.jobs import Job, finish_job, job_tasks, run_job_task
 from indextables.spark.sql.rows import rows_answer
 from indextables.spark.sql.running import run_command
 from indextables.spark.sql.statements import Statement, TableName
+from indextables.spark.sql.upkeep import run_upkeep_step
 
 __all__ = [
     "Job",
@@ -18,4 +19,5 @@ __all__ = [
     "run_command",
     "run_delete",
     "run_job_task",
+    "run_upkeep_step",
 ]

@@ -15,6 +15,7 @@ from indextables.spark.sql.statements import (
     Checkpoint,
     Condition,
     DescribeLog,
+    DescribeMergeJobs,
     DescribeState,
     DropPartitions,
     InvalidateCache,
@@ -86,7 +87,11 @@ class _Parser:
 
     def _describe(self) -> Statement:
         self._expect(*PRODUCT)
-        if self._expect("TRANSACTION", "STATE").is_word("STATE"):
+        subject = self._expect("TRANSACTION", "STATE", "MERGE")
+        if subject.is_word("MERGE"):
+            self._expect("JOBS")
+            return DescribeMergeJobs()
+        if subject.is_word("STATE"):
             return DescribeState(self._table())
         self._expect("LOG")
         table = self._table()

@@ -15,11 +15,12 @@ import pyarrow as pa
 
 from indextables.config import Settings, keys
 from indextables.errors import CommandError, InputError, PredicateError
-from indextables.log import load_snapshot
+from indextables.log import Snapshot, load_snapshot
 from indextables.maintenance import (
     Merged,
     MergedGroup,
     MergeOptions,
+    MergeTask,
     add_committed,
     check_partition_condition,
     commit_merge,
@@ -66,8 +67,11 @@ def run_merge(
     if not with_jobs:
         return _row(merge_small_splits(store, settings, options), settings)
     snapshot, tasks = plan_newest(store, options, settings, now=now_ms())
-    if not tasks:
-        return _row(empty_result(snapshot), settings)
+    return save_merge(snapshot, tasks, settings) if tasks else _row(empty_result(snapshot), settings)
+
+
+def save_merge(snapshot: Snapshot, tasks: tuple[MergeTask, ...], settings: Settings) -> str:
+    """Save a merge whose first batch of tasks is to run, and return the file of the job."""
     file = job_files.save(
         WaitingMerge(
             uri=snapshot.uri,

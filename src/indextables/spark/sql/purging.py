@@ -53,14 +53,23 @@ def run_purge(
 ) -> pa.Table | str:
     """Purge and return its row, or the file of a job if there is much to delete and the caller can run jobs."""
     hours = _retention_hours(statement, settings, sql)
-    store = open_store(uri, settings)
-    prepared = prepare_purge(
-        store,
+    log_hours = None if statement.log_retention is None else statement.log_retention.hours
+    return purge_or_job(
+        uri,
         settings,
         hours=hours,
-        log_hours=None if statement.log_retention is None else statement.log_retention.hours,
+        log_hours=log_hours,
         dry_run=statement.dry_run or None,
+        with_jobs=with_jobs,
     )
+
+
+def purge_or_job(
+    uri: str, settings: Settings, *, hours: int, log_hours: int | None, dry_run: bool | None, with_jobs: bool
+) -> pa.Table | str:
+    """Purge and return its row, or the file of a job if there is much to delete and the caller can run jobs."""
+    store = open_store(uri, settings)
+    prepared = prepare_purge(store, settings, hours=hours, log_hours=log_hours, dry_run=dry_run)
     if with_jobs and not prepared.dry_run and len(prepared.splits) > DELETE_BATCH:
         file = job_files.save(WaitingPurge(uri, options_for_tasks(uri, settings), prepared))
         if file is not None:

@@ -7,7 +7,7 @@ those of the documentation.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -19,11 +19,13 @@ from indextables.maintenance import drop_partitions, repair, upgrade_and_checkpo
 from indextables.predicates import QueryLimits, parse_where
 from indextables.spark.sql.grammar import parse_command
 from indextables.spark.sql.jobs import Job
+from indextables.spark.sql.merge_jobs import describe_merge_jobs
 from indextables.spark.sql.merging import run_merge
 from indextables.spark.sql.purging import run_purge
 from indextables.spark.sql.statements import (
     Checkpoint,
     DescribeLog,
+    DescribeMergeJobs,
     DescribeState,
     DropPartitions,
     InvalidateCache,
@@ -121,11 +123,12 @@ def run_command(
     *,
     with_jobs: bool = False,
     zone: str = "UTC",
+    merge_jobs: Sequence[str] = (),
 ) -> pa.Table | TableName | Job:
     """Run a command and return its rows, or a `TableName` if Spark must look it up first (nothing has run then).
 
     The second call passes the table's location as `located`. With `with_jobs`, a command may return a `Job` to run (see
-    `jobs`). Times in a condition that name no time zone are in `zone`.
+    `jobs`). Times in a condition that name no time zone are in `zone`. `merge_jobs` are those of the JVM.
 
     >>> import indextables as it
     >>> it.write("memory://doc-sql", pa.table({"n": [1]}))
@@ -136,6 +139,8 @@ def run_command(
     TableName(parts=('web', 'logs'))
     """
     statement = parse_command(sql)
+    if isinstance(statement, DescribeMergeJobs):
+        return describe_merge_jobs(merge_jobs)
     table = None if isinstance(statement, RepairLog) else statement.table
     if isinstance(table, TableName):
         if located is None:

@@ -37,6 +37,11 @@ class DescribeState:
 
 
 @dataclass(frozen=True)
+class DescribeMergeJobs:
+    """The automatic merges of the session's driver."""
+
+
+@dataclass(frozen=True)
 class TruncateTimeTravel:
     table: TableRef
     dry_run: bool = False
@@ -120,4 +125,4 @@ Other: TypeAlias = (
 )
 """The commands that the driver runs by itself."""
 
-Statement: TypeAlias = Other | Purge | MergeSplits
+Statement: TypeAlias = Other | Purge | MergeSplits | DescribeMergeJobs

@@ -20,10 +20,12 @@ import org.apache.spark.sql.connector.write.Write;
 final class IndexTablesWrite implements RequiresDistributionAndOrdering {
   private final Write python;
   private final RowDistribution rows;
+  private final Upkeep upkeep;
 
-  IndexTablesWrite(Write python, RowDistribution rows) {
+  IndexTablesWrite(Write python, RowDistribution rows, Upkeep upkeep) {
     this.python = python;
     this.rows = rows;
+    this.upkeep = upkeep;
   }
 
   @Override
@@ -57,7 +59,7 @@ final class IndexTablesWrite implements RequiresDistributionAndOrdering {
 
   @Override
   public BatchWrite toBatch() {
-    return new PlainErrorsBatchWrite(python.toBatch());
+    return new PlainErrorsBatchWrite(python.toBatch(), upkeep);
   }
 
   @Override

@@ -74,6 +74,6 @@ final class IndexTablesWriteBuilder implements WriteBuilder, SupportsOverwriteV2
     JsonNode plan = PythonBridge.ask(request).get();
     Request write = request.with("command", "write").with("skip", plan.get("skip")).with("plan", plan.get("plan"));
     Write python = PythonBridge.write(info, write, mode == WriteMode.OVERWRITE);
-    return new IndexTablesWrite(python, RowDistribution.of(plan));
+    return new IndexTablesWrite(python, RowDistribution.of(plan), new Upkeep(table, plan.get("upkeep")));
   }
 }

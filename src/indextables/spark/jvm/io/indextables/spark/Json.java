@@ -23,6 +23,10 @@ final class Json {
     return MAPPER.createArrayNode();
   }
 
+  static JsonNode truth(boolean value) {
+    return MAPPER.getNodeFactory().booleanNode(value);
+  }
+
   static JsonNode none() {
     return MAPPER.nullNode();
   }

@@ -7,14 +7,16 @@ import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 
-/** A Python batch write whose failed commit gives the message alone, without a Python traceback. */
+/** A Python batch write whose failed commit gives the message alone, without a traceback, and whose commit starts upkeep. */
 final class PlainErrorsBatchWrite implements BatchWrite {
   private static final Pattern OUR_ERROR = Pattern.compile("(?m)^indextables\\.errors\\.\\w+: (.*)");
 
   private final BatchWrite python;
+  private final Upkeep upkeep;
 
-  PlainErrorsBatchWrite(BatchWrite python) {
+  PlainErrorsBatchWrite(BatchWrite python, Upkeep upkeep) {
     this.python = python;
+    this.upkeep = upkeep;
   }
 
   @Override
@@ -43,6 +45,7 @@ final class PlainErrorsBatchWrite implements BatchWrite {
       }
       throw Failures.unchecked(e);
     }
+    upkeep.afterCommit(messages.length);
   }
 
   @Override

@@ -45,7 +45,10 @@ final class RunProcedure implements UnboundProcedure, BoundProcedure {
     if (arguments.isNullAt(0)) {
       throw Failures.analysis("the command to run is NULL");
     }
-    Request command = Request.of("sql", TableRef.sessionSettings()).with("sql", arguments.getString(0));
+    Request command =
+        Request.of("sql", TableRef.sessionSettings())
+            .with("sql", arguments.getString(0))
+            .with("merge_jobs", Json.strings(MergeJob.asJson()));
     JsonNode answer = PythonBridge.ask(command).get();
     if (answer.has("locate")) { // nothing has run yet: Spark has to look up the table's location first
       String path = NamedTable.location(Json.strings(answer.get("locate")));

@@ -1,0 +1,92 @@
+"""Automatic upkeep in Spark: a thread of the driver's JVM asks for one step after the other, and runs the jobs.
+
+merge    the job of the first batch of groups that are due, if there are any and no other process merges the table;
+         with the results of a job, the job of the next batch, or how the merge ended
+release  ends the claim on the table that `merge` took
+purge    purges the table, or returns the job that deletes its splits
+
+Python decides what is due, and commits; the JVM has the session, and runs tasks (see `jobs`). A thread that dies
+leaves a claim that ends by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from indextables.config import Settings, keys
+from indextables.maintenance import (
+    MergeTask,
+    UpkeepPolicy,
+    automatic_retention,
+    claim_purge,
+    due_tasks,
+    extend_claim,
+    release_claim,
+    take_claim,
+)
+from indextables.runtime import now_ms
+from indextables.spark.sql import job_files
+from indextables.spark.sql.jobs import Job, finish_job
+from indextables.spark.sql.merging import save_merge
+from indextables.spark.sql.purging import purge_or_job
+from indextables.spark.sql.waiting_merge import WaitingMerge
+from indextables.storage import Store, open_store, table_uri
+
+_DONE: Final[dict[str, Any]] = {"job": None}
+
+
+def run_upkeep_step(path: str, options: Mapping[str, str], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Run one step and return the next job, or what there is to say at the end."""
+    settings = Settings(options)
+    store = open_store(table_uri(path), settings)
+    if arguments["step"] == "release":
+        release_claim(store, arguments["claim"])
+        return dict(_DONE)
+    if arguments["step"] == "merge":
+        return _merge(store, settings, arguments)
+    return _purge(store, settings, arguments)
+
+
+def _merge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    claim = arguments["claim"]
+    if "job" in arguments:
+        outcome = finish_job(arguments["job"], arguments["results"])
+        if not isinstance(outcome, Job):
+            metrics = outcome.column("metrics")[0].as_py()
+            return {"job": None, "merged": metrics["merge_groups"], "message": metrics["message"]}
+        waiting = job_files.read(outcome.file)
+        assert isinstance(waiting, WaitingMerge), "only a merge has a next batch"
+        extend_claim(store, claim, size=_size(waiting.tasks), now=now_ms())
+        return {"job": outcome.file, "groups": len(waiting.tasks), "batch": waiting.batch}
+    _, tasks = due_tasks(store, settings)
+    if not tasks or not take_claim(store, claim, size=_size(tasks), now=now_ms(), is_of_process=False):
+        return dict(_DONE)
+    snapshot, tasks = due_tasks(
+        store, settings
+    )  # the job that had the claim before may have merged these splits
+    if not tasks:
+        release_claim(store, claim)
+        return dict(_DONE)
+    file = save_merge(snapshot, tasks, settings)
+    return {"job": file, "groups": len(tasks), "batch": settings.get(keys.MERGE_BATCH_SIZE)}
+
+
+def _purge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    outcome: object
+    if "job" in arguments:
+        outcome = finish_job(arguments["job"], arguments["results"])
+    else:
+        if arguments.get("after_merge") and not claim_purge(store, now_ms()):
+            return dict(_DONE)
+        policy = UpkeepPolicy.of(settings)
+        hours, log_hours = automatic_retention(store, policy, arguments.get("running_since"))
+        outcome = purge_or_job(
+            store.uri, settings, hours=hours, log_hours=log_hours, dry_run=None, with_jobs=True
+        )
+    file = outcome.file if isinstance(outcome, Job) else outcome if isinstance(outcome, str) else None
+    return {"job": file}
+
+
+def _size(tasks: tuple[MergeTask, ...]) -> int:
+    return sum(task.size for task in tasks)
