@@ -8,23 +8,36 @@ from typing import Final
 import pyarrow as pa
 
 from indextables.errors import IndexTablesError
+from indextables.runtime import current, difference
 from indextables.spark.formats import DATASETS, TABLES, Answer, Format
 from indextables.spark.gc_freeze import freeze_objects
 from indextables.spark.request import Request, refused
-from indextables.spark.sql import Job, TableName, finish_job, rows_answer, run_command
+from indextables.spark.sql import (
+    Cluster,
+    Executor,
+    Job,
+    Place,
+    TableName,
+    finish_job,
+    rows_answer,
+    run_command,
+)
 
 
 def answer(request: Request) -> Answer:
     """Run a command and return its answer.
 
     An `IndexTablesError` is an answer too: an exception would cost Spark a worker, and the user would get a traceback.
+    What the process has counted for the request goes with the answer: the JVM adds it up for all Python processes.
     """
+    before = current().counters.values()
     try:
         answered = _run(request)
     except IndexTablesError as error:
         answered = {"error": {"kind": error.kind, "message": str(error)}}
     finally:
         freeze_objects()
+    answered["counts"] = difference(current().counters.values(), before)
     if request.warnings:
         answered["warnings"] = request.warnings
     return answered
@@ -49,14 +62,36 @@ def _sql(request: Request) -> Answer:
     arguments = request.arguments
     outcome: pa.Table | TableName | Job
     if "job" in arguments:
-        outcome = finish_job(arguments["job"], arguments["results"])
+        outcome = finish_job(arguments["job"], arguments["results"], arguments.get("places", ()))
     else:
         outcome = run_command(
-            arguments["sql"], request.options, arguments.get("located"), with_jobs=True, zone=request.zone
+            arguments["sql"],
+            request.options,
+            arguments.get("located"),
+            with_jobs=True,
+            zone=request.zone,
+            cluster=_cluster(request),
         )
-    if isinstance(outcome, TableName):
-        return {"locate": list(outcome.parts)}
-    return {"job": outcome.file} if isinstance(outcome, Job) else rows_answer(outcome)
+    match outcome:
+        case TableName():
+            return {"locate": list(outcome.parts)}
+        case Job():
+            return {
+                "job": outcome.file,
+                "description": outcome.description,
+                "locations": outcome.locations,
+            }
+        case _:
+            return rows_answer(outcome)
+
+
+def _cluster(request: Request) -> Cluster:
+    arguments = request.arguments
+    return Cluster(
+        executors=tuple(map(Executor.at, arguments.get("executors", ()))),
+        parallelism=arguments.get("parallelism", 1),
+        driver=Place.parse(arguments["driver"]) if "driver" in arguments else None,
+    )
 
 
 _COMMANDS: Final[dict[str, Callable[[Request], Answer]]] = {

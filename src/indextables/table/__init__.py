@@ -21,6 +21,7 @@ from indextables.table.inspection import (
 )
 from indextables.table.leases import SPLITS_SEARCHED
 from indextables.table.prewarming import (
+    DEFAULT_THREADS,
     MAX_THREADS,
     Prewarmed,
     PrewarmTask,
@@ -56,6 +57,7 @@ from indextables.table.write import (
 
 __all__ = [
     "COUNT_COLUMN",
+    "DEFAULT_THREADS",
     "DISK_CACHE_SCHEMA",
     "ENVIRONMENT_SCHEMA",
     "MAX_THREADS",

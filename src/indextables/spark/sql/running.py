@@ -15,20 +15,26 @@ import pyarrow as pa
 from indextables.config import Settings
 from indextables.errors import PredicateError
 from indextables.log.snapshots import invalidate_cache
-from indextables.maintenance import drop_partitions, repair, upgrade_and_checkpoint
-from indextables.predicates import QueryLimits, parse_where
+from indextables.maintenance import component_sizes, drop_partitions, repair, upgrade_and_checkpoint
+from indextables.spark.sql.cluster import Cluster, Job
+from indextables.spark.sql.conditions import predicate_of
+from indextables.spark.sql.gathering import run_gather
 from indextables.spark.sql.grammar import parse_command
-from indextables.spark.sql.jobs import Job
 from indextables.spark.sql.merging import run_merge
+from indextables.spark.sql.prewarming import run_prewarm
 from indextables.spark.sql.purging import run_purge
 from indextables.spark.sql.statements import (
     Checkpoint,
+    DescribeComponents,
     DescribeLog,
+    DescribeSkipping,
     DescribeState,
     DropPartitions,
+    Gather,
     InvalidateCache,
     MergeSplits,
     Other,
+    Prewarm,
     Purge,
     RepairLog,
     TableName,
@@ -36,8 +42,9 @@ from indextables.spark.sql.statements import (
 )
 from indextables.spark.sql.tokens import misplaced
 from indextables.storage import open_store
-from indextables.table import Table, open_table
+from indextables.table import Table, data_skipping_stats, open_table
 
+_NO_CLUSTER: Final = Cluster()
 _TEXT: Final = pa.string()
 _LONG: Final = pa.int64()
 _INT: Final = pa.int32()
@@ -121,6 +128,7 @@ def run_command(
     *,
     with_jobs: bool = False,
     zone: str = "UTC",
+    cluster: Cluster = _NO_CLUSTER,
 ) -> pa.Table | TableName | Job:
     """Run a command and return its rows, or a `TableName` if Spark must look it up first (nothing has run then).
 
@@ -141,15 +149,21 @@ def run_command(
         if located is None:
             return table
         table = located
-    if isinstance(statement, Purge | MergeSplits):
-        assert table is not None
-        opened = open_table(table, settings=options)
-        if isinstance(statement, Purge):
-            outcome = run_purge(statement, opened.uri, opened.settings, sql, with_jobs=with_jobs)
-        else:
-            outcome = run_merge(statement, opened, sql, zone, with_jobs=with_jobs)
-        return Job(outcome) if isinstance(outcome, str) else outcome
-    return _run(statement, table, options, sql, zone)
+    match statement:
+        case Gather():
+            return run_gather(statement, Settings(options), cluster, with_jobs=with_jobs)
+        case Purge() | MergeSplits() | Prewarm():
+            assert table is not None, "a job is about a table"
+            opened = open_table(table, settings=options)
+        case _:
+            return _run(statement, table, options, sql, zone)
+    match statement:
+        case Purge():
+            return run_purge(statement, opened.uri, opened.settings, sql, with_jobs=with_jobs)
+        case MergeSplits():
+            return run_merge(statement, opened, sql, zone, cluster, with_jobs=with_jobs)
+        case Prewarm():
+            return run_prewarm(statement, opened, sql, zone, cluster, with_jobs=with_jobs)
 
 
 def _run(statement: Other, table: str | None, options: Mapping[str, str], sql: str, zone: str) -> pa.Table:
@@ -159,11 +173,15 @@ def _run(statement: Other, table: str | None, options: Mapping[str, str], sql: s
             return _row(REPAIR_COLUMNS, dataclasses.asdict(done))
         case InvalidateCache():
             return _invalidate(table, options)
+        case DescribeSkipping():
+            return data_skipping_stats(None if table is None else open_table(table, settings=options).uri)
     assert table is not None, "every other command has a table"
     opened = open_table(table, settings=options)
     match statement:
         case DescribeLog():
             return opened.describe_log(include_all=statement.include_all)
+        case DescribeComponents():
+            return _components(opened, statement, sql, zone)
         case DescribeState():
             return _row(STATE_COLUMNS, dataclasses.asdict(opened.describe_state()))
         case TruncateTimeTravel():
@@ -175,11 +193,15 @@ def _run(statement: Other, table: str | None, options: Mapping[str, str], sql: s
             return _drop(opened, statement, sql, zone)
 
 
+def _components(table: Table, statement: DescribeComponents, sql: str, zone: str) -> pa.Table:
+    predicate = predicate_of(statement.where, table, sql, zone)
+    return component_sizes(open_store(table.uri, table.settings), table.snapshot, predicate)
+
+
 def _drop(table: Table, statement: DropPartitions, sql: str, zone: str) -> pa.Table:
+    predicate = predicate_of(statement.where, table, sql, zone)
     store = open_store(table.uri, table.settings)
     try:
-        limits = QueryLimits.of(table.settings)
-        predicate = parse_where(statement.where.text, table.snapshot.schema, limits=limits, zone=zone)
         _, dropped = drop_partitions(store, table.snapshot, predicate, table.settings)
     except PredicateError as reason:
         raise misplaced(str(reason), sql, statement.where.position) from None

@@ -1,0 +1,41 @@
+package io.indextables.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * What Python has counted for this JVM: requests, bytes, cache hits. Spark has no channel for such numbers. On the driver
+ * they are in the answers of Python. In a task they are in its last row, as text in a column that no other row has a value
+ * in; {@link FiguresFactory} removes that row.
+ */
+final class Figures {
+  private static final String COLUMN = "__figures";
+  private static final Map<String, Long> TOTALS = new ConcurrentHashMap<>();
+
+  private Figures() {}
+
+  /** Returns the schema of Python's rows. The figures come last, so that the other columns keep their places. */
+  static StructType addedTo(StructType schema) {
+    return schema.add(COLUMN, DataTypes.StringType);
+  }
+
+  /** Adds what Python has counted since it was asked last. */
+  static void add(JsonNode counts) {
+    counts.properties().forEach(count -> TOTALS.merge(count.getKey(), count.getValue().asLong(), Long::sum));
+  }
+
+  /** Returns where this JVM runs and what Python has counted for it since it started, as JSON. */
+  static String ofThisExecutor() {
+    SparkEnv env = SparkEnv.get();
+    ObjectNode place = Json.object();
+    place.put("executor_id", env.executorId()).put("host", env.blockManager().blockManagerId().host());
+    ObjectNode counts = place.putObject("counts");
+    TOTALS.forEach(counts::put);
+    return place.toString();
+  }
+}
