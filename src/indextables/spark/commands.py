@@ -22,6 +22,7 @@ from indextables.spark.sql import (
     rows_answer,
     run_command,
 )
+from indextables.table import skipping_counts
 
 
 def answer(request: Request) -> Answer:
@@ -30,17 +31,21 @@ def answer(request: Request) -> Answer:
     An `IndexTablesError` is an answer too: an exception would cost Spark a worker, and the user would get a traceback.
     What the process has counted for the request goes with the answer: the JVM adds it up for all Python processes.
     """
-    before = current().counters.values()
+    before = _counts()
     try:
         answered = _run(request)
     except IndexTablesError as error:
         answered = {"error": {"kind": error.kind, "message": str(error)}}
     finally:
         freeze_objects()
-    answered["counts"] = difference(current().counters.values(), before)
+    answered["counts"] = difference(_counts(), before)
     if request.warnings:
         answered["warnings"] = request.warnings
     return answered
+
+
+def _counts() -> dict[str, int]:
+    return {**current().counters.values(), **skipping_counts()}
 
 
 def format_of(request: Request) -> Format:

@@ -16,6 +16,7 @@ from indextables.table.inspection import (
     environment,
     environment_rows,
     flush_caches,
+    skipping_rows,
     storage_rows,
     storage_stats,
 )
@@ -40,7 +41,14 @@ from indextables.table.scan import (
     run_scan_task,
     scan_schema,
 )
-from indextables.table.skipping import SKIPPING_SCHEMA, record_scan, skipping_figures, skipping_table
+from indextables.table.skipping import (
+    SKIPPING_SCHEMA,
+    figures_in,
+    record_scan,
+    skipping_counts,
+    skipping_figures,
+    skipping_table,
+)
 from indextables.table.write import (
     TaskResult,
     WriteMode,
@@ -89,6 +97,7 @@ __all__ = [
     "distribute_rows",
     "environment",
     "environment_rows",
+    "figures_in",
     "find_snapshot",
     "flush_caches",
     "open_table",
@@ -101,7 +110,9 @@ __all__ = [
     "run_scan_task",
     "run_write_task",
     "scan_schema",
+    "skipping_counts",
     "skipping_figures",
+    "skipping_rows",
     "skipping_table",
     "storage_rows",
     "storage_stats",

@@ -42,7 +42,7 @@ from indextables.spark.sql.statements import (
 )
 from indextables.spark.sql.tokens import misplaced
 from indextables.storage import open_store
-from indextables.table import Table, data_skipping_stats, open_table
+from indextables.table import Table, figures_in, open_table, skipping_figures, skipping_rows
 
 _NO_CLUSTER: Final = Cluster()
 _TEXT: Final = pa.string()
@@ -156,7 +156,7 @@ def run_command(
             assert table is not None, "a job is about a table"
             opened = open_table(table, settings=options)
         case _:
-            return _run(statement, table, options, sql, zone)
+            return _run(statement, table, options, sql, zone, cluster)
     match statement:
         case Purge():
             return run_purge(statement, opened.uri, opened.settings, sql, with_jobs=with_jobs)
@@ -166,7 +166,9 @@ def run_command(
             return run_prewarm(statement, opened, sql, zone, cluster, with_jobs=with_jobs)
 
 
-def _run(statement: Other, table: str | None, options: Mapping[str, str], sql: str, zone: str) -> pa.Table:
+def _run(
+    statement: Other, table: str | None, options: Mapping[str, str], sql: str, zone: str, cluster: Cluster
+) -> pa.Table:
     match statement:
         case RepairLog():
             done = repair(statement.source, statement.target, Settings(options))
@@ -174,7 +176,7 @@ def _run(statement: Other, table: str | None, options: Mapping[str, str], sql: s
         case InvalidateCache():
             return _invalidate(table, options)
         case DescribeSkipping():
-            return data_skipping_stats(None if table is None else open_table(table, settings=options).uri)
+            return _skipping(None if table is None else open_table(table, settings=options).uri, cluster)
     assert table is not None, "every other command has a table"
     opened = open_table(table, settings=options)
     match statement:
@@ -191,6 +193,12 @@ def _run(statement: Other, table: str | None, options: Mapping[str, str], sql: s
             return _checkpoint(opened)
         case DropPartitions():
             return _drop(opened, statement, sql, zone)
+
+
+def _skipping(uri: str | None, cluster: Cluster) -> pa.Table:
+    """Return the figures of all Python processes that plan for the driver; outside Spark, of this process."""
+    driver = cluster.driver
+    return skipping_rows(skipping_figures() if driver is None else figures_in(driver.counts), uri)
 
 
 def _components(table: Table, statement: DescribeComponents, sql: str, zone: str) -> pa.Table:

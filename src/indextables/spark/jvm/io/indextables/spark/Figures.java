@@ -15,6 +15,9 @@ import org.apache.spark.sql.types.StructType;
  */
 final class Figures {
   private static final String COLUMN = "__figures";
+  /** Some names have a table's address in them. Tables beyond this number of names are not counted. */
+  private static final int MAX_NAMES = 10_000;
+
   private static final Map<String, Long> TOTALS = new ConcurrentHashMap<>();
 
   private Figures() {}
@@ -26,7 +29,13 @@ final class Figures {
 
   /** Adds what Python has counted since it was asked last. */
   static void add(JsonNode counts) {
-    counts.properties().forEach(count -> TOTALS.merge(count.getKey(), count.getValue().asLong(), Long::sum));
+    counts.properties().forEach(count -> add(count.getKey(), count.getValue().asLong()));
+  }
+
+  private static void add(String name, long amount) {
+    if (TOTALS.size() < MAX_NAMES || TOTALS.containsKey(name)) {
+      TOTALS.merge(name, amount, Long::sum);
+    }
   }
 
   /** Returns where this JVM runs and what Python has counted for it since it started, as JSON. */
