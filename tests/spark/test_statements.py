@@ -187,7 +187,7 @@ class TestACluster:
             assert job.description == f"MERGE SPLITS {table}: new splits 1 to {last} of 2"
             Path(job.file).unlink()
 
-    def test_places_are_checked(self, table):
+    def test_places_and_results_are_checked(self, table):
         job = run("DESCRIBE INDEXTABLES DISK CACHE", table)
         rows = results(job)
         for places in ([place(TWO[0])], ["{}", "{}"], ["x", "y"], [place(TWO[0], n="many"), place(TWO[1])]):
@@ -195,6 +195,22 @@ class TestACluster:
                 finish_job(job.file, rows, places)
         with pytest.raises(InputError, match="does not say where it ran"):
             finish_job(job.file, rows)
+        for subject in ("DISK CACHE", "ENVIRONMENT"):
+            for forged in ("", "7", "[1]", '[{"total_bytes": "x", "property_name": 1}]', "{}"):
+                again = run(f"DESCRIBE INDEXTABLES {subject}", table)
+                with pytest.raises(InputError, match="is not that of a command about processes"):
+                    finish_job(again.file, [forged] * 2, [place(TWO[0])] * 2)
+        for forged in (
+            "",
+            "7",
+            "[1]",
+            "[null, 1e400, 1, []]",
+            f'["h", {1 << 31}, 1, []]',
+            '["h", 1, 1, [1]]',
+        ):
+            again = run("PREWARM INDEXTABLES CACHE {}", table)
+            with pytest.raises(InputError, match="is not the result of a prewarming"):
+                finish_job(again.file, [forged])
         for location in ("host1", "executor_", "executor_host1", "executor__1"):
             with pytest.raises(InputError, match="not the location of an executor"):
                 Executor.at(location)

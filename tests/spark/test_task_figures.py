@@ -74,6 +74,13 @@ def test_the_row_of_figures_is_in_no_answer(spark, path):
     assert frame.columns == ["n", "message"]
 
 
+def test_a_column_may_have_the_name_of_the_figures(spark, tmp_path: Path):
+    path = str(tmp_path / "table")
+    it.write(path, pa.table({"__figures": ["a", None, "c"], "n": [1, 2, 3]}))
+    frame = spark.read.format("indextables").options(**BY_TASKS).load(path)
+    assert sorted(frame.collect(), key=lambda row: row.n) == [("a", 1), (None, 2), ("c", 3)]
+
+
 def test_column_groups_have_them_too(spark, tmp_path: Path):
     spark.range(100).write.format("indextables.columns").save(str(tmp_path / "groups"))
     frame = spark.read.format("indextables.columns").load(str(tmp_path / "groups"))

@@ -105,7 +105,10 @@ def finish_gather(waiting: WaitingGather, results: Sequence[TaskOutcome]) -> pa.
             rows += _placed(waiting.subject, outcome.place, _rows(outcome.result))
         reached.add(executor)
     missing = [executor for executor in dict.fromkeys(waiting.executors) if executor not in reached]
-    return _table(waiting.subject, rows, missing)
+    try:
+        return _table(waiting.subject, rows, missing)
+    except (pa.ArrowException, KeyError, TypeError, ValueError):
+        raise _not_a_result() from None
 
 
 def _asked(subject: Subject, cluster: Cluster) -> tuple[Executor, ...]:
@@ -126,8 +129,12 @@ def _rows(result: str) -> list[Row]:
     except ValueError:
         rows = None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise InputError("the result of a task is not that of a command about processes")
+        raise _not_a_result()
     return rows
+
+
+def _not_a_result() -> InputError:
+    return InputError("the result of a task is not that of a command about processes")
 
 
 def _placed(subject: Subject, place: Place, rows: list[Row]) -> list[Row]:

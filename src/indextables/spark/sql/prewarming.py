@@ -52,6 +52,8 @@ PREWARM_COLUMNS: Final = pa.schema(
 SEGMENTS: Final = "FAST_FIELD,FIELD_NORM,POSITIONS,POSTINGS,TERM_DICT"
 """The parts of an index, by their names in IndexTables for Scala. An index comes into the cache as a whole."""
 
+_TOO_MANY: Final = 1 << 31
+
 
 def run_prewarm(
     statement: Prewarm, table: Table, sql: str, zone: str, cluster: Cluster, *, with_jobs: bool = False
@@ -119,7 +121,9 @@ def _decoded(outcome: TaskOutcome) -> tuple[str | None, str | None, Prewarmed]:
         assigned, splits, duration, failures = orjson.loads(outcome.result)
         failed = tuple((str(key), str(reason)) for key, reason in failures)
         done = Prewarmed(int(splits), int(duration), failed)
-    except (ValueError, TypeError):
+        if not 0 <= done.splits < _TOO_MANY or not 0 <= done.duration_ms < _TOO_MANY:
+            raise ValueError("a number in it is too large")
+    except (ValueError, TypeError, OverflowError):
         raise InputError("the result of a task is not the result of a prewarming") from None
     ran_on = None if outcome.place is None else outcome.place.executor.host
     return ran_on, assigned if isinstance(assigned, str) else None, done
