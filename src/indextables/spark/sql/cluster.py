@@ -78,11 +78,6 @@ class Cluster:
         """The place of this process: the driver. Outside Spark, what the process itself has counted."""
         return self.driver or Place(Executor(DRIVER, "localhost"), current().counters.values())
 
-    @property
-    def is_driver_apart(self) -> bool:
-        """True unless the driver is among the executors, as it is in local mode."""
-        return self.here.executor not in self.executors
-
 
 @dataclass(frozen=True)
 class Job:
