@@ -16,7 +16,7 @@ from indextables.split import CacheLooks
 from indextables.storage import request_figures
 from indextables.table import ROWS_FETCHED, SPLITS_SEARCHED
 
-COLUMN: Final = pa.field("__figures", pa.string())
+NAME: Final = "__figures"
 
 
 def with_figures(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -25,15 +25,28 @@ def with_figures(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterat
     A worker of Spark runs one task at a time, so what its process counts is of this task. A reader that stops
     before the last row, because it has enough rows, gets no figures.
     """
-    extended = schema.append(COLUMN)
+    extended = schema.append(figures_column(schema))
     before = current().counters.values()
     for batch in batches:
-        nulls = pa.nulls(batch.num_rows, COLUMN.type)
+        nulls = pa.nulls(batch.num_rows, pa.string())
         yield pa.RecordBatch.from_arrays([*batch.columns, nulls], schema=extended)
     counts = difference(current().counters.values(), before)
     figures = orjson.dumps({"counts": counts, "metrics": metrics(counts)}).decode()
     empty = [pa.nulls(1, column.type) for column in schema]
-    yield pa.RecordBatch.from_arrays([*empty, pa.array([figures], COLUMN.type)], schema=extended)
+    yield pa.RecordBatch.from_arrays([*empty, pa.array([figures], pa.string())], schema=extended)
+
+
+def figures_column(schema: pa.Schema) -> pa.Field:
+    """Return the column of figures. The jar finds the same name: it gets underscores while a column has it already.
+
+    >>> figures_column(pa.schema({"__Figures": pa.int64()})).name
+    '__figures_'
+    """
+    taken = {name.lower() for name in schema.names}
+    name = NAME
+    while name in taken:
+        name += "_"
+    return pa.field(name, pa.string())
 
 
 def metrics(counts: Mapping[str, int]) -> dict[str, int]:

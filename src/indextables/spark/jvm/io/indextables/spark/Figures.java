@@ -2,8 +2,12 @@ package io.indextables.spark;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Arrays;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -24,7 +28,13 @@ final class Figures {
 
   /** Returns the schema of Python's rows. The figures come last, so that the other columns keep their places. */
   static StructType addedTo(StructType schema) {
-    return schema.add(COLUMN, DataTypes.StringType);
+    Set<String> taken =
+        Arrays.stream(schema.fieldNames()).map(name -> name.toLowerCase(Locale.ROOT)).collect(Collectors.toSet());
+    String name = COLUMN;
+    while (taken.contains(name)) {
+      name += "_";
+    }
+    return schema.add(name, DataTypes.StringType);
   }
 
   /** Adds what Python has counted since it was asked last. */
