@@ -60,6 +60,13 @@ def commits_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compar
     return "commits and opening", found
 
 
+def merges_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
+    """What a merge costs against indexing its rows, and searches of many small appends before and after one."""
+    from bench import merges  # noqa: PLC0415
+
+    return "merging", merges.measure(HOME, say, repeat=chosen.repeat)
+
+
 def columns_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
     """The column-group store: its manifests, against fastavro."""
     from bench import columns  # noqa: PLC0415
@@ -109,6 +116,7 @@ def upkeep_part(_: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]
 PARTS: Final[dict[str, Part]] = {
     "tables": tables_part,
     "commits": commits_part,
+    "merges": merges_part,
     "columns": columns_part,
     "deletes": deletes_part,
     "states": states_part,

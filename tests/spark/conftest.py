@@ -109,6 +109,12 @@ def original_report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     return _report_of("run_as_original.py", tmp_path_factory.mktemp("original"))
 
 
+@pytest.fixture(scope="session")
+def cluster_report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """Return the outcome of cases on two executors that are processes of their own."""
+    return _report_of("run_on_local_cluster.py", tmp_path_factory.mktemp("cluster"))
+
+
 def _report_of(script: str, directory: Path) -> Report:
     run = subprocess.run(
         [sys.executable, str(HERE / script), str(directory)],

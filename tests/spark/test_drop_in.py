@@ -40,6 +40,8 @@ REFUSED = {
     "WAIT FOR {} PREWARM JOBS '/t' TIMEOUT 9": "there are no prewarm jobs",
     "DESCRIBE {} PREWARM JOBS": "there are no prewarm jobs",
     "INVALIDATE {} DATA SKIPPING CACHE": "INVALIDATE INDEXTABLES TRANSACTION LOG CACHE drops",
+    "FLUSH {} DATA SKIPPING STATS": "compare them before and after",
+    "PREWARM {} CACHE '/t' ASYNC MODE": "ASYNC MODE is not supported",
 }
 STATEMENTS = [
     "MERGE SPLITS '{path}' TARGET SIZE 100M MAX DEST SPLITS 2",
@@ -53,6 +55,17 @@ STATEMENTS = [
     "COMPACT {product} '{path}'",
     "TRUNCATE {product} TIME TRAVEL '{path}' DRY RUN",
     "REPAIR INDEXFILES TRANSACTION LOG '{path}/_transaction_log' AT LOCATION '{path}-{product}/_transaction_log'",
+    "DESCRIBE {product} COMPONENT SIZES '{path}' WHERE status = 'open'",
+    "DESCRIBE {product} ENVIRONMENT",
+    "DESCRIBE {product} STORAGE STATS",
+    "DESCRIBE {product} DISK CACHE",
+    "DESCRIBE {product} DATA SKIPPING STATS",
+    (
+        "PREWARM {product} CACHE '{path}' FOR SEGMENTS (TERM_DICT, FAST_FIELD, POSTINGS, DOC_STORE) ON FIELDS (title) "
+        "WITH PERWORKER PARALLELISM OF 2 WHERE status = 'open'"
+    ),
+    "FLUSH {product} SEARCHER CACHE",
+    "FLUSH {product} DISK CACHE",
     "DROP {product} PARTITIONS FROM '{path}' WHERE status = 'closed'",
 ]
 
@@ -165,6 +178,7 @@ def statements_take_both_words_for_the_product(spark: Any, directory: Path) -> N
         path = str(directory / f"statements-{product}")
         for _ in range(3):
             write(spark, path, mode="append")
+        assert len(ids(spark.read.format(FORMATS[0]).load(path))) == 9
         for statement in STATEMENTS:
             assert spark.sql(statement.format(path=path, product=product)).count() > 0, statement
         assert ids(spark.read.format(FORMATS[0]).load(path)) == [1, 1, 1, 3, 3, 3]

@@ -20,7 +20,16 @@ from indextables.spark import _configure
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 OLDEST = ".".join(map(str, _configure.OLDEST))
-SUBJECTS = ("operators", "pages", "cache", "score", "messages", "driver_answers")
+SUBJECTS = (
+    "operators",
+    "pages",
+    "cache",
+    "score",
+    "messages",
+    "driver_answers",
+    "task_figures",
+    "statements",
+)
 """The files of tests that run on the oldest release too: all that depends on how Spark plans a search."""
 
 

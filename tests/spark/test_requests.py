@@ -197,7 +197,7 @@ def test_a_write_is_planned_once_or_again_and_never_dropped(path, monkeypatch, l
 
 def test_ignore_on_an_existing_table_writes_nothing(path):
     asked = {"mode": "ignore", "schema": SCHEMA.json(), "partition_by": None}
-    assert ask("prepare_write", path, mode="ignore") == {"skip": True}
+    assert ask("prepare_write", path, mode="ignore")["skip"] is True
     plan = ask("plan_write", path, **asked)
     writer = source("write", path, **asked, plan=plan["plan"], skip=plan["skip"]).writer(
         SCHEMA, overwrite=False

@@ -35,6 +35,25 @@ WORDS = [
     f"{stem}{ending}" for stem in ("time", "conn", "log", "web") for ending in ("", "out", "ect", "in", "s")
 ]
 HOSTS = ["web-1", "web-2", "db", "Db", "", "é"]
+OPERATORS = (
+    *("term", "phrase", "slop", "phrase prefix", "prefix", "wildcard", "suffix", "fuzzy", "boost", "all"),
+    *("and", "or", "not", "should", "plus and minus"),
+    *(
+        "range of numbers",
+        "open range",
+        "range of days",
+        "set",
+        "exists",
+        "value",
+        "columns",
+        "boosted column",
+    ),
+    *(f"column {op}" for op in ("=", "<>", "<", "<=", ">", ">=", "<=>")),
+    *("column in", "column is null", "starts_with", "ends_with", "contains", "match"),
+    *("in text", "in title", "in *", "AND", "OR", "NOT"),
+)
+"""Every operator of the query language and of conditions."""
+
 DAY = date(2026, 1, 1)
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -97,7 +116,13 @@ def _text(rng: random.Random, depth: int = 2) -> tuple[str, tuple[str, ...]]:
         return simple[name](), (name,)
     (left, of_left), (right, of_right) = _text(rng, depth - 1), _text(rng, depth - 1)
     name, pattern = rng.choice(
-        [("and", "({} AND {})"), ("or", "({} OR {})"), ("not", "({} AND NOT {})"), ("should", "({} {})")]
+        [
+            ("and", "({} AND {})"),
+            ("or", "({} OR {})"),
+            ("not", "({} AND NOT {})"),
+            ("should", "({} {})"),
+            ("plus and minus", "(+{} -{})"),
+        ]
     )
     return pattern.format(left, right), (name, *of_left, *of_right)
 
@@ -178,6 +203,13 @@ def draw(rng: random.Random) -> Drawn:
             return Drawn(And((Not(predicates[0]), *predicates[1:])), ("NOT", *operators))
 
 
+def draw_with(rng: random.Random, operator: str) -> Drawn:
+    """Draw a query in which the operator is."""
+    while operator not in (drawn := draw(rng)).operators:
+        pass
+    return drawn
+
+
 def write(directory: Path, *batches: pa.RecordBatch) -> FinishedSplit:
     writer = SplitWriter(SCHEMA, MAPPING, settings=SETTINGS, directory=directory)
     for batch in batches:
@@ -218,8 +250,9 @@ def test_200_queries_before_and_after(tmp_path: Path) -> None:
     assert after.ranking == at_once.ranking, f"seed {SEED}"
     by_id = {row["id"]: repr(row) for batch in batches for row in batch.to_pylist()}
     seen: Counter[str] = Counter()
+    drawn: set[str] = set()
     for number in range(QUERIES):
-        predicate, operators = draw(rng)
+        predicate, operators = draw_with(rng, OPERATORS[number]) if number < len(OPERATORS) else draw(rng)
         context = f"seed {SEED}, query {number}: {predicate}"
         ids = [row["id"] for reader in before for row in rows(reader, RowRequest(("id",), predicate))]
         found = list(rows(after, RowRequest(tuple(SCHEMA.names), predicate)))
@@ -229,7 +262,9 @@ def test_200_queries_before_and_after(tmp_path: Path) -> None:
         expected = {row["id"]: row["_score"] for row in rows(at_once, scored)}
         scores = {row["id"]: row["_score"] for row in rows(after, scored)}
         assert scores == expected, context
+        drawn.update(operators)
         seen.update(operators if ids else ())
+    assert drawn == set(OPERATORS), f"seed {SEED}"
     assert len(seen) > 25, f"seed {SEED}: {seen}"
     for operator in ("term", "phrase", "prefix", "wildcard", "fuzzy", "boost", "and", "or", "not"):
         assert seen[operator], f"seed {SEED}: no query with {operator} has an answer"

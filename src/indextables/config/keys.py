@@ -435,8 +435,8 @@ MERGE_BATCH_SIZE: Final = Setting(
     "spark.indextables.merge.batchSize",
     positive,
     16,
-    "Number of merged splits that MERGE SPLITS commits at once; on Spark, also the number of tasks of one job. A "
-    "failure costs the batch in which it happens.",
+    "Number of merged splits that MERGE SPLITS commits at once; on Spark, also the number of tasks of one job. If "
+    "it is not set, a cluster with more cores has a task for each. A failure costs the batch in which it happens.",
 )
 MERGE_SKIP_HOURS: Final = Setting(
     "spark.indextables.skippedFiles.cooldownDuration",

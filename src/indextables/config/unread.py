@@ -197,7 +197,7 @@ UNREAD: Final = (
         "cache.queryCache",
     ),
     _unread(
-        "a search loads the indexes that it needs into the cache",
+        "a search loads the indexes that it needs into the cache, and PREWARM INDEXTABLES CACHE those of a table",
         "cache.prewarm.enabled",
         "prewarm.enabled",
         "prewarm.segments",

@@ -8,11 +8,15 @@ from typing import Final
 import pyarrow as pa
 
 from indextables.errors import IndexTablesError
+from indextables.runtime import current, difference
 from indextables.spark.formats import DATASETS, TABLES, Answer, Format
 from indextables.spark.gc_freeze import freeze_objects
 from indextables.spark.request import Request, refused
 from indextables.spark.sql import (
+    Cluster,
+    Executor,
     Job,
+    Place,
     TableName,
     finish_job,
     rows_answer,
@@ -20,23 +24,30 @@ from indextables.spark.sql import (
     run_delete,
     run_upkeep_step,
 )
-from indextables.table import open_table
+from indextables.table import open_table, skipping_counts
 
 
 def answer(request: Request) -> Answer:
     """Run a command and return its answer.
 
     An `IndexTablesError` is an answer too: an exception would cost Spark a worker, and the user would get a traceback.
+    What the process has counted for the request goes with the answer: the JVM adds it up for all Python processes.
     """
+    before = _counts()
     try:
         answered = _run(request)
     except IndexTablesError as error:
         answered = {"error": {"kind": error.kind, "message": str(error)}}
     finally:
         freeze_objects()
+    answered["counts"] = difference(_counts(), before)
     if request.warnings:
         answered["warnings"] = request.warnings
     return answered
+
+
+def _counts() -> dict[str, int]:
+    return {**current().counters.values(), **skipping_counts()}
 
 
 def format_of(request: Request) -> Format:
@@ -59,7 +70,7 @@ def _delete(request: Request) -> Answer:
         return {"deleted": outcome.column("deleted").to_pylist()[0]}
     table = open_table(request.path, settings=request.options)
     deleted = run_delete(table, arguments["filters"], request.zone, parallelism=arguments["parallelism"])
-    return {"job": deleted} if isinstance(deleted, str) else {"deleted": deleted}
+    return deleted.answer() if isinstance(deleted, Job) else {"deleted": deleted}
 
 
 def _sql(request: Request) -> Answer:
@@ -70,7 +81,7 @@ def _sql(request: Request) -> Answer:
     arguments = request.arguments
     outcome: pa.Table | TableName | Job
     if "job" in arguments:
-        outcome = finish_job(arguments["job"], arguments["results"])
+        outcome = finish_job(arguments["job"], arguments["results"], arguments.get("places", ()))
     else:
         outcome = run_command(
             arguments["sql"],
@@ -79,10 +90,24 @@ def _sql(request: Request) -> Answer:
             with_jobs=True,
             zone=request.zone,
             merge_jobs=arguments.get("merge_jobs", ()),
+            cluster=_cluster(request),
         )
-    if isinstance(outcome, TableName):
-        return {"locate": list(outcome.parts)}
-    return {"job": outcome.file} if isinstance(outcome, Job) else rows_answer(outcome)
+    match outcome:
+        case TableName():
+            return {"locate": list(outcome.parts)}
+        case Job():
+            return outcome.answer()
+        case _:
+            return rows_answer(outcome)
+
+
+def _cluster(request: Request) -> Cluster:
+    arguments = request.arguments
+    return Cluster(
+        executors=tuple(map(Executor.at, arguments.get("executors", ()))),
+        parallelism=arguments.get("parallelism", 1),
+        driver=Place.parse(arguments["driver"]) if "driver" in arguments else None,
+    )
 
 
 _COMMANDS: Final[dict[str, Callable[[Request], Answer]]] = {

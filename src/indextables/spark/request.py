@@ -156,6 +156,9 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "sql": (is_text, "a string"),
     "located": (is_text, "a string"),
     "hosts": (is_texts, "a list of strings"),
+    "executors": (is_texts, "a list of strings"),
+    "driver": (is_text, "a string"),
+    "figures": (_is_boolean, "true or false"),
     "job": (is_text, "a string"),
     "step": (lambda value: value in ("merge", "release", "purge"), "merge, release or purge"),
     "claim": (is_text, "a string"),
@@ -163,6 +166,7 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "running_since": (is_number, "a whole number"),
     "merge_jobs": (is_texts, "a list of strings"),
     "results": (is_texts, "a list of strings"),
+    "places": (is_texts, "a list of strings"),
 }
 _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "create_table": ("path", "mode", "schema"),

@@ -14,7 +14,7 @@ from indextables.schema import TableSchema
 from indextables.spark.commands import answer, format_of
 from indextables.spark.formats import TaskReader, table_reader, table_writer
 from indextables.spark.request import OPTION, Request, refused
-from indextables.spark.sql import job_tasks, run_job_task
+from indextables.spark.sql import job_task_schema, job_tasks, run_job_task
 from indextables.storage import table_uri
 from indextables.table import ScanRequest, Table, open_table, plan_scan, plan_write
 
@@ -44,7 +44,7 @@ class IndexTablesDataSource(DataSource):
         if request is None:
             return self._reader_without_jar(schema)
         if request.command == "job":
-            return TaskReader(job_tasks(request.arguments["job"]), run_job_task)
+            return TaskReader(job_tasks(request.arguments["job"]), run_job_task, job_task_schema)
         if request.command != "scan":
             raise refused(f"command {request.command!r} does not read rows")
         return format_of(request).reader(request)

@@ -16,11 +16,13 @@ from indextables.table.inspection import (
     environment,
     environment_rows,
     flush_caches,
+    skipping_rows,
     storage_rows,
     storage_stats,
 )
 from indextables.table.leases import SPLITS_SEARCHED
 from indextables.table.prewarming import (
+    DEFAULT_THREADS,
     MAX_THREADS,
     Prewarmed,
     PrewarmTask,
@@ -50,7 +52,14 @@ from indextables.table.scan import (
     run_scan_task,
     scan_schema,
 )
-from indextables.table.skipping import SKIPPING_SCHEMA, record_scan, skipping_figures, skipping_table
+from indextables.table.skipping import (
+    SKIPPING_SCHEMA,
+    figures_in,
+    record_scan,
+    skipping_counts,
+    skipping_figures,
+    skipping_table,
+)
 from indextables.table.write import (
     TaskResult,
     WriteMode,
@@ -67,6 +76,7 @@ from indextables.table.write import (
 
 __all__ = [
     "COUNT_COLUMN",
+    "DEFAULT_THREADS",
     "DISK_CACHE_SCHEMA",
     "ENVIRONMENT_SCHEMA",
     "MAX_THREADS",
@@ -104,6 +114,7 @@ __all__ = [
     "distribute_rows",
     "environment",
     "environment_rows",
+    "figures_in",
     "find_snapshot",
     "flush_caches",
     "may_open",
@@ -119,7 +130,9 @@ __all__ = [
     "run_scan_task",
     "run_write_task",
     "scan_schema",
+    "skipping_counts",
     "skipping_figures",
+    "skipping_rows",
     "skipping_table",
     "storage_rows",
     "storage_stats",

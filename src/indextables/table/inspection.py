@@ -86,9 +86,7 @@ def data_skipping_stats(path: str | PathLike[str] | None = None) -> pa.Table:
     >>> it.data_skipping_stats("memory://doc-skipping").select(["files_considered", "files_read"]).to_pylist()
     [{'files_considered': 2, 'files_read': 1}]
     """
-    uri = None if path is None else to_uri(path)
-    figures = skipping_figures()
-    return skipping_table([{table: of for table, of in figures.items() if uri in (None, table)}])
+    return skipping_rows(skipping_figures(), None if path is None else to_uri(path))
 
 
 def disk_cache_stats(settings: Mapping[str, str] | Settings | None = None) -> pa.Table:
@@ -139,6 +137,11 @@ def flush_caches(
         return FlushedCaches(closed, 0, 0, 0)
     deleted = flush_entries(checked, uri)
     return FlushedCaches(closed, deleted.entries, deleted.files, deleted.bytes)
+
+
+def skipping_rows(figures: Mapping[str, Mapping[str, int]], uri: str | None = None) -> pa.Table:
+    """Return the figures of one table, or of all tables."""
+    return skipping_table([{table: of for table, of in figures.items() if uri in (None, table)}])
 
 
 def storage_rows(counts: Mapping[str, int]) -> pa.Table:

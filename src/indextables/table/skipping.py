@@ -25,6 +25,7 @@ SKIPPING_SCHEMA: Final = pa.schema(
     ]
 )
 
+_PREFIX: Final = "skipping"
 _BY_TABLE: Final = CacheSpec[str, dict[str, int]]("data skipping figures", entries=256, after_fork="drop")
 """Those of the tables that were scanned most recently."""
 
@@ -45,6 +46,30 @@ def skipping_figures() -> dict[str, dict[str, int]]:
     cache = current().cache(_BY_TABLE)
     tables = {uri: cache.get(uri) for uri in cache.keys()}  # noqa: SIM118 - a cache is not a dictionary
     return {uri: figures for uri, figures in tables.items() if figures is not None}
+
+
+def skipping_counts() -> dict[str, int]:
+    """Return the figures of this process as counts by name, to add them to those of other processes."""
+    return {
+        f"{_PREFIX}.{name}.{uri}": count
+        for uri, figures in skipping_figures().items()
+        for name, count in figures.items()
+    }
+
+
+def figures_in(counts: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Return the figures of each table among some counts.
+
+    >>> figures_in({"skipping.files_read./logs.d": 3, "storage.get.requests": 1})
+    {'/logs.d': {'files_read': 3}}
+    """
+    tables: dict[str, dict[str, int]] = {}
+    for key, count in counts.items():
+        kind, _, rest = key.partition(".")
+        name, _, uri = rest.partition(".")
+        if kind == _PREFIX and name in SKIPPING_SCHEMA.names:
+            tables.setdefault(uri, {})[name] = count
+    return tables
 
 
 def skipping_table(processes: Iterable[Mapping[str, Mapping[str, int]]]) -> pa.Table:

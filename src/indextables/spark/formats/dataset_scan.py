@@ -20,6 +20,7 @@ TASK_ROWS: Final = 1 << 16
 """A scan is not divided further than into tasks of so many rows."""
 
 _UNKNOWN_ROW_BYTES: Final = 64
+_COUNT: Final = pa.schema({"count": pa.int64()})
 
 
 @dataclass(frozen=True)
@@ -88,10 +89,10 @@ def run_dataset_task(task: DatasetTask) -> Iterator[pa.RecordBatch]:
     )
     if task.count_only:
         count = reader.count(task.predicate, rows=task.rows)
-        yield pa.record_batch({"count": pa.array([count], pa.int64())})
+        yield pa.record_batch([pa.array([count], pa.int64())], schema=_COUNT)
         return
     remaining = task.limit
-    expected = arrow_schema(spark_schema(pa.schema([task.schema.field(name) for name in task.columns])))
+    expected = dataset_task_schema(task)
     for batch in reader.scan(task.predicate, task.columns, rows=task.rows):
         rows = batch if remaining is None else batch.slice(0, remaining)
         yield _as_spark(rows, expected) if task.columns else rows
@@ -99,6 +100,13 @@ def run_dataset_task(task: DatasetTask) -> Iterator[pa.RecordBatch]:
             remaining -= rows.num_rows
             if remaining <= 0:
                 return
+
+
+def dataset_task_schema(task: DatasetTask) -> pa.Schema:
+    """Return the schema of the batches of a task."""
+    if task.count_only:
+        return _COUNT
+    return arrow_schema(spark_schema(pa.schema([task.schema.field(name) for name in task.columns])))
 
 
 def stored_bytes(group: ColumnGroup) -> int:

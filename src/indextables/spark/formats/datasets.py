@@ -13,7 +13,13 @@ from indextables.predicates import Predicate, conjunction, from_spark, text_quer
 from indextables.schema import ARROW_TYPES, TableSchema
 from indextables.spark.formats.arrow_types import arrow_schema, spark_schema
 from indextables.spark.formats.dataset_options import DatasetOptions
-from indextables.spark.formats.dataset_scan import DatasetTask, run_dataset_task, split_scan, stored_bytes
+from indextables.spark.formats.dataset_scan import (
+    DatasetTask,
+    dataset_task_schema,
+    run_dataset_task,
+    split_scan,
+    stored_bytes,
+)
 from indextables.spark.formats.dataset_write import DatasetWrite
 from indextables.spark.formats.protocol import Accept, Answer, accepted, can_skip, no_distribution, predicates
 from indextables.spark.formats.tasks import TaskReader, TaskWriter
@@ -58,7 +64,8 @@ class Datasets:
         return {"skip": _write_plan(request) is None, "plan": None, **no_distribution()}
 
     def reader(self, request: Request) -> TaskReader:
-        return TaskReader(_scan_tasks(request, _open(request)), run_dataset_task)
+        schema = dataset_task_schema if request.arguments.get("figures", False) else None
+        return TaskReader(_scan_tasks(request, _open(request)), run_dataset_task, schema)
 
     def writer(self, request: Request) -> TaskWriter:
         return TaskWriter(None if request.arguments.get("skip") else _write_plan(request))

@@ -40,6 +40,7 @@ from indextables.table import (
     record_scan,
     run_scan_task,
     run_write_task,
+    scan_schema,
 )
 
 
@@ -115,20 +116,24 @@ class Tables:
         return {"version": None if plan is None else commit_write(plan, [])}
 
     def reader(self, request: Request) -> TaskReader:
-        return table_reader(_scan_tasks(request))
+        return table_reader(_scan_tasks(request), figures=request.arguments.get("figures", False))
 
     def writer(self, request: Request) -> TaskWriter:
         return table_writer(_write_plan(request))
 
 
-def table_reader(tasks: Sequence[ScanTask]) -> TaskReader:
-    """Return a reader of planned tasks."""
-    return TaskReader(tasks, run_scan_task)
+def table_reader(tasks: Sequence[ScanTask], *, figures: bool = False) -> TaskReader:
+    """Return a reader of planned tasks, with the figures of the tasks for the jar."""
+    return TaskReader(tasks, run_scan_task, _task_schema if figures else None)
 
 
 def table_writer(plan: WritePlan | None) -> TaskWriter:
     """Return a writer by this plan. None: leave the table alone."""
     return TaskWriter(None if plan is None else _TableWrite(plan))
+
+
+def _task_schema(task: ScanTask) -> pa.Schema:
+    return scan_schema(task.schema, task.request)
 
 
 def scan_plan(request: Request) -> ScanPlan:

@@ -14,28 +14,37 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
+from indextables.spark.formats.figures import with_figures
 from indextables.spark.gc_freeze import freeze_objects
 
 
 class TaskReader(DataSourceReader):
-    """Run each task with `run`, a function of a module: Spark pickles it. All tasks were planned at one version."""
+    """Run each task with `run`, a function of a module: Spark pickles it. All tasks were planned at one version.
 
-    def __init__(self, tasks: Sequence[Any], run: Callable[[Any], Iterator[pa.RecordBatch]]) -> None:
+    With `schema`, which returns the schema of a task's batches, the rows have the figures of the task too.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Any],
+        run: Callable[[Any], Iterator[pa.RecordBatch]],
+        schema: Callable[[Any], pa.Schema] | None = None,
+    ) -> None:
         self._tasks = tasks
         self._run = run
+        self._schema = schema
 
     def partitions(self) -> list[InputPartition]:
         return [InputPartition(task) for task in self._tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         freeze_objects()
-        return self._run(partition.value)
+        batches = self._run(partition.value)
+        return batches if self._schema is None else with_figures(batches, self._schema(partition.value))
 
     def __getstate__(self) -> dict[str, object]:
-        return {
-            "_tasks": (),
-            "_run": self._run,
-        }  # Spark sends a reader with every task, and each task by itself
+        # Spark sends a reader with every task, and each task by itself.
+        return {**self.__dict__, "_tasks": ()}
 
 
 class Write(Protocol):

@@ -17,6 +17,7 @@ from indextables.log import load_snapshot
 from indextables.predicates import to_sql
 from indextables.spark.formats import encode_scan
 from indextables.spark.sql import job_files
+from indextables.spark.sql.cluster import Job
 from indextables.spark.sql.waiting_delete import (
     WaitingDelete,
     decode_deletes,
@@ -49,8 +50,8 @@ __all__ = [
 
 def run_delete(
     table: Table, filters: Sequence[Mapping[str, Any]], zone: str, *, parallelism: int
-) -> int | str:
-    """Delete rows and return their number, or return the file of a job that looks them up."""
+) -> int | Job:
+    """Delete rows and return their number, or return a job that looks them up."""
     settings, snapshot = table.settings, table.snapshot
     store = open_store(table.uri, settings)
     predicate = predicate_of(filters, snapshot.schema, zone)
@@ -61,7 +62,7 @@ def run_delete(
         options = options_for_tasks(table.uri, settings)
         file = job_files.save(WaitingDelete(table.uri, options, snapshot.version, filters, zone, plan))
         if file is not None:
-            return file
+            return Job(file, f"DELETE FROM {table.uri}: {to_open} splits")
     return delete_where(store, snapshot, predicate, settings).rows_deleted
 
 

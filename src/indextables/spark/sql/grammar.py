@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from indextables.config import in_hours, parse_duration, parse_size
 from indextables.spark.sql.refusals import PRODUCT, refusal
@@ -14,25 +15,40 @@ from indextables.spark.sql.statements import (
     Amount,
     Checkpoint,
     Condition,
+    DescribeComponents,
     DescribeLog,
     DescribeMergeJobs,
+    DescribeSkipping,
     DescribeState,
     DropPartitions,
+    Gather,
     InvalidateCache,
     MergeSplits,
+    Named,
+    Prewarm,
     Purge,
     RepairLog,
     Statement,
+    Subject,
     TableName,
     TableRef,
     TruncateTimeTravel,
 )
 from indextables.spark.sql.tokens import Token, misplaced, tokenize
+from indextables.table import MAX_THREADS
 
 _LONGEST_NUMBER: Final = 9
 """The largest number of digits in a number of days, hours or splits."""
 
 _CATALOG: Final = "indextables"
+_ON_PARTITIONS: Final = "a condition on partition columns"
+_SEGMENTS: Final = (
+    *("TERM_DICT", "TERM", "POSTINGS", "POSTING_LISTS", "POSITIONS", "POSITION_LISTS"),
+    *("FAST_FIELD", "FASTFIELD", "FIELD_NORM", "FIELDNORM", "DOC_STORE", "STORE"),
+)
+"""The names of IndexTables for Scala for the parts of an index."""
+
+T = TypeVar("T")
 
 
 def parse_command(sql: str) -> Statement:
@@ -79,6 +95,8 @@ class _Parser:
             "MERGE": self._merge,
             "OPTIMIZE": self._optimize,
             "REORG": self._reorg,
+            "FLUSH": self._flush,
+            "PREWARM": self._prewarm,
         }
         verb = self._accept(*verbs)
         if verb is None:
@@ -87,20 +105,104 @@ class _Parser:
 
     def _describe(self) -> Statement:
         self._expect(*PRODUCT)
-        subject = self._expect("TRANSACTION", "STATE", "MERGE")
-        if subject.is_word("MERGE"):
-            self._expect("JOBS")
-            return DescribeMergeJobs()
-        if subject.is_word("STATE"):
-            return DescribeState(self._table())
+        subjects: dict[str, Callable[[], Statement]] = {
+            "TRANSACTION": self._describe_log,
+            "STATE": lambda: DescribeState(self._table()),
+            "MERGE": self._describe_merge_jobs,
+            "COMPONENT": self._describe_components,
+            "DATA": self._describe_skipping,
+            "STORAGE": lambda: self._gather("STORAGE STATS", "STATS"),
+            "DISK": lambda: self._gather("DISK CACHE", "CACHE"),
+            "ENVIRONMENT": lambda: self._gather("ENVIRONMENT"),
+        }
+        return subjects[self._expect(*subjects).value.upper()]()
+
+    def _describe_merge_jobs(self) -> Statement:
+        self._expect("JOBS")
+        return DescribeMergeJobs()
+
+    def _describe_log(self) -> Statement:
         self._expect("LOG")
         table = self._table()
         return DescribeLog(table, include_all=self._phrase("INCLUDE", "ALL"))
 
+    def _describe_components(self) -> Statement:
+        self._expect("SIZES")
+        table = self._table()
+        return DescribeComponents(table, self._where())
+
+    def _describe_skipping(self) -> Statement:
+        self._expect("SKIPPING")
+        self._expect("STATS")
+        return DescribeSkipping(self._table() if self._accept("FOR") else None)
+
+    def _gather(self, subject: Subject, *words: str) -> Statement:
+        for word in words:
+            self._expect(word)
+        return Gather(subject)
+
+    def _flush(self) -> Statement:
+        self._expect(*PRODUCT)
+        is_disk = self._expect("DISK", "SEARCHER").is_word("DISK")
+        return self._gather("FLUSH DISK CACHE" if is_disk else "FLUSH SEARCHER CACHE", "CACHE")
+
+    def _prewarm(self) -> Statement:
+        self._expect(*PRODUCT)
+        self._expect("CACHE")
+        table = self._table()
+        if self._phrase("FOR", "SEGMENTS"):
+            self._list(self._segment)
+        fields = self._list(self._field) if self._phrase("ON", "FIELDS") else ()
+        threads = self._threads() if self._phrase("WITH", "PERWORKER", "PARALLELISM", "OF") else None
+        where = self._where()
+        if self._next.is_word("ASYNC"):
+            raise misplaced(
+                "ASYNC MODE is not supported: a command returns when its work is done. Run it in a thread of "
+                "your own if you do not want to wait for it",
+                self._sql,
+                self._next.start,
+            )
+        return Prewarm(table, fields, threads, where)
+
+    def _list(self, item: Callable[[], T]) -> tuple[T, ...]:
+        """Take items in parentheses, with commas between them."""
+        self._expect_symbol("(")
+        items = [item()]
+        while self._accept_symbol(","):
+            items.append(item())
+        self._expect_symbol(")")
+        return tuple(items)
+
+    def _segment(self) -> str:
+        token = self._next
+        if token.value.upper() not in _SEGMENTS or token.kind not in ("word", "string", "name"):
+            raise self._expected(*_SEGMENTS)
+        self._at += 1
+        return token.value
+
+    def _field(self) -> Named:
+        token = self._next
+        if token.kind not in ("word", "string", "name") or not token.value:
+            raise self._expected("the name of a column")
+        self._at += 1
+        return Named(token.value, token.start)
+
+    def _threads(self) -> Amount:
+        token = self._next
+        if token.kind != "word" or not token.value.isdecimal() or len(token.value) > _LONGEST_NUMBER:
+            raise self._expected("a whole number of splits")
+        self._at += 1
+        if not 1 <= int(token.value) <= MAX_THREADS:
+            raise misplaced(f"the parallelism is from 1 to {MAX_THREADS}", self._sql, token.start)
+        return Amount(int(token.value), token.start)
+
+    def _where(self, expected: str = "a condition") -> Condition | None:
+        return self._condition(expected) if self._accept("WHERE") else None
+
     def _merge(self) -> Statement:
         self._expect("SPLITS")
         table = self._table()
-        where = self._condition() if self._accept("WHERE") else None
+        where = self._where(_ON_PARTITIONS)
         size = self._size() if self._phrase("TARGET", "SIZE") else None
         limits: dict[str, Amount] = {}
         while len(limits) < 2 and self._accept("MAX"):
@@ -122,21 +224,17 @@ class _Parser:
 
     def _optimize(self) -> Statement:
         table = self._table()
-        return MergeSplits(table, self._condition() if self._accept("WHERE") else None)
+        return MergeSplits(table, self._where(_ON_PARTITIONS))
 
     def _reorg(self) -> Statement:
         self._expect("TABLE")
         table = self._table()
-        where = self._condition() if self._accept("WHERE") else None
+        where = self._where(_ON_PARTITIONS)
         self._expect("APPLY")
         self._expect_symbol("(")
         self._expect("PURGE")
         self._expect_symbol(")")
         return MergeSplits(table, where, only_deleted=True)
-
-    def _expect_symbol(self, symbol: str) -> None:
-        if not self._accept_symbol(symbol):
-            raise self._expected(symbol)
 
     def _size(self) -> Amount:
         token = self._next
@@ -168,7 +266,7 @@ class _Parser:
         self._expect("FROM")
         table = self._table()
         self._expect("WHERE")
-        return DropPartitions(table, self._condition())
+        return DropPartitions(table, self._condition(_ON_PARTITIONS))
 
     def _invalidate(self) -> Statement:
         self._expect(*PRODUCT)
@@ -239,13 +337,13 @@ class _Parser:
         self._at += 1
         return token.value
 
-    def _condition(self) -> Condition:
+    def _condition(self, expected: str) -> Condition:
         """Take the text up to the next clause of the command, or up to its end or the semicolon there."""
         first = self._next
         while self._next.kind != "end" and not self._is_symbol(";") and not self._is_clause():
             self._at += 1
         if self._next is first:
-            raise self._expected("a condition on partition columns")
+            raise self._expected(expected)
         last = self._tokens[self._at - 1]
         return Condition(self._sql[first.start : last.end], first.start)
 
@@ -253,10 +351,10 @@ class _Parser:
         """Return True if a clause that may follow a condition begins here. Each is two words that no condition has."""
         if self._next.is_word("PRECOMMIT"):
             return self._tokens[self._at + 1].kind == "end" or self._tokens[self._at + 1].value == ";"
-        words = {"TARGET": ("SIZE",), "MAX": ("DEST", "SOURCE", "GROUPS")}
         following = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
         if self._next.is_word("APPLY") and following.kind == "symbol" and following.value == "(":
             return self._tokens[0].is_word("REORG")
+        words = {"TARGET": ("SIZE",), "MAX": ("DEST", "SOURCE", "GROUPS"), "ASYNC": ("MODE",)}
         return any(
             self._next.is_word(word) and self._tokens[self._at + 1].is_word(*following)
             for word, following in words.items()
@@ -273,6 +371,10 @@ class _Parser:
         follows = self._is_symbol(symbol)
         self._at += follows
         return follows
+
+    def _expect_symbol(self, symbol: str) -> None:
+        if not self._accept_symbol(symbol):
+            raise self._expected(symbol)
 
     def _accept(self, *words: str) -> Token | None:
         token = self._next

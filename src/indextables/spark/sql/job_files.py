@@ -14,15 +14,17 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import orjson
 
-from indextables.errors import InputError, StorageError
+from indextables.errors import IndexTablesError, InputError
 from indextables.log.cleanup import StateRetention, is_data_key
 from indextables.maintenance import PreparedPurge
 from indextables.spark.sql.waiting_delete import WaitingDelete, delete_document, waiting_delete
+from indextables.spark.sql.waiting_gather import WaitingGather, gather_document, waiting_gather
 from indextables.spark.sql.waiting_merge import WaitingMerge, merge_document, waiting_merge
+from indextables.spark.sql.waiting_prewarm import WaitingPrewarm, prewarm_document, waiting_prewarm
 from indextables.storage import ObjectInfo, check_key, disk_errors
 
 MAX_BYTES: Final = 1 << 30
@@ -42,14 +44,23 @@ class WaitingPurge:
     prepared: PreparedPurge
 
 
-def save(waiting: WaitingPurge | WaitingMerge | WaitingDelete) -> str | None:
+Waiting: TypeAlias = WaitingPurge | WaitingMerge | WaitingDelete | WaitingPrewarm | WaitingGather
+
+
+def save(waiting: Waiting) -> str | None:
     """Write the file and return its name, or None if it would be too large."""
-    if isinstance(waiting, WaitingMerge):
-        document = orjson.dumps(merge_document(waiting))
-    elif isinstance(waiting, WaitingDelete):
-        document = orjson.dumps(delete_document(waiting))
-    else:
-        document = orjson.dumps(_document(waiting))
+    match waiting:
+        case WaitingMerge():
+            values = merge_document(waiting)
+        case WaitingDelete():
+            values = delete_document(waiting)
+        case WaitingPrewarm():
+            values = prewarm_document(waiting)
+        case WaitingGather():
+            values = gather_document(waiting)
+        case WaitingPurge():
+            values = _document(waiting)
+    document = orjson.dumps(values)
     if len(document) > MAX_BYTES:
         return None
     with disk_errors("save a job in", tempfile.gettempdir()):
@@ -63,16 +74,14 @@ def save(waiting: WaitingPurge | WaitingMerge | WaitingDelete) -> str | None:
     return path
 
 
-def read(file: str) -> WaitingPurge | WaitingMerge | WaitingDelete:
-    """Return the purge, merge or delete that waits in a file. InputError for any file that `save` did not write."""
+def read(file: str) -> Waiting:
+    """Return the command that waits in a file. InputError for any file that `save` did not write."""
     try:
         document = orjson.loads(_bytes(file))
-        if document.get("kind") == "delete":
-            return waiting_delete(document)
-        return waiting_merge(document) if document.get("kind") == "merge" else _waiting_purge(document)
+        return _READERS[document.get("kind", "purge")](document)
     except FileNotFoundError:
         raise InputError(f"there is no job in {file[:200]!r}; it may have been finished already") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, StorageError) as reason:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexTablesError) as reason:
         raise InputError(f"{file[:200]!r} is not a job of this session: {reason}") from None
 
 
@@ -136,6 +145,15 @@ def _waiting_purge(document: Any) -> WaitingPurge:
     )
     options = {_text(key): _text(value) for key, value in document["options"].items()}
     return WaitingPurge(uri, options, prepared)
+
+
+_READERS: Final[dict[str, Callable[[Any], Waiting]]] = {
+    "delete": waiting_delete,
+    "gather": waiting_gather,
+    "merge": waiting_merge,
+    "prewarm": waiting_prewarm,
+    "purge": _waiting_purge,
+}
 
 
 def _split(uri: str, key: Any, size: Any, modified_ms: Any) -> ObjectInfo:

@@ -12,6 +12,7 @@ from indextables.errors import IndexTablesError
 from indextables.log.cleanup import DeleteTask
 from indextables.maintenance import MergedGroup, MergeTask, run_merge_task
 from indextables.spark.sql import job_files
+from indextables.spark.sql.cluster import Job, outcomes
 from indextables.spark.sql.deleting import (
     WaitingDelete,
     decode_deletes,
@@ -19,22 +20,20 @@ from indextables.spark.sql.deleting import (
     lookup_tasks,
     run_lookup_task,
 )
+from indextables.spark.sql.gathering import GatherTask, finish_gather, gather_tasks, run_gather_task
+from indextables.spark.sql.job_files import WaitingPurge
 from indextables.spark.sql.merging import finish_batch
+from indextables.spark.sql.prewarming import finish_prewarm, prewarm_tasks, run_prewarm_job_task
 from indextables.spark.sql.purging import decode_deleted, finish_waiting_purge, purge_tasks, run_purge_task
+from indextables.spark.sql.waiting_gather import WaitingGather
 from indextables.spark.sql.waiting_merge import WaitingMerge, decode_groups, encode_group
-from indextables.table import ScanTask
+from indextables.spark.sql.waiting_prewarm import WaitingPrewarm
+from indextables.table import PrewarmTask, ScanTask
 
 RESULT: Final = pa.schema({"result": pa.string()})
 """The rows of a job: one for each task, as JSON."""
 
 _LONGEST_REASON: Final = 500
-
-
-@dataclass(frozen=True)
-class Job:
-    """A command whose tasks the JVM is to run. `file` holds it until it is finished."""
-
-    file: str
 
 
 @dataclass(frozen=True)
@@ -45,30 +44,44 @@ class NumberedMerge:
     task: MergeTask
 
 
-JobTask: TypeAlias = DeleteTask | NumberedMerge | ScanTask
+JobTask: TypeAlias = DeleteTask | NumberedMerge | ScanTask | PrewarmTask | GatherTask
 
 
 def job_tasks(file: str) -> tuple[JobTask, ...]:
     """Return the tasks of a job."""
-    waiting = job_files.read(file)
-    if isinstance(waiting, WaitingDelete):
-        return lookup_tasks(waiting)
-    if isinstance(waiting, WaitingMerge):
-        return tuple(
-            NumberedMerge(number, task) for number, task in enumerate(waiting.tasks[: waiting.batch])
-        )
-    return purge_tasks(waiting)
+    match waiting := job_files.read(file):
+        case WaitingMerge():
+            batch = waiting.tasks[: waiting.batch]
+            return tuple(NumberedMerge(number, task) for number, task in enumerate(batch))
+        case WaitingDelete():
+            return lookup_tasks(waiting)
+        case WaitingPrewarm():
+            return prewarm_tasks(waiting)
+        case WaitingGather():
+            return gather_tasks(waiting)
+        case WaitingPurge():
+            return purge_tasks(waiting)
 
 
 def run_job_task(task: JobTask) -> Iterator[pa.RecordBatch]:
     """Run one task, on any executor, and yield its result as a row."""
-    if isinstance(task, NumberedMerge):
-        result = encode_group(task.number, _run_merge(task.task))
-    elif isinstance(task, ScanTask):
-        result = run_lookup_task(task)
-    else:
-        result = run_purge_task(task)
+    match task:
+        case NumberedMerge():
+            result = encode_group(task.number, _run_merge(task.task))
+        case ScanTask():
+            result = run_lookup_task(task)
+        case PrewarmTask():
+            result = run_prewarm_job_task(task)
+        case GatherTask():
+            result = run_gather_task(task)
+        case DeleteTask():
+            result = run_purge_task(task)
     yield pa.RecordBatch.from_pylist([{"result": result}], schema=RESULT)
+
+
+def job_task_schema(_task: JobTask) -> pa.Schema:
+    """Return the schema of the rows of a task."""
+    return RESULT
 
 
 def _run_merge(task: MergeTask) -> MergedGroup:
@@ -79,20 +92,30 @@ def _run_merge(task: MergeTask) -> MergedGroup:
         return MergedGroup(failure=f"{type(reason).__name__}: {reason}"[:_LONGEST_REASON])
 
 
-def finish_job(file: str, results: Sequence[str]) -> pa.Table | Job:
-    """Finish a job whose tasks have run: return the rows of the command, or the job of its next batch."""
+def finish_job(file: str, results: Sequence[str], places: Sequence[str] = ()) -> pa.Table | Job:
+    """Finish a job whose tasks have run: return the rows of the command, or the job of its next batch.
+
+    `places` say where each of the tasks has run.
+    """
+    placed = outcomes(results, places)
     waiting = job_files.read(file)
-    outcome: pa.Table | str
-    if isinstance(waiting, WaitingDelete):
-        deletes = decode_deletes(waiting, results)
-        job_files.remove(file)
-        outcome = finish_delete(waiting, deletes)
-    elif isinstance(waiting, WaitingMerge):
-        groups = decode_groups(waiting, results)
-        job_files.remove(file)  # before the commit, so that a batch is never committed, or discarded, twice
-        outcome = finish_batch(waiting, groups)
-    else:
-        deleted = decode_deleted(results)
-        job_files.remove(file)
-        outcome = finish_waiting_purge(waiting, deleted)
-    return Job(outcome) if isinstance(outcome, str) else outcome
+    match waiting:
+        case WaitingMerge():
+            groups = decode_groups(waiting, results)
+            # Before the commit, so that a batch is never committed, or discarded, twice.
+            job_files.remove(file)
+            return finish_batch(waiting, groups)
+        case WaitingDelete():
+            deletes = decode_deletes(waiting, results)
+            job_files.remove(file)
+            return finish_delete(waiting, deletes)
+        case WaitingPurge():
+            deleted = decode_deleted(results)
+            job_files.remove(file)
+            return finish_waiting_purge(waiting, deleted)
+        case WaitingPrewarm():
+            job_files.remove(file)
+            return finish_prewarm(waiting, placed)
+        case WaitingGather():
+            job_files.remove(file)
+            return finish_gather(waiting, placed)

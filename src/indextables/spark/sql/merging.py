@@ -14,7 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from indextables.config import Settings, keys
-from indextables.errors import CommandError, InputError, PredicateError
+from indextables.errors import CommandError, InputError
 from indextables.log import Snapshot, load_snapshot
 from indextables.maintenance import (
     Merged,
@@ -28,9 +28,11 @@ from indextables.maintenance import (
     merge_small_splits,
     plan_newest,
 )
-from indextables.predicates import QueryLimits, parse_where
+from indextables.predicates import Predicate
 from indextables.runtime import now_ms
 from indextables.spark.sql import job_files
+from indextables.spark.sql.cluster import Cluster, Job
+from indextables.spark.sql.conditions import predicate_of
 from indextables.spark.sql.statements import Amount, MergeSplits
 from indextables.spark.sql.tokens import misplaced
 from indextables.spark.sql.waiting_merge import WaitingMerge
@@ -58,37 +60,37 @@ MERGE_COLUMNS: Final = pa.schema(
 
 
 def run_merge(
-    statement: MergeSplits, table: Table, sql: str, zone: str, *, with_jobs: bool = False
-) -> pa.Table | str:
-    """Merge and return the row, or return the file of a job if the caller can run jobs and there is work to do."""
+    statement: MergeSplits, table: Table, sql: str, zone: str, cluster: Cluster, *, with_jobs: bool = False
+) -> pa.Table | Job:
+    """Merge and return the row, or return a job if the caller can run jobs and there is work to do."""
     settings = table.settings
     options = _options(statement, table, sql, zone)
     store = open_store(table.uri, settings)
     if not with_jobs:
         return _row(merge_small_splits(store, settings, options), settings)
     snapshot, tasks = plan_newest(store, options, settings, now=now_ms())
-    return save_merge(snapshot, tasks, settings) if tasks else _row(empty_result(snapshot), settings)
+    if not tasks:
+        return _row(empty_result(snapshot), settings)
+    return save_merge(snapshot, tasks, settings, _batch_size(settings, cluster))
 
 
-def save_merge(snapshot: Snapshot, tasks: tuple[MergeTask, ...], settings: Settings) -> str:
-    """Save a merge whose first batch of tasks is to run, and return the file of the job."""
-    file = job_files.save(
+def save_merge(snapshot: Snapshot, tasks: tuple[MergeTask, ...], settings: Settings, batch: int) -> Job:
+    """Save a merge whose first batch of tasks is to run, and return its job."""
+    return _job(
         WaitingMerge(
             uri=snapshot.uri,
             options=options_for_tasks(snapshot.uri, settings),
             metadata=tasks[0].metadata,
             tasks=tasks,
-            batch=settings.get(keys.MERGE_BATCH_SIZE),
+            batch=batch,
+            total=len(tasks),
             result=empty_result(snapshot),
         )
     )
-    if file is None:
-        raise CommandError("this merge has too many splits for one command; use WHERE or MAX DEST SPLITS")
-    return file
 
 
-def finish_batch(waiting: WaitingMerge, groups: Sequence[MergedGroup]) -> pa.Table | str:
-    """Commit the batch whose tasks have run. Return the row of the merge, or the file of the job of the next batch."""
+def finish_batch(waiting: WaitingMerge, groups: Sequence[MergedGroup]) -> pa.Table | Job:
+    """Commit the batch whose tasks have run. Return the row of the merge, or the job of the next batch."""
     remaining = waiting.tasks[waiting.batch :]
     settings = Settings(waiting.options)
     store = open_store(waiting.uri, settings)
@@ -102,30 +104,33 @@ def finish_batch(waiting: WaitingMerge, groups: Sequence[MergedGroup]) -> pa.Tab
         if result.failed_groups and not result.merge_groups:
             raise CommandError(f"nothing was merged: {result.message}")
         return _row(result, settings)
-    file = job_files.save(
-        WaitingMerge(
-            uri=waiting.uri,
-            options=waiting.options,
-            metadata=waiting.metadata,
-            tasks=remaining,
-            batch=waiting.batch,
-            result=result,
-        )
-    )
-    assert file is not None, "it is shorter than the file of the batch before"
-    return file
+    return _job(dataclasses.replace(waiting, tasks=remaining, result=result))
+
+
+def _job(waiting: WaitingMerge) -> Job:
+    """Return the job of the next batch. Its description is the progress that Spark's UI shows."""
+    file = job_files.save(waiting)
+    if file is None:
+        raise CommandError("this merge has too many splits for one command; use WHERE or MAX DEST SPLITS")
+    merged = waiting.total - len(waiting.tasks)
+    last = min(merged + waiting.batch, waiting.total)
+    return Job(file, f"MERGE SPLITS {waiting.uri}: new splits {merged + 1} to {last} of {waiting.total}")
+
+
+def _batch_size(settings: Settings, cluster: Cluster) -> int:
+    """Return the groups of a batch: at least one for each core, so that no core of a large cluster waits."""
+    if settings.is_set(keys.MERGE_BATCH_SIZE):
+        return settings.get(keys.MERGE_BATCH_SIZE)
+    return max(settings.get(keys.MERGE_BATCH_SIZE), cluster.parallelism)
 
 
 def _options(statement: MergeSplits, table: Table, sql: str, zone: str) -> MergeOptions:
+    def check(predicate: Predicate) -> None:
+        check_partition_condition(table.snapshot, predicate, "MERGE SPLITS")
+
     options = MergeOptions(only_deleted=statement.only_deleted)
-    where = statement.where
-    if where is not None:
-        try:
-            limits = QueryLimits.of(table.settings)
-            predicate = parse_where(where.text, table.snapshot.schema, limits=limits, zone=zone)
-            check_partition_condition(table.snapshot, predicate, "MERGE SPLITS")
-        except PredicateError as reason:
-            raise misplaced(str(reason), sql, where.position) from None
+    if statement.where is not None:
+        predicate = predicate_of(statement.where, table, sql, zone, check)
         options = dataclasses.replace(options, where=predicate)
     size, dest, sources = statement.target_size, statement.max_dest_splits, statement.max_source_splits
     with _errors_at(size, sql):

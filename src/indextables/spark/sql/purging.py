@@ -25,6 +25,7 @@ from indextables.log.cleanup import (
 )
 from indextables.maintenance import Purged, finish_purge, prepare_purge, retention_hours
 from indextables.spark.sql import job_files
+from indextables.spark.sql.cluster import Job
 from indextables.spark.sql.job_files import WaitingPurge
 from indextables.spark.sql.statements import Purge
 from indextables.spark.sql.tokens import misplaced
@@ -50,8 +51,8 @@ PURGE_COLUMNS: Final = pa.schema({"table_path": pa.string(), "metrics": METRICS}
 
 def run_purge(
     statement: Purge, uri: str, settings: Settings, sql: str, *, with_jobs: bool = False
-) -> pa.Table | str:
-    """Purge and return its row, or the file of a job if there is much to delete and the caller can run jobs."""
+) -> pa.Table | Job:
+    """Purge and return its row, or a job if there is much to delete and the caller can run jobs."""
     hours = _retention_hours(statement, settings, sql)
     log_hours = None if statement.log_retention is None else statement.log_retention.hours
     return purge_or_job(
@@ -66,14 +67,14 @@ def run_purge(
 
 def purge_or_job(
     uri: str, settings: Settings, *, hours: int, log_hours: int | None, dry_run: bool | None, with_jobs: bool
-) -> pa.Table | str:
-    """Purge and return its row, or the file of a job if there is much to delete and the caller can run jobs."""
+) -> pa.Table | Job:
+    """Purge and return its row, or a job if there is much to delete and the caller can run jobs."""
     store = open_store(uri, settings)
     prepared = prepare_purge(store, settings, hours=hours, log_hours=log_hours, dry_run=dry_run)
     if with_jobs and not prepared.dry_run and len(prepared.splits) > DELETE_BATCH:
         file = job_files.save(WaitingPurge(uri, options_for_tasks(uri, settings), prepared))
         if file is not None:
-            return file
+            return Job(file, f"PURGE INDEXTABLE {uri}: {len(prepared.splits)} splits")
     deleted = Deleted() if prepared.dry_run else delete_in_process(store, prepared.splits, settings)
     return _row(finish_purge(store, prepared, deleted))
 

@@ -28,6 +28,9 @@ _SKIPPING: Final = (
     "the statistics that skip files are part of the log. INVALIDATE INDEXTABLES TRANSACTION LOG CACHE drops what is "
     "cached of it"
 )
+_FIGURES: Final = (
+    "the figures count from the start of a process and are not reset: compare them before and after"
+)
 
 _REFUSED: Final[dict[tuple[str, ...], str]] = {
     ("BUILD", "", "COMPANION"): _COMPANION,
@@ -41,6 +44,7 @@ _REFUSED: Final[dict[tuple[str, ...], str]] = {
     ("WAIT", "FOR", "", "PREWARM", "JOBS"): _PREWARM_JOBS,
     ("DESCRIBE", "", "PREWARM", "JOBS"): _PREWARM_JOBS,
     ("INVALIDATE", "", "DATA", "SKIPPING", "CACHE"): _SKIPPING,
+    ("FLUSH", "", "DATA", "SKIPPING", "STATS"): _FIGURES,
 }
 """The first words of such a command."""
 _SPELLINGS: Final = {"": PRODUCT, "DESCRIBE": ("DESCRIBE", "DESC")}

@@ -15,22 +15,28 @@ import pyarrow as pa
 from indextables.config import Settings
 from indextables.errors import PredicateError
 from indextables.log.snapshots import invalidate_cache
-from indextables.maintenance import drop_partitions, repair, upgrade_and_checkpoint
-from indextables.predicates import QueryLimits, parse_where
+from indextables.maintenance import component_sizes, drop_partitions, repair, upgrade_and_checkpoint
+from indextables.spark.sql.cluster import Cluster, Job
+from indextables.spark.sql.conditions import predicate_of
+from indextables.spark.sql.gathering import run_gather
 from indextables.spark.sql.grammar import parse_command
-from indextables.spark.sql.jobs import Job
 from indextables.spark.sql.merge_jobs import describe_merge_jobs
 from indextables.spark.sql.merging import run_merge
+from indextables.spark.sql.prewarming import run_prewarm
 from indextables.spark.sql.purging import run_purge
 from indextables.spark.sql.statements import (
     Checkpoint,
+    DescribeComponents,
     DescribeLog,
     DescribeMergeJobs,
+    DescribeSkipping,
     DescribeState,
     DropPartitions,
+    Gather,
     InvalidateCache,
     MergeSplits,
     Other,
+    Prewarm,
     Purge,
     RepairLog,
     TableName,
@@ -38,8 +44,9 @@ from indextables.spark.sql.statements import (
 )
 from indextables.spark.sql.tokens import misplaced
 from indextables.storage import open_store
-from indextables.table import Table, open_table
+from indextables.table import Table, figures_in, open_table, skipping_figures, skipping_rows
 
+_NO_CLUSTER: Final = Cluster()
 _TEXT: Final = pa.string()
 _LONG: Final = pa.int64()
 _INT: Final = pa.int32()
@@ -124,6 +131,7 @@ def run_command(
     with_jobs: bool = False,
     zone: str = "UTC",
     merge_jobs: Sequence[str] = (),
+    cluster: Cluster = _NO_CLUSTER,
 ) -> pa.Table | TableName | Job:
     """Run a command and return its rows, or a `TableName` if Spark must look it up first (nothing has run then).
 
@@ -146,29 +154,41 @@ def run_command(
         if located is None:
             return table
         table = located
-    if isinstance(statement, Purge | MergeSplits):
-        assert table is not None
-        opened = open_table(table, settings=options)
-        if isinstance(statement, Purge):
-            outcome = run_purge(statement, opened.uri, opened.settings, sql, with_jobs=with_jobs)
-        else:
-            outcome = run_merge(statement, opened, sql, zone, with_jobs=with_jobs)
-        return Job(outcome) if isinstance(outcome, str) else outcome
-    return _run(statement, table, options, sql, zone)
+    match statement:
+        case Gather():
+            return run_gather(statement, Settings(options), cluster, with_jobs=with_jobs)
+        case Purge() | MergeSplits() | Prewarm():
+            assert table is not None, "a job is about a table"
+            opened = open_table(table, settings=options)
+        case _:
+            return _run(statement, table, options, sql, zone, cluster)
+    match statement:
+        case Purge():
+            return run_purge(statement, opened.uri, opened.settings, sql, with_jobs=with_jobs)
+        case MergeSplits():
+            return run_merge(statement, opened, sql, zone, cluster, with_jobs=with_jobs)
+        case Prewarm():
+            return run_prewarm(statement, opened, sql, zone, cluster, with_jobs=with_jobs)
 
 
-def _run(statement: Other, table: str | None, options: Mapping[str, str], sql: str, zone: str) -> pa.Table:
+def _run(
+    statement: Other, table: str | None, options: Mapping[str, str], sql: str, zone: str, cluster: Cluster
+) -> pa.Table:
     match statement:
         case RepairLog():
             done = repair(statement.source, statement.target, Settings(options))
             return _row(REPAIR_COLUMNS, dataclasses.asdict(done))
         case InvalidateCache():
             return _invalidate(table, options)
+        case DescribeSkipping():
+            return _skipping(None if table is None else open_table(table, settings=options).uri, cluster)
     assert table is not None, "every other command has a table"
     opened = open_table(table, settings=options)
     match statement:
         case DescribeLog():
             return opened.describe_log(include_all=statement.include_all)
+        case DescribeComponents():
+            return _components(opened, statement, sql, zone)
         case DescribeState():
             return _row(STATE_COLUMNS, dataclasses.asdict(opened.describe_state()))
         case TruncateTimeTravel():
@@ -180,11 +200,21 @@ def _run(statement: Other, table: str | None, options: Mapping[str, str], sql: s
             return _drop(opened, statement, sql, zone)
 
 
+def _skipping(uri: str | None, cluster: Cluster) -> pa.Table:
+    """Return the figures of all Python processes that plan for the driver; outside Spark, of this process."""
+    driver = cluster.driver
+    return skipping_rows(skipping_figures() if driver is None else figures_in(driver.counts), uri)
+
+
+def _components(table: Table, statement: DescribeComponents, sql: str, zone: str) -> pa.Table:
+    predicate = predicate_of(statement.where, table, sql, zone)
+    return component_sizes(open_store(table.uri, table.settings), table.snapshot, predicate)
+
+
 def _drop(table: Table, statement: DropPartitions, sql: str, zone: str) -> pa.Table:
+    predicate = predicate_of(statement.where, table, sql, zone)
     store = open_store(table.uri, table.settings)
     try:
-        limits = QueryLimits.of(table.settings)
-        predicate = parse_where(statement.where.text, table.snapshot.schema, limits=limits, zone=zone)
         _, dropped = drop_partitions(store, table.snapshot, predicate, table.settings)
     except PredicateError as reason:
         raise misplaced(str(reason), sql, statement.where.position) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,59 @@ class RepairLog:
     target: str | None = None
 
 
+@dataclass(frozen=True)
+class DescribeComponents:
+    """The sizes of the parts of the splits that may satisfy a condition."""
+
+    table: TableRef
+    where: Condition | None = None
+
+
+@dataclass(frozen=True)
+class DescribeSkipping:
+    """What pruning has saved the scans of one table, or of all tables."""
+
+    table: TableRef | None = None
+
+
+Subject: TypeAlias = Literal[
+    "ENVIRONMENT", "STORAGE STATS", "DISK CACHE", "FLUSH DISK CACHE", "FLUSH SEARCHER CACHE"
+]
+
+
+@dataclass(frozen=True)
+class Gather:
+    """A command about the processes of the cluster and what they keep."""
+
+    subject: Subject
+
+    @property
+    def table(self) -> None:
+        """None: the command is about no table."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """A column, and its position in the command."""
+
+    name: str
+    position: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Prewarm:
+    """Which indexes to bring into the caches of the executors, with how many threads in a task."""
+
+    table: TableRef
+    fields: tuple[Named, ...] = ()
+    threads: Amount | None = None
+    where: Condition | None = None
+
+
 Other: TypeAlias = (
     DescribeLog
+    | DescribeComponents
+    | DescribeSkipping
     | DescribeState
     | TruncateTimeTravel
     | DropPartitions
@@ -125,4 +176,7 @@ Other: TypeAlias = (
 )
 """The commands that the driver runs by itself."""
 
-Statement: TypeAlias = Other | Purge | MergeSplits | DescribeMergeJobs
+WithJobs: TypeAlias = Purge | MergeSplits | Prewarm
+"""The commands on a table that the executors may run."""
+
+Statement: TypeAlias = Other | WithJobs | Gather | DescribeMergeJobs

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import pyarrow as pa
+
 from indextables.config import Settings, keys
 from indextables.maintenance import (
     MergeTask,
@@ -27,7 +29,8 @@ from indextables.maintenance import (
 )
 from indextables.runtime import now_ms
 from indextables.spark.sql import job_files
-from indextables.spark.sql.jobs import Job, finish_job
+from indextables.spark.sql.cluster import Job
+from indextables.spark.sql.jobs import finish_job
 from indextables.spark.sql.merging import save_merge
 from indextables.spark.sql.purging import purge_or_job
 from indextables.spark.sql.waiting_merge import WaitingMerge
@@ -58,7 +61,7 @@ def _merge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> di
         waiting = job_files.read(outcome.file)
         assert isinstance(waiting, WaitingMerge), "only a merge has a next batch"
         extend_claim(store, claim, size=_size(waiting.tasks), now=now_ms())
-        return {"job": outcome.file, "groups": len(waiting.tasks), "batch": waiting.batch}
+        return outcome.answer() | {"groups": len(waiting.tasks), "batch": waiting.batch}
     _, tasks = due_tasks(store, settings)
     if not tasks or not take_claim(store, claim, size=_size(tasks), now=now_ms(), is_of_process=False):
         return dict(_DONE)
@@ -68,12 +71,12 @@ def _merge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> di
     if not tasks:
         release_claim(store, claim)
         return dict(_DONE)
-    file = save_merge(snapshot, tasks, settings)
-    return {"job": file, "groups": len(tasks), "batch": settings.get(keys.MERGE_BATCH_SIZE)}
+    batch = settings.get(keys.MERGE_BATCH_SIZE)
+    return save_merge(snapshot, tasks, settings, batch).answer() | {"groups": len(tasks), "batch": batch}
 
 
 def _purge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    outcome: object
+    outcome: pa.Table | Job
     if "job" in arguments:
         outcome = finish_job(arguments["job"], arguments["results"])
     else:
@@ -84,8 +87,7 @@ def _purge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> di
         outcome = purge_or_job(
             store.uri, settings, hours=hours, log_hours=log_hours, dry_run=None, with_jobs=True
         )
-    file = outcome.file if isinstance(outcome, Job) else outcome if isinstance(outcome, str) else None
-    return {"job": file}
+    return outcome.answer() if isinstance(outcome, Job) else dict(_DONE)
 
 
 def _size(tasks: tuple[MergeTask, ...]) -> int:

@@ -25,13 +25,14 @@ from indextables.storage import check_key
 
 @dataclass(frozen=True)
 class WaitingMerge:
-    """The groups that are not merged yet, and the result so far. The first `batch` groups are one job."""
+    """The groups that are not merged yet, of `total`, and the result so far. The first `batch` groups are one job."""
 
     uri: str
     options: Mapping[str, str] = field(repr=False)  # credentials may be among them
     metadata: Metadata
     tasks: tuple[MergeTask, ...]
     batch: int
+    total: int
     result: Merged
 
 
@@ -42,6 +43,7 @@ def merge_document(waiting: WaitingMerge) -> dict[str, Any]:
         "options": dict(waiting.options),
         "metadata": to_document(waiting.metadata),
         "batch": waiting.batch,
+        "total": waiting.total,
         "result": dataclasses.asdict(waiting.result),
         "tasks": [
             [
@@ -67,7 +69,15 @@ def waiting_merge(document: Any) -> WaitingMerge:
     )
     if not tasks or _whole(document["batch"]) < 1:
         raise ValueError("it has no task")
-    return WaitingMerge(uri, _texts(document["options"]), metadata, tasks, document["batch"], result)
+    return WaitingMerge(
+        uri=uri,
+        options=_texts(document["options"]),
+        metadata=metadata,
+        tasks=tasks,
+        batch=document["batch"],
+        total=_whole(document["total"]),
+        result=result,
+    )
 
 
 def encode_group(number: int, group: MergedGroup) -> str:

@@ -1,37 +1,38 @@
 package io.indextables.spark;
 
-import java.util.Arrays;
 import java.util.List;
+import java.util.function.Function;
 import java.util.stream.Stream;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
-import org.apache.spark.SparkExecutorInfo;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.storage.BlockManagerId;
+import scala.jdk.javaapi.CollectionConverters;
 
-/** The executors that run now, by the names that Spark's scheduler has for their hosts. */
+/** The executors that run now, by the names that Spark's scheduler has for them and for their hosts. */
 final class Executors {
   private Executors() {}
 
-  /** Returns the hosts of the executors, each once, in order. The driver counts only where it runs the tasks itself. */
+  /** Returns the hosts of the executors, each once, in order. */
   static List<String> hosts() {
+    return each(BlockManagerId::host);
+  }
+
+  /** Returns the executors as preferred locations of tasks, in order: {@code executor_<host>_<id>}. */
+  static List<String> locations() {
+    return each(executor -> "executor_" + executor.host() + "_" + executor.executorId());
+  }
+
+  /** The driver counts only where it runs the tasks itself. */
+  private static List<String> each(Function<BlockManagerId, String> name) {
     SparkContext context = SparkSession.active().sparkContext();
-    BlockManagerId driver = SparkEnv.get().blockManager().blockManagerId();
-    return Arrays.stream(context.statusTracker().getExecutorInfos())
-        .filter(executor -> context.isLocal() || !isAt(executor, driver))
-        .map(SparkExecutorInfo::host)
+    var managers = SparkEnv.get().blockManager().master().getMemoryStatus().keys();
+    Stream<BlockManagerId> executors = CollectionConverters.asJava(managers.toSeq()).stream();
+    return executors
+        .filter(executor -> context.isLocal() || !executor.isDriver())
+        .map(name)
         .distinct()
         .sorted()
         .toList();
-  }
-
-  private static boolean isAt(SparkExecutorInfo executor, BlockManagerId id) {
-    return executor.host().equals(id.host()) && executor.port() == id.port();
-  }
-
-  /** Returns the id of this executor and its host, in a task. */
-  static Stream<String> own() {
-    SparkEnv env = SparkEnv.get();
-    return Stream.of(env.executorId(), env.blockManager().blockManagerId().host());
   }
 }

@@ -27,7 +27,8 @@ final class IndexTablesBatch implements Batch {
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    PartitionReaderFactory factory = new LocatedPartition.Factory(python().createReaderFactory());
+    PartitionReaderFactory located = new LocatedPartition.Factory(python().createReaderFactory());
+    PartitionReaderFactory factory = new FiguresFactory(located, scan.readSchema().length());
     return scan.returnsFewRows() ? new ReadAheadFactory(factory) : factory;
   }
 

@@ -59,7 +59,8 @@ final class IndexTablesScan implements SupportsReportStatistics {
   @Override
   public CustomMetric[] supportedCustomMetrics() {
     Scan unplanned = scan.python(Json.none()); // the names of its metrics do not depend on a plan
-    return Stream.concat(Arrays.stream(unplanned.supportedCustomMetrics()), Stream.of(SplitMetric.all()))
+    return Stream.of(unplanned.supportedCustomMetrics(), SplitMetric.all(), TaskMetric.all())
+        .flatMap(Arrays::stream)
         .toArray(CustomMetric[]::new);
   }
 

@@ -31,6 +31,10 @@ final class Json {
     return MAPPER.nullNode();
   }
 
+  static JsonNode yes() {
+    return MAPPER.getNodeFactory().booleanNode(true);
+  }
+
   static ArrayNode strings(Collection<String> values) {
     ArrayNode array = array();
     values.forEach(array::add);

@@ -34,6 +34,7 @@ final class PythonBridge {
   static Answer ask(Request request) {
     StructType reply = source().inferSchema(request.asOptions());
     JsonNode answer = Json.parse(reply.apply(ANSWER).metadata().getString(ANSWER));
+    Figures.add(answer.path("counts"));
     answer.path("warnings").forEach(warning -> warnOnce(warning.asText()));
     return new Answer(answer);
   }

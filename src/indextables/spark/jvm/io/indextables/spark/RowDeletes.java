@@ -37,7 +37,7 @@ final class RowDeletes {
             .with("parallelism", SparkSession.active().sparkContext().defaultParallelism());
     JsonNode answer = PythonBridge.ask(request).get();
     if (answer.has("job")) {
-      TaskJob.finished(request, answer.get("job").asText());
+      TaskJob.finished(request, answer);
     }
   }
 

@@ -3,6 +3,7 @@ package io.indextables.spark;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.Iterator;
 import java.util.List;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
@@ -48,14 +49,17 @@ final class RunProcedure implements UnboundProcedure, BoundProcedure {
     Request command =
         Request.of("sql", TableRef.sessionSettings())
             .with("sql", arguments.getString(0))
-            .with("merge_jobs", Json.strings(MergeJob.asJson()));
+            .with("merge_jobs", Json.strings(MergeJob.asJson()))
+            .with("executors", Json.strings(Executors.locations()))
+            .with("parallelism", SparkSession.active().sparkContext().defaultParallelism())
+            .with("driver", Figures.ofThisExecutor());
     JsonNode answer = PythonBridge.ask(command).get();
     if (answer.has("locate")) { // nothing has run yet: Spark has to look up the table's location first
       String path = NamedTable.location(Json.strings(answer.get("locate")));
       answer = PythonBridge.ask(command.with("located", path)).get();
     }
     while (answer.has("job")) { // a merge has one job for each batch that it commits
-      answer = TaskJob.finished(command, answer.get("job").asText());
+      answer = TaskJob.finished(command, answer);
     }
     return List.<Scan>of(CommandRows.of(answer)).iterator();
   }

@@ -38,7 +38,7 @@ final class ScanRequest {
 
   /** Returns the scan of Spark's own Python source. A plan that is too large for an option is left out and made again. */
   Scan python(JsonNode plan) {
-    return PythonBridge.scan(schema, request.with("plan", plan));
+    return PythonBridge.scan(Figures.addedTo(schema), request.with("plan", plan).with("figures", Json.yes()));
   }
 
   StructType schema() {

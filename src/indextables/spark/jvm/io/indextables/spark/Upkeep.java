@@ -152,7 +152,7 @@ record Upkeep(TableRef table, JsonNode due) {
       JsonNode answer = first;
       while (answer.hasNonNull("job")) {
         job.remaining(answer.get("groups").asInt());
-        answer = TaskJob.finished(step, answer.get("job").asText());
+        answer = TaskJob.finished(step, answer);
       }
       job.completed();
       LOG.info("Automatic merge of {}: {}", table.name(), answer.get("message").asText());
@@ -169,7 +169,7 @@ record Upkeep(TableRef table, JsonNode due) {
     Request step = since.isPresent() ? purge.with("running_since", since.getAsLong()) : purge;
     JsonNode answer = PythonBridge.ask(step).get();
     while (answer.hasNonNull("job")) {
-      answer = TaskJob.finished(step, answer.get("job").asText());
+      answer = TaskJob.finished(step, answer);
     }
   }
 

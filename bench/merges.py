@@ -1,0 +1,163 @@
+"""Merging: what it costs next to indexing the same rows, and what it does for searches of many small appends."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+import indextables as it
+from bench.measure import Comparison, Timing, timed
+from indextables.config import Settings
+from indextables.demo import BROAD_WORD, log_batch
+from indextables.schema import FieldMapping, TableSchema
+from indextables.split import FinishedSplit, MergeSource, SplitWriter, merge_splits
+from indextables.storage import open_store
+
+SPLITS: Final = 64
+ROWS_A_SPLIT: Final = 2_500
+APPENDS: Final = 200
+ROWS_AN_APPEND: Final = 100
+MOST_OF_INDEXING: Final = 0.65
+"""A merge is to take at most this share of the CPU time of indexing its rows."""
+MOST_OF_FRESH: Final = 1.2
+"""A search of a merged table is to take at most so many times the CPU time of one of a table written at once."""
+
+Say = Callable[[str], None]
+
+_NOT_MERGED: Final = {"spark.indextables.mergeOnWrite.enabled": "false"}
+_TEXT: Final = "message"
+
+
+class WrongAnswerError(Exception):
+    """A merge did not do what is measured, so its times mean nothing."""
+
+
+def measure(
+    home: Path,
+    say: Say,
+    *,
+    repeat: int,
+    splits: int = SPLITS,
+    rows: int = ROWS_A_SPLIT,
+    appends: int = APPENDS,
+) -> list[Comparison]:
+    say(f"merging {splits} splits of {rows:,} rows")
+    found = [cpu(home / "merge-cpu", splits=splits, rows=rows, repeat=min(repeat, 3))]
+    say(f"searching after {appends} appends of {ROWS_AN_APPEND} rows, before and after a merge")
+    return [*found, *searches(home / "merge-search", appends=appends, repeat=repeat)]
+
+
+def cpu(home: Path, *, splits: int, rows: int, repeat: int) -> Comparison:
+    """The CPU time of a linked merge, and that of indexing the same rows as one split."""
+    batches = [log_batch(0, rows, seed=number) for number in range(splits)]
+    schema = TableSchema.from_arrow(batches[0].schema)
+    mapping = FieldMapping.of(schema, (), {_TEXT: "text"})
+
+    def index(of: Sequence[pa.RecordBatch], directory: Path) -> FinishedSplit:
+        writer = SplitWriter(schema, mapping, settings=Settings(), directory=directory)
+        for batch in of:
+            writer.write(batch)
+        return writer.finish()
+
+    sources = []
+    for batch in batches:
+        split = index([batch], home / "sources")
+        store = open_store(str(split.path.parent))
+        sources.append(MergeSource(store, split.path.name, split.size, split.num_records))
+
+    def merge() -> None:
+        merged = merge_splits(
+            sources, mapping=mapping, schema=schema, settings=Settings(), directory=home / "merged"
+        )
+        if (merged.method, merged.num_records) != ("linked", splits * rows):
+            raise WrongAnswerError(f"{merged.num_records} rows, {merged.method}: {merged.reason}")
+        merged.path.unlink()
+
+    def index_again() -> None:
+        index(batches, home / "indexed").path.unlink()
+
+    ours, theirs = _cpu_in_turns([merge, index_again], repeat=repeat)
+    share = ours.best / theirs.best
+    shutil.rmtree(home)
+    return Comparison(
+        f"CPU of merging {splits} splits, {splits * rows:,} rows",
+        ours,
+        "indexing the rows",
+        theirs,
+        f"{share:.2f} of the CPU time of indexing; the goal is at most {MOST_OF_INDEXING}",
+        at_least=1 / MOST_OF_INDEXING,
+        by_best=True,
+    )
+
+
+def searches(home: Path, *, appends: int, repeat: int) -> list[Comparison]:
+    """A first and a warm search of the same rows: in many small splits, merged, and written at once."""
+    small, merged, fresh = (str(home / name) for name in ("small", "merged", "fresh"))
+    batches = [
+        pa.Table.from_batches([log_batch(0, ROWS_AN_APPEND, seed=number)]) for number in range(appends)
+    ]
+    for batch in batches:
+        it.write(small, batch, text=[_TEXT], settings=_NOT_MERGED)
+    shutil.copytree(small, merged)
+    it.open(merged).merge_splits()
+    it.write(fresh, pa.concat_tables(batches), text=[_TEXT], settings=_NOT_MERGED)
+    files = [it.open(path).files().num_rows for path in (small, merged, fresh)]
+    if files != [appends, 1, 1]:
+        raise WrongAnswerError(f"there are {files} splits before, after and in the fresh table")
+    answers = {it.open(path).count(BROAD_WORD) for path in (small, merged, fresh)}
+    if len(answers) != 1:
+        raise WrongAnswerError(f"the tables have {answers} rows with the word")
+
+    def search(path: str) -> Callable[[], object]:
+        return lambda: it.open(path).search(BROAD_WORD, limit=10)
+
+    def first(path: str) -> Callable[[], object]:
+        def run() -> None:
+            it.flush_caches(path)
+            it.open(path).invalidate_cache()
+            search(path)()
+
+        return run
+
+    # A search of many splits takes long: a few runs of it are enough, and the other two are compared closely.
+    cold, warm = (
+        [
+            *_cpu_in_turns([of(small)], repeat=repeat),
+            *_cpu_in_turns([of(merged), of(fresh)], repeat=rounds * repeat),
+        ]
+        for of, rounds in ((first, 4), (search, 10))
+    )
+    shutil.rmtree(home)
+    compared = []
+    for name, (before, after, at_once) in (
+        ("CPU of the first search", cold),
+        ("CPU of a warm search", warm),
+    ):
+        share = after.best / at_once.best
+        compared += [
+            Comparison(f"{name}, {appends} appends merged", after, f"{appends} splits", before, by_best=True),
+            Comparison(
+                f"{name}, {appends} appends merged",
+                after,
+                "written at once",
+                at_once,
+                f"{share:.2f} times that of a fresh table; the goal is at most {MOST_OF_FRESH}",
+                at_least=1 / MOST_OF_FRESH,
+                by_best=True,
+            ),
+        ]
+    return compared
+
+
+def _cpu_in_turns(actions: Sequence[Callable[[], object]], *, repeat: int) -> list[Timing]:
+    """The CPU time of all threads of this process, in rounds, so that other load disturbs both alike."""
+    runs: list[list[float]] = [[] for _ in actions]
+    for _ in range(repeat):
+        for action, known in zip(actions, runs, strict=True):
+            known.extend(timed(action, repeat=1, warm_up=0, clock=time.process_time).runs)
+    return [Timing(tuple(known)) for known in runs]

@@ -1,0 +1,176 @@
+"""Commands on executors that are processes of their own, and a merge whose executor is killed while it runs a task."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import indextables as it
+from indextables.log.snapshots import cache
+from indextables.storage import open_store
+from support.invariants import check_table
+from support.statements import STATEMENTS, run_statement, write_table
+
+KILLS = 10 if os.environ.get("INDEXTABLES_SOAK") else 1
+GROUPS = 6
+SPLITS_A_GROUP = 4
+ROWS_A_SPLIT = 3000
+MANY_TRIES = 20
+
+
+def executors() -> dict[str, int]:
+    """Return the processes of the executors by their ids. All descend from this process."""
+    parents, found = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                words = (entry / "cmdline").read_bytes().decode("latin-1").split("\0")
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:  # it has ended
+                continue
+            if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in words:
+                found[words[words.index("--executor-id") + 1]] = int(entry.name)
+    return {name: pid for name, pid in found.items() if _descends(pid, parents)}
+
+
+def _descends(pid: int, parents: dict[int, int]) -> bool:
+    while pid in parents and pid != os.getpid():
+        pid = parents[pid]
+    return pid == os.getpid()
+
+
+def wait_for_two_executors() -> dict[str, int]:
+    for _ in range(600):
+        if len(running := executors()) == 2:
+            return running
+        time.sleep(0.1)
+    pytest.fail("Spark has not started two executors in a minute")
+
+
+def statements_run_on_a_cluster(spark: Any, directory: Path) -> None:
+    """The commands that executors run. The others run on the driver, as everywhere."""
+    table = directory / "statements"
+    write_table(table)
+    wait_for_two_executors()
+    for statement in STATEMENTS:
+        if statement.startswith(("PREWARM", "FLUSH", "MERGE", "OPTIMIZE '", "DESCRIBE INDEXTABLES D")):
+            run_statement(spark, table, statement)
+
+
+def every_executor_answers(spark: Any, directory: Path) -> None:
+    running = set(wait_for_two_executors())
+    for statement in ("STORAGE STATS", "DISK CACHE"):
+        rows = spark.sql(f"DESCRIBE INDEXTABLES {statement}").collect()
+        assert {row.executor_id for row in rows} == {"driver", *running}, statement
+        assert all(row[2] is not None for row in rows), rows
+    stats = spark.sql("DESCRIBE INDEXTABLES STORAGE STATS").collect()
+    assert sum(row.requests for row in stats if row.executor_id != "driver") > 0
+    roles = {(row.host, row.role) for row in spark.sql("DESCRIBE INDEXTABLES ENVIRONMENT").collect()}
+    assert {role for _, role in roles} == {"driver", "worker"}
+    flushed = spark.sql("FLUSH INDEXTABLES DISK CACHE").collect()
+    assert {row.executor_id for row in flushed} == {"driver", *running}
+    assert {row.status for row in flushed} == {"success"}
+
+
+def splits_are_searched_where_they_were_prewarmed(spark: Any, directory: Path) -> None:
+    table = directory / "prewarmed"
+    write_table(table)
+    (row,) = spark.sql(f"PREWARM INDEXTABLES CACHE '{table}'").collect()
+    assert (row.splits_prewarmed, row.locality_hits, row.locality_misses) == (6, 6, 0)
+    assert row.host == row.assigned_host
+
+
+def an_executor_is_killed_in_the_middle_of_a_merge(spark: Any, directory: Path) -> None:
+    original = directory / "killed"
+    write_groups(original)
+    rng = random.Random(int(os.environ.get("INDEXTABLES_SEED", "7")))
+    kills = 0
+    for attempt in range(MANY_TRIES):
+        path = directory / f"killed-{attempt}"
+        shutil.copytree(original, path)
+        kills += merge_and_kill(spark, path, rng.random())
+        if kills == KILLS:
+            return
+    pytest.fail(f"only {kills} of {MANY_TRIES} merges had a task when their executor was killed")
+
+
+def write_groups(path: Path) -> None:
+    for n in range(SPLITS_A_GROUP):
+        first = n * GROUPS * ROWS_A_SPLIT
+        ids = range(first, first + GROUPS * ROWS_A_SPLIT)
+        rows = pa.table(
+            {"id": ids, "day": [i % GROUPS for i in ids], "message": [f"word{i} of disk" for i in ids]}
+        )
+        it.write(path, rows, partition_by=["day"], text=["message"])
+
+
+def merge_and_kill(spark: Any, path: Path, moment: float) -> bool:
+    """Merge, and kill an executor once it runs a task. Return True if that task had to run again."""
+    running = wait_for_two_executors()
+    rows = []
+
+    def merge() -> None:
+        rows.extend(spark.sql(f"MERGE SPLITS '{path}'").collect())
+
+    merging = threading.Thread(target=merge)
+    tracker = spark.sparkContext.statusTracker()
+    before = set(tracker.getActiveStageIds())
+    merging.start()
+    stage = _running_stage(tracker, before, merging)
+    if stage is not None:
+        time.sleep(moment * 0.3)
+        os.kill(running[min(running)], signal.SIGKILL)
+    merging.join(240)
+    assert not merging.is_alive(), "the merge does not end"
+    (row,) = rows
+    assert (row.metrics.status, row.metrics.merge_groups) == ("success", GROUPS), row
+    info = None if stage is None else spark._jsc.sc().statusTracker().getStageInfo(stage)
+    cache.forget()
+    table = it.open(path)
+    assert table.files().num_rows == GROUPS
+    ids = sorted(table.to_arrow(columns=["id"]).column("id").to_pylist())
+    assert ids == list(range(SPLITS_A_GROUP * GROUPS * ROWS_A_SPLIT))
+    assert table.count("disk") == len(ids)
+    check_table(open_store(path))
+    unlocked = {"spark.indextables.purge.retentionCheckEnabled": "false"}
+    it.open(path, settings=unlocked).purge(older_than="0 hours")
+    assert it.open(path).merge_splits().status == "no_action"
+    return info is not None and info.isDefined() and info.get().numFailedTasks() > 0
+
+
+def _running_stage(tracker: Any, before: set[int], merging: threading.Thread) -> int | None:
+    """Return the stage of the merge once a task of it runs; None if the merge was faster."""
+    while merging.is_alive():
+        for stage in set(tracker.getActiveStageIds()) - before:
+            info = tracker.getStageInfo(stage)
+            if info is not None and info.numActiveTasks > 0:
+                return int(stage)
+        time.sleep(0.01)
+    return None
+
+
+CASES = {
+    case.__name__: case
+    for case in (
+        statements_run_on_a_cluster,
+        every_executor_answers,
+        splits_are_searched_where_they_were_prewarmed,
+        an_executor_is_killed_in_the_middle_of_a_merge,
+    )
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("case", CASES)
+def test_on_a_local_cluster(cluster_report, case):
+    assert cluster_report[case] is None, cluster_report[case]
