@@ -62,7 +62,7 @@ def run_delete(
         options = options_for_tasks(table.uri, settings)
         file = job_files.save(WaitingDelete(table.uri, options, snapshot.version, filters, zone, plan))
         if file is not None:
-            return Job(file, f"DELETE FROM {table.uri}: {to_open} splits")
+            return Job(file, f"DELETE of {table.uri}: {to_open} splits")
     return delete_where(store, snapshot, predicate, settings).rows_deleted
 
 
