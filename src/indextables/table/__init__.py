@@ -5,6 +5,7 @@ from indextables.table.api import open_table, write_table
 from indextables.table.changes import ChangeSet
 from indextables.table.driver_answers import answer_on_driver, may_open
 from indextables.table.handle import Table
+from indextables.table.hits import Hits
 from indextables.table.inspection import (
     DISK_CACHE_SCHEMA,
     ENVIRONMENT_SCHEMA,
@@ -77,6 +78,7 @@ __all__ = [
     "ChangeSet",
     "ColumnStats",
     "FlushedCaches",
+    "Hits",
     "PrewarmTask",
     "Prewarmed",
     "Replacement",
