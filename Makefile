@@ -10,6 +10,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 AZURITE := $(VENV)/azurite/.installed
+CHROMIUM := $(VENV)/chromium/.installed
 JAR := src/indextables/spark/jvm/indextables-spark.jar
 JAVA_SOURCES := $(shell find src/indextables/spark/jvm -type f ! -name '*.jar' ! -name '*.partial')
 
@@ -28,7 +29,7 @@ setup: $(INSTALLED) $(JAR) ## Create .venv, install everything, build the Spark 
 demo: setup ## Index half a million log rows with Spark and search them (ROWS=n for another size)
 	@$(WITH_JAVA) $(PYTHON) examples/demo.py $(if $(ROWS),--rows $(ROWS))
 
-test: lint $(AZURITE) ## Lint, check types, then run all tests, two files at a time: the fast ones first, Spark's last
+test: lint $(AZURITE) $(CHROMIUM) ## Lint, check types, then run all tests, two files at a time: the fast ones first, Spark's last
 	@$(WITH_JAVA) $(PYTHON) -m pytest --numprocesses $(or $(WORKERS),2) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: setup ## Check style, format, prose and types
@@ -68,6 +69,10 @@ $(INSTALLED): pyproject.toml constraints.txt tools/setup_venv.sh
 
 $(AZURITE): $(INSTALLED) tests/azurite/package-lock.json tools/setup_azurite.sh
 	@tools/setup_azurite.sh $(VENV)/azurite
+	@mkdir -p $(@D) && touch $@
+
+$(CHROMIUM): $(INSTALLED) tests/ui/package.json tools/setup_chromium.sh
+	@tools/setup_chromium.sh $(VENV)/chromium
 	@mkdir -p $(@D) && touch $@
 
 $(VENV)/java-home: $(INSTALLED) tools/setup_java.py

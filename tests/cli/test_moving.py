@@ -209,3 +209,22 @@ def test_every_command_has_a_help_that_names_its_options(cli):
         code, out, _ = cli(name, "--help")
         assert code == 0
         assert "--format" in out
+
+
+def test_ui_refuses_before_it_serves(cli, logs, tmp_path, monkeypatch):
+    pytest.importorskip("starlette")
+    assert cli("ui", tmp_path / "absent")[0] == 3
+    code, _, err = cli("ui", logs, "--host", "0.0.0.0")
+    assert code == 2
+    assert "--i-know" in err
+    assert cli("ui", logs, "--port", "99999")[0] == 2
+    monkeypatch.setitem(sys.modules, "indextables.ui", None)
+    assert cli("ui", logs)[0] in (2, 70)
+
+
+def test_ui_prints_the_url(cli, logs, monkeypatch):
+    pytest.importorskip("starlette")
+    monkeypatch.setattr("indextables.ui.serve", lambda tables, address, *, browser, ready: ready(address.url))
+    (shown,) = cli.rows("ui", logs, "--no-browser")
+    assert shown["url"].startswith("http://127.0.0.1:")
+    assert "Ctrl-C" in cli.text("ui", logs, "--no-browser")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from typing import Any
 
@@ -57,4 +58,27 @@ def demo(args: Namespace, output: Output) -> int:
         f"  indextables ui {args.path}"
     )
     output.record({"path": args.path, "rows": args.rows, "version": table.version}, text)
+    return DONE
+
+
+def ui(args: Namespace, output: Output) -> int:
+    """Serve tables to a browser on this machine until an interrupt."""
+    try:
+        from indextables.ui import listen, serve  # noqa: PLC0415 - optional
+    except ImportError as reason:
+        if reason.name is not None and reason.name.startswith("indextables"):
+            raise
+        raise InputError("the command ui needs a web server: pip install 'indextables[ui]'") from None
+    from indextables.cli.opening import to_settings  # noqa: PLC0415 - Arrow
+    from indextables.table import open_table  # noqa: PLC0415
+
+    tables = [open_table(path, settings=to_settings(args)) for path in args.paths]
+    address = listen(args.host, args.port, write=args.write, trusted=args.i_know)
+
+    def ready(url: str) -> None:
+        output.record({"url": url}, f"{url}\nOpen it in a browser on this machine. Ctrl-C ends the server.")
+        sys.stdout.flush()
+
+    with address.socket:
+        serve(tables, address, browser=not args.no_browser, ready=ready)
     return DONE

@@ -21,10 +21,9 @@ from indextables.cli.exit_codes import DONE, NOTHING_FOUND
 from indextables.cli.opening import matching_batches, open_at, split_names, to_settings
 from indextables.cli.output import Output, to_json
 from indextables.cli.terminal_progress import progress_of
-from indextables.cli.values import plain_rows
 from indextables.errors import InputError
 from indextables.progress import Progress
-from indextables.table import open_table
+from indextables.table import open_table, plain_rows
 
 FORMATS: Final = ("parquet", "csv", "ndjson", "arrow")
 _SUFFIXES: Final = {

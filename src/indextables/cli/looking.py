@@ -13,12 +13,11 @@ from indextables.cli.exit_codes import DONE, NOTHING_FOUND
 from indextables.cli.opening import condition_of, open_at, to_settings
 from indextables.cli.output import Output
 from indextables.cli.text import size
-from indextables.cli.values import plain_rows
 from indextables.config import Settings
 from indextables.errors import IndexTablesError
 from indextables.log import AddFile
 from indextables.storage import LOG_DIRECTORY, is_on_this_machine, open_store, table_uri
-from indextables.table import ScanRequest, Table, open_table, plan_scan
+from indextables.table import ScanRequest, Table, open_table, plain_rows, plan_scan
 
 _FILES = ["path", "partition_values", "num_records", "size", "modification_time"]
 _TABLES = ["name", "version", "rows", "files", "bytes", "last_commit", "error"]

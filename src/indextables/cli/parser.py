@@ -194,6 +194,13 @@ def _add_program(commands: _Commands) -> None:
         "completion", "about:completion", "a script that completes commands", path=False
     )
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
+    ui = commands.add("ui", "about:ui", "look at tables in a browser on this machine", path=False)
+    ui.add_argument("paths", metavar="TABLE", nargs="+")
+    ui.add_argument("--port", type=_port, default=0, help="the default is a free one")
+    ui.add_argument("--no-browser", action="store_true", help="only print the URL")
+    ui.add_argument("--write", action="store_true", help="allow to merge, checkpoint and restore")
+    ui.add_argument("--host", default="127.0.0.1", help="another address than the loopback needs --i-know")
+    ui.add_argument("--i-know", action="store_true", help="serve to a network without encryption")
     demo = commands.add("demo", "about:demo", "write a table of sample logs")
     demo.add_argument("--rows", type=int, default=100_000, metavar="N", help="rows (100000)")
     demo.add_argument("--log", action="store_true", help="write a raw log file instead")
@@ -228,6 +235,13 @@ def _above_zero(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not above zero")
+    return number
+
+
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= 65_535:
+        raise argparse.ArgumentTypeError(f"{text} is not a port")
     return number
 
 

@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 from indextables.cli.exit_codes import DONE, NOTHING_FOUND
 from indextables.cli.opening import open_at, split_names
 from indextables.cli.output import SNIPPET, Output, PeopleOutput
-from indextables.cli.values import plain_rows
 from indextables.errors import InputError
-from indextables.table import Table
+from indextables.table import Table, plain_rows
 
 _BAR = 40
 

@@ -7,6 +7,8 @@ from datetime import datetime
 from os import PathLike
 from typing import Any
 
+import pyarrow as pa
+
 from indextables.config import Settings, keys
 from indextables.errors import InputError
 from indextables.log import load_snapshot

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 _BARS: Final = 60
 _WIDTHS: Final = (
-    ("1s", 1), ("10s", 10), ("1m", 60), ("10m", 600), ("1h", 3600), ("6h", 21_600), ("1d", 86_400),
+    ("1s", 1), ("5s", 5), ("15s", 15), ("1m", 60), ("5m", 300), ("15m", 900), ("30m", 1800), ("1h", 3600),
+    ("2h", 7200), ("3h", 10_800), ("6h", 21_600), ("12h", 43_200), ("1d", 86_400),
     ("1w", 604_800), ("1 month", 2_629_800), ("1y", 31_557_600),
 )  # fmt: skip
 _MARK: Final = re.compile(r"<b>(.*?)</b>", re.DOTALL)
@@ -126,7 +127,7 @@ def bucket_width(latest_us: int, earliest_us: int, bars: int = _BARS) -> str:
     """Return the narrowest usual width with which times, in microseconds, have at most so many buckets.
 
     >>> bucket_width(3_600_000_000, 0), bucket_width(0, 0)
-    ('10m', '1s')
+    ('1m', '1s')
     """
     seconds = (latest_us - earliest_us) / 1_000_000
     return next((width for width, length in _WIDTHS if seconds / length <= bars), _WIDTHS[-1][0])
