@@ -49,9 +49,10 @@ soak: setup $(AZURITE) ## The long checks, then killed and racing writers over a
 	@INDEXTABLES_SOAK=1 $(PYTHON) -m pytest -m soak $(ARGS)
 	@for round in $$(seq $(or $(ROUNDS),10)); do echo "round $$round"; $(PYTHON) -m pytest -m "slow and not spark and not soak" $(ARGS); done
 
-docs: setup ## Write docs/configuration.md from the settings and docs/api.md from the docstrings
+docs: setup ## Write the generated pages of docs/, then build the site from it into site/, offline
 	@$(PYTHON) tools/config_page.py
 	@$(PYTHON) tools/api_page.py
+	@$(VENV)/bin/zensical build --strict --clean
 
 jar: $(JAR) ## Compile the Java part into the package
 
@@ -59,7 +60,7 @@ wheel: setup ## Build dist/*.whl, with the jar inside
 	@$(PYTHON) -m build --wheel --no-isolation --outdir dist .
 
 clean: ## Remove what make has created: .venv, the jar, caches, demo and bench data
-	@rm -rf $(VENV) build dist demo-data bench-data src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf $(VENV) build dist site demo-data bench-data src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@rm -rf spark-warehouse artifacts metastore_db derby.log $(JAR)
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
@@ -27,12 +28,14 @@ class Workers:
     def __init__(self, threads: int = AT_A_TIME, seconds: float = SECONDS) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="indextables-ui")
         self._seconds, self._waiting = seconds, 0
+        self._lock = threading.Lock()
 
     async def run(self, call: Callable[[], T]) -> T:
         """Return what the call returns. TooBusyError if too many wait, or if it takes too long."""
-        if self._waiting >= MAX_WAITING:
-            raise TooBusyError("too many searches are waiting; try again")
-        self._waiting += 1
+        with self._lock:
+            if self._waiting >= MAX_WAITING:
+                raise TooBusyError("too many searches are waiting; try again")
+            self._waiting += 1
         future = self._pool.submit(call)
         future.add_done_callback(lambda _: self._done())
         try:
@@ -48,4 +51,5 @@ class Workers:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _done(self) -> None:
-        self._waiting -= 1
+        with self._lock:
+            self._waiting -= 1
