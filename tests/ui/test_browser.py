@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium")
-AXE = Path(os.environ.get("VIRTUAL_ENV", ROOT / ".venv")) / "chromium/node_modules/axe-core/axe.min.js"
+AXE = Path(sys.prefix) / "chromium/node_modules/axe-core/axe.min.js"
 
 if CHROMIUM is None:
     pytest.skip(
