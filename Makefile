@@ -10,6 +10,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 AZURITE := $(VENV)/azurite/.installed
+CHROMIUM := $(VENV)/chromium/.installed
 JAR := src/indextables/spark/jvm/indextables-spark.jar
 JAVA_SOURCES := $(shell find src/indextables/spark/jvm -type f ! -name '*.jar' ! -name '*.partial')
 
@@ -28,7 +29,7 @@ setup: $(INSTALLED) $(JAR) ## Create .venv, install everything, build the Spark 
 demo: setup ## Index half a million log rows with Spark and search them (ROWS=n for another size)
 	@$(WITH_JAVA) $(PYTHON) examples/demo.py $(if $(ROWS),--rows $(ROWS))
 
-test: lint $(AZURITE) ## Lint, check types, then run all tests, two files at a time: the fast ones first, Spark's last
+test: lint $(AZURITE) $(CHROMIUM) ## Lint, check types, then run all tests, two files at a time: the fast ones first, Spark's last
 	@$(WITH_JAVA) $(PYTHON) -m pytest --numprocesses $(or $(WORKERS),2) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: setup ## Check style, format, prose and types
@@ -48,9 +49,10 @@ soak: setup $(AZURITE) ## The long checks, then killed and racing writers over a
 	@INDEXTABLES_SOAK=1 $(PYTHON) -m pytest -m soak $(ARGS)
 	@for round in $$(seq $(or $(ROUNDS),10)); do echo "round $$round"; $(PYTHON) -m pytest -m "slow and not spark and not soak" $(ARGS); done
 
-docs: setup ## Write docs/configuration.md from the settings and docs/api.md from the docstrings
+docs: setup ## Write the generated pages of docs/, then build the site from it into site/, offline
 	@$(PYTHON) tools/config_page.py
 	@$(PYTHON) tools/api_page.py
+	@$(VENV)/bin/zensical build --strict --clean
 
 jar: $(JAR) ## Compile the Java part into the package
 
@@ -58,7 +60,7 @@ wheel: setup ## Build dist/*.whl, with the jar inside
 	@$(PYTHON) -m build --wheel --no-isolation --outdir dist .
 
 clean: ## Remove what make has created: .venv, the jar, caches, demo and bench data
-	@rm -rf $(VENV) build dist demo-data bench-data src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf $(VENV) build dist site demo-data bench-data src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@rm -rf spark-warehouse artifacts metastore_db derby.log $(JAR)
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -68,6 +70,10 @@ $(INSTALLED): pyproject.toml constraints.txt tools/setup_venv.sh
 
 $(AZURITE): $(INSTALLED) tests/azurite/package-lock.json tools/setup_azurite.sh
 	@tools/setup_azurite.sh $(VENV)/azurite
+	@mkdir -p $(@D) && touch $@
+
+$(CHROMIUM): $(INSTALLED) tests/ui/package.json tools/setup_chromium.sh
+	@tools/setup_chromium.sh $(VENV)/chromium
 	@mkdir -p $(@D) && touch $@
 
 $(VENV)/java-home: $(INSTALLED) tools/setup_java.py

@@ -113,6 +113,14 @@ def upkeep_part(_: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]
     return upkeep.measure(_console(), say), []
 
 
+def discover_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
+    """A query of the web UI, against the search alone."""
+    from bench import discover  # noqa: PLC0415
+
+    rows = min(chosen.rows, 1_000_000)
+    return f"web UI, {rows:,} rows", discover.measure(HOME, say, rows=rows, repeat=chosen.repeat)
+
+
 PARTS: Final[dict[str, Part]] = {
     "tables": tables_part,
     "commits": commits_part,
@@ -122,6 +130,7 @@ PARTS: Final[dict[str, Part]] = {
     "states": states_part,
     "remote": remote_part,
     "upkeep": upkeep_part,
+    "discover": discover_part,
 }
 
 

@@ -33,6 +33,7 @@ PROCESS: Final = ("environment", "storage_stats", "data_skipping_stats", "disk_c
 RESULTS: Final = (
     "RowChange",
     "ColumnStats",
+    "Hits",
     "Merged",
     "Purged",
     "Truncated",

@@ -36,5 +36,5 @@ started=$SECONDS
 while sleep 15 >/dev/null 2>&1; do echo "  ... still installing, $((SECONDS - started)) s"; done &
 ticker=$!
 trap 'kill "$ticker" 2>/dev/null || true' EXIT
-"${pip[@]}" --no-build-isolation --editable '.[spark,demo,dev]'
+"${pip[@]}" --no-build-isolation --editable '.[spark,ui,demo,dev]'
 echo "installed in $((SECONDS - started)) s"

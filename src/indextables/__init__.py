@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         ChangeSet,
         ColumnStats,
         FlushedCaches,
+        Hits,
         Prewarmed,
         RowChange,
         Table,
@@ -81,6 +82,7 @@ __all__ = [
     "CorruptTableError",
     "FlushedCaches",
     "ForkedProcessError",
+    "Hits",
     "IndexTablesError",
     "InputError",
     "IrregularFileError",
@@ -123,6 +125,7 @@ __all__ = [
 
 _LAZY: Final = {
     "FlushedCaches": ("indextables.table", "FlushedCaches"),
+    "Hits": ("indextables.table", "Hits"),
     "Prewarmed": ("indextables.table", "Prewarmed"),
     "data_skipping_stats": ("indextables.table", "data_skipping_stats"),
     "disk_cache_stats": ("indextables.table", "disk_cache_stats"),

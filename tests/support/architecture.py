@@ -17,6 +17,7 @@ ROOT = "indextables"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__",),
     ("cli",),
+    ("ui",),
     ("demo",),
     ("spark",),
     ("table",),
@@ -39,6 +40,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("avro",),
     ("storage",),
     ("runtime",),
+    ("progress", "notebook"),
     ("config",),
     ("errors",),
 )

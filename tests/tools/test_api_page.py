@@ -60,7 +60,8 @@ def test_every_public_name_has_a_docstring(name):
 
 
 def test_parameters_after_the_first_are_given_by_name():
-    allowed = {"write": 2, "Table.to_arrow": 2, "Table.to_batches": 2}
+    frames = ("to_arrow", "to_batches", "to_pandas", "to_polars")
+    allowed = {"write": 2, **{f"Table.{name}": 2 for name in frames}}
     for name, value in EXAMPLES.items():
         if inspect.isfunction(value):
             kinds = [p.kind for p in inspect.signature(value).parameters.values() if p.name != "self"]

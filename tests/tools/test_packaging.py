@@ -43,6 +43,8 @@ def test_a_wheel_carries_the_jar_and_the_typing_marker(checkout):
     names = build(checkout)
     assert f"indextables/spark/jvm/{jars[0].name}" in names
     assert "indextables/py.typed" in names
+    pages = {"index.html", "main.js", "style.css", "uplot.js", "uplot-LICENSE.txt"}
+    assert pages <= {name.removeprefix("indextables/ui/static/") for name in names}
     assert "pyspark_indextables/__init__.py" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not [name for name in names if name.startswith(("tests", "bench", "examples"))]

@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from indextables.cli.exit_codes import DONE, NOTHING_FOUND
-from indextables.cli.opening import open_at, to_settings
+from indextables.cli.opening import condition_of, open_at, to_settings
 from indextables.cli.output import Output
 from indextables.cli.text import size
-from indextables.cli.values import plain_rows
-from indextables.config import Settings, keys
+from indextables.config import Settings
 from indextables.errors import IndexTablesError
 from indextables.log import AddFile
-from indextables.predicates import ALL_FIELDS, QueryLimits, TextQuery, conjunction, parse_where
 from indextables.storage import LOG_DIRECTORY, is_on_this_machine, open_store, table_uri
-from indextables.table import ScanRequest, Table, open_table, plan_scan
+from indextables.table import ScanRequest, Table, open_table, plain_rows, plan_scan
 
 _FILES = ["path", "partition_values", "num_records", "size", "modification_time"]
 _TABLES = ["name", "version", "rows", "files", "bytes", "last_commit", "error"]
@@ -123,14 +121,8 @@ def du(args: Namespace, output: Output) -> int:
 def explain(args: Namespace, output: Output) -> int:
     """Print how many splits a query considers, skips and reads."""
     table = open_at(args)
-    settings = Settings(dict(table.settings) | {keys.INDEX_ALL_MAX_FIELDS.key: "0"})
-    conditions: list[Any] = []
-    if args.query is not None:
-        conditions.append(TextQuery("INDEXQUERY", ALL_FIELDS, args.query))
-    if args.where is not None:
-        limits = QueryLimits.of(settings)
-        conditions.append(parse_where(args.where, table.snapshot.schema, limits=limits))
-    request = ScanRequest((), conjunction(conditions), count_only=True)
+    predicate, settings = condition_of(table, args.query, args.where)
+    request = ScanRequest((), predicate, count_only=True)
     plan = plan_scan(table.uri, table.snapshot, request, settings)
     skipped = {stage: number for stage, number in plan.dropped.items() if number}
     values = {

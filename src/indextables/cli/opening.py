@@ -5,9 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Final
 
-from indextables.config import Settings
+import pyarrow as pa
+
+from indextables.config import Settings, keys
 from indextables.errors import ConfigError
-from indextables.table import Table, open_table
+from indextables.predicates import ALL_FIELDS, Predicate, QueryLimits, TextQuery, conjunction, parse_where
+from indextables.table import ScanRequest, Table, open_table, plan_scan, run_scan_task, scan_schema
 
 _OURS: Final = ("spark.indextables.", "spark.tantivy4spark.", "indextables.")
 
@@ -33,3 +36,28 @@ def open_at(args: Namespace) -> Table:
 def split_names(text: str | None) -> list[str] | None:
     """Return the names of a list with commas; None for None."""
     return None if text is None else [name.strip() for name in text.split(",")]
+
+
+def condition_of(table: Table, query: str | None, where: str | None) -> tuple[Predicate, Settings]:
+    """Return the condition of a query and of `--where`, and the settings with which words may be in any field."""
+    settings = Settings(dict(table.settings) | {keys.INDEX_ALL_MAX_FIELDS.key: "0"})
+    conditions: list[Predicate] = []
+    if query is not None:
+        conditions.append(TextQuery("INDEXQUERY", ALL_FIELDS, query))
+    if where is not None:
+        conditions.append(parse_where(where, table.snapshot.schema, limits=QueryLimits.of(settings)))
+    return conjunction(conditions), settings
+
+
+def matching_batches(
+    table: Table, query: str | None, where: str | None, columns: list[str] | None
+) -> pa.RecordBatchReader:
+    """Return every matching row as a stream, in the order of the table."""
+    if query is None:
+        return table.to_batches(columns, where=where)
+    predicate, settings = condition_of(table, query, where)
+    names = [table.snapshot.schema.field(name).name for name in columns or table.schema.names]
+    request = ScanRequest(tuple(names), predicate)
+    plan = plan_scan(table.uri, table.snapshot, request, settings)
+    batches = (batch for task in plan.tasks for batch in run_scan_task(task))
+    return pa.RecordBatchReader.from_batches(scan_schema(table.snapshot.schema, request), batches)

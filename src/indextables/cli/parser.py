@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 _DESCRIPTION: Final = "Search, look at and maintain IndexTables."
@@ -12,6 +11,13 @@ _EPILOG: Final = (
     "writer, 5 damaged or unreadable table, 6 storage or credentials, 7 outcome of a commit unknown, 70 internal "
     "error, 130 interrupted."
 )
+_SOURCES: Final = ("csv", "tsv", "json", "ndjson", "parquet", "log")
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"indextables {program_version()}")  # noqa: T201 - the result
+        parser.exit()
 
 
 class _Commands:
@@ -33,6 +39,7 @@ class _Commands:
         )
         common.add_argument("--json", action="store_true", help="the same as --format ndjson")
         common.add_argument("--no-color", action="store_true", help="plain text, as with NO_COLOR set")
+        common.add_argument("--debug", action="store_true", help="print the log of the library to stderr")
         common.add_argument("--set", action="append", metavar="KEY=VALUE", help="a setting; may be repeated")
         if at:
             moment = parser.add_mutually_exclusive_group()
@@ -46,16 +53,21 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "indextables", description=_DESCRIPTION, epilog=_EPILOG, allow_abbrev=False
     )
-    parser.add_argument("--version", action="version", version=f"indextables {program_version()}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version of the program")
     parser.set_defaults(run=None)
     commands = _Commands(parser)
     _add_reading(commands)
     _add_looking(commands)
+    _add_moving(commands)
+    _add_maintaining(commands)
+    _add_program(commands)
     return parser
 
 
 def program_version() -> str:
     """Return the version of the installed package."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - costs as much as all of --help
+
     try:
         return version("indextables")
     except PackageNotFoundError:
@@ -71,6 +83,8 @@ def _add_reading(commands: _Commands) -> None:
     count.add_argument("query", metavar="QUERY", nargs="?")
     count.add_argument("--where", metavar="SQL")
     count.add_argument("--by", metavar="COL", help="count for each value of a column, most frequent first")
+    count.add_argument("--every", metavar="WIDTH", help="count for each interval: 15m, 1h, 1d, or a number")
+    count.add_argument("--on", metavar="COL", help="the column of --every; the default is the first of times")
     count.add_argument(
         "-q", "--quiet", action="store_true", help="print nothing; exit code 1 if there is no row"
     )
@@ -108,6 +122,97 @@ def _add_looking(commands: _Commands) -> None:
     explain.add_argument("--where", metavar="SQL")
 
 
+def _add_moving(commands: _Commands) -> None:
+    load = commands.add("import", "importing:import_files", "rows of files into a table")
+    load.add_argument("files", metavar="FILE", nargs="+", help="files; - is stdin")
+    load.add_argument(
+        "--from", dest="source", choices=_SOURCES, help="the format; the default is by the name"
+    )
+    load.add_argument(
+        "--text", metavar="A,B", help="columns to search by words; the default is by the values"
+    )
+    load.add_argument("--partition-by", metavar="A,B", help="columns whose values name the partitions")
+    load.add_argument("--types", metavar="A=TYPE,...", help="types of columns, where the values do not tell")
+    load.add_argument("--pattern", metavar="REGEX", help="of raw logs: syslog, access, iso, or an expression")
+    load.add_argument("--time-format", metavar="FORMAT", help="of the times of raw logs, as in strptime")
+    load.add_argument("--mode", choices=["append", "overwrite", "error"], default="append")
+    load.add_argument("--commit-every", type=_above_zero, metavar="ROWS", help="a version for so many rows")
+    _careful(load, "replace rows without asking", "print the columns and import nothing")
+    store = commands.add("export", "exporting:export", "rows of a table into a file", at=True)
+    store.add_argument("query", metavar="QUERY", nargs="?")
+    store.add_argument("-o", "--output", metavar="FILE", required=True)
+    store.add_argument(
+        "--to", choices=["parquet", "csv", "ndjson", "arrow"], help="the default is by the name"
+    )
+    store.add_argument("--where", metavar="SQL", help="a condition, as in SQL")
+    store.add_argument("-c", "--columns", metavar="A,B", help="the columns to write")
+    store.add_argument("--yes", action="store_true", help="replace the file without asking")
+    store.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    sql = commands.add("sql", "exporting:sql", "a SELECT of DuckDB over tables", path=False)
+    sql.add_argument("statement", metavar="SELECT")
+    sql.add_argument(
+        "tables", metavar="[NAME=]TABLE", nargs="+", help="the default name is that of the directory"
+    )
+
+
+def _add_maintaining(commands: _Commands) -> None:
+    merge = commands.add("merge", "maintaining:merge", "merge small splits into larger ones")
+    merge.add_argument("--target", metavar="SIZE", default="5G", help="the size of the new splits (5G)")
+    merge.add_argument("--where", metavar="SQL", help="a condition on partition columns")
+    _careful(merge, None, "print what would be merged")
+    commands.add("checkpoint", "maintaining:checkpoint", "write the state of the newest version")
+    restore = commands.add("restore", "maintaining:restore", "make the table what it was at a version")
+    restore.add_argument("number", metavar="VERSION", type=_count)
+    _careful(restore, "do not ask", "print what would change")
+    drop = commands.add("drop-partitions", "maintaining:drop", "remove whole partitions")
+    drop.add_argument("--where", metavar="SQL", required=True, help="a condition on partition columns")
+    _careful(drop, "do not ask", "print what would be removed")
+    purge = commands.add("purge", "maintaining:purge", "delete what no readable version needs")
+    purge.add_argument("--older-than", metavar="AGE", help="the least age of splits: 7d, 36h")
+    purge.add_argument("--log-retention", metavar="AGE", help="the least age of version files and states")
+    _careful(purge, "do not ask", "print what would be deleted")
+    truncate = commands.add("truncate-history", "maintaining:truncate", "delete all older versions")
+    _careful(truncate, "do not ask", "print what would be deleted")
+    repair = commands.add(
+        "repair", "maintaining:repair_log", "a new log in place of a damaged or lost one", path=False
+    )
+    repair.add_argument("log", metavar="LOG", help="the _transaction_log of the table")
+    repair.add_argument(
+        "--to", metavar="NEW_LOG", help="where to write it; without it, only a lost log is recovered"
+    )
+    doctor = commands.add("doctor", "doctor:doctor", "check this machine and a table", path=False)
+    doctor.add_argument("path", metavar="TABLE", nargs="?")
+    doctor.add_argument("--deep", action="store_true", help="read every split and verify its checksums")
+
+
+def _add_program(commands: _Commands) -> None:
+    settings = commands.add(
+        "settings", "about:settings", "the settings, their defaults and meanings", path=False
+    )
+    settings.add_argument("key", metavar="TEXT", nargs="?", help="only keys that contain it")
+    completion = commands.add(
+        "completion", "about:completion", "a script that completes commands", path=False
+    )
+    completion.add_argument("shell", choices=["bash", "zsh", "fish"])
+    ui = commands.add("ui", "about:ui", "look at tables in a browser on this machine", path=False)
+    ui.add_argument("paths", metavar="TABLE", nargs="+")
+    ui.add_argument("--port", type=_port, default=0, help="the default is a free one")
+    ui.add_argument("--no-browser", action="store_true", help="only print the URL")
+    ui.add_argument("--write", action="store_true", help="allow to merge, checkpoint and restore")
+    ui.add_argument("--host", default="127.0.0.1", help="another address than the loopback needs --i-know")
+    ui.add_argument("--i-know", action="store_true", help="serve to a network without encryption")
+    demo = commands.add("demo", "about:demo", "write a table of sample logs")
+    demo.add_argument("--rows", type=int, default=100_000, metavar="N", help="rows (100000)")
+    demo.add_argument("--log", action="store_true", help="write a raw log file instead")
+
+
+def _careful(parser: argparse.ArgumentParser, yes: str | None, dry_run: str) -> None:
+    if yes is not None:
+        parser.add_argument("--yes", action="store_true", help=yes)
+    parser.add_argument("--dry-run", action="store_true", help=dry_run)
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
+
+
 def _rows(parser: argparse.ArgumentParser, limit: int, *, every: bool = True) -> None:
     parser.add_argument("--where", metavar="SQL", help="a condition, as in SQL")
     parser.add_argument("-c", "--columns", metavar="A,B", help="the columns to print")
@@ -123,6 +228,20 @@ def _count(text: str) -> int:
     number = int(text)
     if number < 0:
         raise argparse.ArgumentTypeError(f"{text} is below zero")
+    return number
+
+
+def _above_zero(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not above zero")
+    return number
+
+
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= 65_535:
+        raise argparse.ArgumentTypeError(f"{text} is not a port")
     return number
 
 

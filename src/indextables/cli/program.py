@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
+from indextables.cli.asking import Refused
 from indextables.cli.exit_codes import BROKEN_PIPE, DONE, INTERNAL, INTERRUPTED, USAGE, exit_code
 from indextables.cli.output import make_output
 from indextables.cli.parser import make_parser
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _silence()
         return BROKEN_PIPE
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Refused):
         return INTERRUPTED
     except Exception:  # noqa: BLE001 - Python's own exit code 1 would mean that nothing was found
         _complain(f"internal error\n{traceback.format_exc()}")
@@ -47,6 +48,11 @@ def _run(arguments: Sequence[str] | None) -> int:
     if args.run is None:
         parser.print_help()
         return DONE
+    if args.debug:
+        import logging  # noqa: PLC0415 - not for --help
+
+        logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+        logging.getLogger("indextables").setLevel(logging.DEBUG)
     form = "ndjson" if args.json else args.format
     output = make_output(form, lines=args.lines, no_color=args.no_color)
     module, _, name = args.run.partition(":")

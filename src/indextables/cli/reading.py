@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 from indextables.cli.exit_codes import DONE, NOTHING_FOUND
 from indextables.cli.opening import open_at, split_names
 from indextables.cli.output import SNIPPET, Output, PeopleOutput
-from indextables.cli.values import plain_rows
 from indextables.errors import InputError
-from indextables.table import Table
+from indextables.table import Table, plain_rows
+
+_BAR = 40
 
 
 def search(args: Namespace, output: Output) -> int:
@@ -41,6 +42,10 @@ def search(args: Namespace, output: Output) -> int:
 def count(args: Namespace, output: Output) -> int:
     """Print a number, or one for each value of a column."""
     table = open_at(args)
+    if args.every is not None:
+        return _intervals(table, args, output)
+    if args.on is not None:
+        raise InputError("--on is the column of --every, which is not given")
     if args.by is None:
         number = table.count(args.query, where=args.where)
         if not args.quiet:
@@ -59,6 +64,29 @@ def count(args: Namespace, output: Output) -> int:
     if not args.quiet:
         output.rows(["value", "count"], ({"value": value, "count": number} for value, number in ordered))
     return NOTHING_FOUND if args.quiet and not ordered else DONE
+
+
+def _intervals(table: Table, args: Namespace, output: Output) -> int:
+    """Print the number of rows of each interval; for people with a bar."""
+    column = _time_column(table, args.on)
+    field = table.snapshot.schema.field(column)
+    every: str | float = args.every
+    if field.type not in ("timestamp", "date"):
+        try:
+            every = int(args.every) if args.every.lstrip("-").isdigit() else float(args.every)
+        except ValueError:
+            raise InputError(f"--every is {args.every!r}; the intervals of {column!r} are numbers") from None
+    found = table.histogram(column, every=every, query=args.query, where=args.where, by=args.by)
+    if args.quiet:
+        return DONE if found.num_rows else NOTHING_FOUND
+    rows = list(plain_rows(found))
+    names = found.column_names
+    if isinstance(output, PeopleOutput):
+        most = max((row["count"] for row in rows), default=1)
+        rows = [{**row, "": "█" * max(1, round(_BAR * row["count"] / most))} for row in rows]
+        names = [*names, ""]
+    output.rows(names, rows)
+    return DONE
 
 
 def head(args: Namespace, output: Output) -> int:
@@ -124,7 +152,7 @@ def _time_column(table: Table, name: str | None) -> str:
     times = (field.name for field in table.schema if pa.types.is_timestamp(field.type))
     first = next(times, None)
     if first is None:
-        raise InputError(f"{table.uri} has no column of times; name a column with --by")
+        raise InputError(f"{table.uri} has no column of times; name a column with --by, or --on for --every")
     return str(first)
 
 

@@ -7,10 +7,12 @@ Each module is one operation, which `log` and its packages carry out:
 - `history_cleanup`, `purges`: deleting what is no longer needed;
 - `upkeep`, with `upkeep_policy`, `upkeep_claims` and `merge_jobs`: merges and purges that writes start;
 - `repairs`, with `log_recovery` and `split_recovery`: a new log in place of a damaged or lost one;
-- `log_description`, `state_description`, `component_description`: what the log, the newest state and the splits hold.
+- `log_description`, `state_description`, `component_description`: what the log, the newest state and the splits hold;
+- `health`: what is wrong, and the command that helps.
 """
 
 from indextables.maintenance.component_description import COMPONENT_SCHEMA, component_sizes
+from indextables.maintenance.health import Finding, check_health
 from indextables.maintenance.history_cleanup import (
     CleanedVersions,
     Truncated,
@@ -74,6 +76,7 @@ __all__ = [
     "CleanedVersions",
     "CommittedMerge",
     "DroppedPartitions",
+    "Finding",
     "GroupMerger",
     "MergeJob",
     "MergeOptions",
@@ -89,6 +92,7 @@ __all__ = [
     "UpkeepPolicy",
     "add_committed",
     "automatic_retention",
+    "check_health",
     "check_partition_condition",
     "claim_purge",
     "clean_versions",

@@ -11,10 +11,11 @@ Readers of older versions keep the sources. A purge deletes them when no readabl
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol
 
 from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, UnreadableSplitError
@@ -22,17 +23,18 @@ from indextables.log import Snapshot, load_snapshot, store_split
 from indextables.log.snapshots import is_expired, mapping_of, read_snapshot
 from indextables.maintenance.merge_commits import CommittedMerge, MergedGroup, commit_merge, discard_groups
 from indextables.maintenance.merge_plan import MergeOptions, MergeTask, plan_merge
+from indextables.notebook import result_html
+from indextables.progress import Progress
 from indextables.runtime import now_ms
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import MergedSplit, MergeSource, merge_splits
 from indextables.storage import ScratchDirectory, Store, open_store
 
+_log: Final = logging.getLogger(__name__)
+
 _SHOWN: Final = 3
 _INDEXED_AGAIN: Final = "indexed again: "
 """The beginning of the messages that say how a split was made; the others are about what was not merged."""
-
-Progress: TypeAlias = Callable[[int, int], object]
-"""Called after each group with the number of groups that are done and of all groups."""
 
 
 class GroupMerger(Protocol):
@@ -82,6 +84,9 @@ class Merged:
     version: int = 0
     duration_ms: int = 0
     messages: tuple[str, ...] = field(default=(), repr=False)
+
+    def _repr_html_(self) -> str:
+        return result_html(f"Merge of {self.table_path}", self)
 
 
 def plan_newest(
@@ -162,7 +167,8 @@ def merge_small_splits(
 ) -> Merged:
     """Merge the small splits of the newest version, and commit after each batch. Safe next to any other commit.
 
-    An error or an interrupt leaves the batches that are committed; the rest of the table is as it was.
+    `progress` is called after each group. An error or an interrupt leaves the batches that are committed; the rest
+    of the table is as it was.
     """
     started = clock()
     snapshot, tasks = plan_newest(store, options or MergeOptions(), settings, now=started)
@@ -198,6 +204,7 @@ def merge_tasks(
         )
         snapshot = committed.snapshot
         result = add_committed(result, committed)
+    _log.info("%s: merge: %s", store.uri, result.message)
     return result
 
 

@@ -11,6 +11,7 @@ finish_purge   (once)      deletes manifests, and adds up the results
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -43,8 +44,12 @@ from indextables.log.cleanup import (
 )
 from indextables.log.snapshots import read_snapshot
 from indextables.log.versions import LogListing, list_log
+from indextables.notebook import result_html
+from indextables.progress import Progress
 from indextables.runtime import now_ms
 from indextables.storage import ObjectInfo, Store, remove_leftovers
+
+_log: Final = logging.getLogger(__name__)
 
 _HOUR_MS: Final = 3_600_000
 _MEGABYTE: Final = 1 << 20
@@ -78,6 +83,9 @@ class Purged:
     versions: tuple[int, ...] = field(default=(), repr=False)
     states: tuple[int, ...] = field(default=(), repr=False)
     manifests: tuple[str, ...] = field(default=(), repr=False)
+
+    def _repr_html_(self) -> str:
+        return result_html(f"Purge of {self.table_path}", self)
 
 
 @dataclass(frozen=True)
@@ -133,15 +141,16 @@ def purge(
     hours: int | None = None,
     log_hours: int | None = None,
     dry_run: bool | None = None,
+    progress: Progress | None = None,
     clock: Callable[[], int] = now_ms,
 ) -> Purged:
     """Delete what no readable version needs. Safe next to writers, readers and other purges.
 
     `hours` is how old a split must be, `log_hours` how old a version file or state. Raises CorruptTableError, and
-    deletes nothing, if a state cannot be read.
+    deletes nothing, if a state cannot be read. `progress` is called after each batch of deleted splits.
     """
     prepared = prepare_purge(store, settings, hours=hours, log_hours=log_hours, dry_run=dry_run, clock=clock)
-    deleted = Deleted() if prepared.dry_run else delete_in_process(store, prepared.splits, settings)
+    deleted = Deleted() if prepared.dry_run else delete_in_process(store, prepared.splits, settings, progress)
     return finish_purge(store, prepared, deleted, clock=clock)
 
 
@@ -226,6 +235,8 @@ def finish_purge(
     size = sum(info.size for info in prepared.splits) if prepared.dry_run else deleted.bytes
     status = "DRY_RUN" if prepared.dry_run else "PARTIAL_SUCCESS" if failures else "SUCCESS"
     manifests_counted = len(manifests) if prepared.dry_run else manifests_deleted
+    message = _message(prepared, deleted, manifests_counted, failures)
+    _log.info("%s: purge: %s", store.uri, message)
     return Purged(
         table_path=store.uri,
         status=status,
@@ -238,7 +249,7 @@ def finish_purge(
         expired_states_deleted=prepared.states_deleted,
         dry_run=prepared.dry_run,
         duration_ms=max(clock() - started, 0),
-        message=_message(prepared, deleted, manifests_counted, failures),
+        message=message,
         manifests_deleted=manifests_deleted,
         temporary_files_deleted=0 if prepared.dry_run else prepared.temporary_files,
         splits=tuple(info.key for info in prepared.splits),

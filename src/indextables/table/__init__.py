@@ -5,6 +5,7 @@ from indextables.table.api import open_table, write_table
 from indextables.table.changes import ChangeSet
 from indextables.table.driver_answers import answer_on_driver, may_open
 from indextables.table.handle import Table
+from indextables.table.hits import Hits, bucket_width
 from indextables.table.inspection import (
     DISK_CACHE_SCHEMA,
     ENVIRONMENT_SCHEMA,
@@ -21,6 +22,8 @@ from indextables.table.inspection import (
     storage_stats,
 )
 from indextables.table.leases import SPLITS_SEARCHED
+from indextables.table.overview import Overview, find_overview
+from indextables.table.plain_values import plain_rows
 from indextables.table.prewarming import (
     DEFAULT_THREADS,
     MAX_THREADS,
@@ -87,6 +90,8 @@ __all__ = [
     "ChangeSet",
     "ColumnStats",
     "FlushedCaches",
+    "Hits",
+    "Overview",
     "PrewarmTask",
     "Prewarmed",
     "Replacement",
@@ -102,6 +107,7 @@ __all__ = [
     "WritePlan",
     "abort_write",
     "answer_on_driver",
+    "bucket_width",
     "build_write_plan",
     "check_predicate",
     "commit_deletes",
@@ -115,11 +121,13 @@ __all__ = [
     "environment",
     "environment_rows",
     "figures_in",
+    "find_overview",
     "find_snapshot",
     "flush_caches",
     "may_open",
     "open_table",
     "parse_mode",
+    "plain_rows",
     "plan_delete",
     "plan_prewarm",
     "plan_scan",

@@ -53,7 +53,7 @@ def histogram(
     key_type = pa.float64() if buckets.type == pa.float64() else pa.int64()
     groups = pa.schema([(_BUCKET, key_type), *([] if by is None else [(by.name, by.arrow_type)])])
     counts = GroupCounts(groups, max_bytes=max_bytes, subject=f"the histogram of {column.name!r}")
-    for batch, weight in _weighted_batches(plan):
+    for batch, weight in weighted_batches(plan):
         values = [] if by is None else [batch.column(by.name)]
         counts.add([buckets.keys(batch.column(column.name)), *values], weight)
     table = counts.result()
@@ -72,11 +72,11 @@ def top_values(plan: ScanPlan, column: Field, n: int | None, *, max_bytes: int) 
 
 def column_stats(plan: ScanPlan, column: Field, *, distinct: bool, max_bytes: int) -> ColumnStats:
     """Return the figures of a column."""
-    groups = _value_counts(column, max_bytes) if distinct else None
+    groups = value_counts(column, max_bytes) if distinct else None
     total = _sum_of(column)
     count = nulls = 0
     extremes: list[pa.Array] = []
-    for batch, weight in _weighted_batches(plan):
+    for batch, weight in weighted_batches(plan):
         values = canonical(batch.column(column.name))
         nulls += weight * values.null_count
         values = values.drop_null()
@@ -101,7 +101,7 @@ def column_stats(plan: ScanPlan, column: Field, *, distinct: bool, max_bytes: in
     )
 
 
-def _weighted_batches(plan: ScanPlan) -> Iterator[tuple[pa.RecordBatch, int]]:
+def weighted_batches(plan: ScanPlan) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Yield batches of the plan's rows, and how many rows each row of the batch stands for."""
     lease = SplitLeases(plan.tasks[0])
     for task in plan.tasks:
@@ -117,8 +117,8 @@ def _weighted_batches(plan: ScanPlan) -> Iterator[tuple[pa.RecordBatch, int]]:
 
 
 def _count_values(plan: ScanPlan, column: Field, max_bytes: int) -> pa.Table:
-    counts = _value_counts(column, max_bytes)
-    for batch, weight in _weighted_batches(plan):
+    counts = value_counts(column, max_bytes)
+    for batch, weight in weighted_batches(plan):
         counts.add([batch.column(column.name)], weight)
     return counts.result()
 
@@ -133,7 +133,7 @@ def check_values(column: Field) -> Field:
     return column
 
 
-def _value_counts(column: Field, max_bytes: int) -> GroupCounts:
+def value_counts(column: Field, max_bytes: int) -> GroupCounts:
     schema = pa.schema([(_VALUE, column.arrow_type)])
     return GroupCounts(schema, max_bytes=max_bytes, subject=f"column {column.name!r}")
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from os import PathLike
 from typing import Any
+
+import pyarrow as pa
 
 from indextables.config import Settings, keys
 from indextables.errors import InputError
 from indextables.log import load_snapshot
 from indextables.predicates import QueryLimits, parse_where
+from indextables.progress import Progress, shown_progress
 from indextables.storage import open_store
 from indextables.table.arguments import (
     check_condition,
@@ -68,6 +71,7 @@ def write_table(
     txn: tuple[str, int] | None = None,
     replace_where: str | None = None,
     replace_partitions: bool = False,
+    progress: bool | Progress | None = None,
 ) -> int:
     """Write Arrow data and return the version that holds it. The table is created if there is none.
 
@@ -81,6 +85,8 @@ def write_table(
     - `replace_where`: with mode `overwrite`, replace only the rows that satisfy this condition. All rows of `data` must
       satisfy it too. Columns, partitioning and text columns stay as they are.
     - `replace_partitions`: with mode `overwrite`, replace only the partitions that `data` has rows of.
+    - `progress`: True for a bar on a terminal or in a notebook, or a function that is called with the rows that are
+      read and the rows in all, None for a stream.
 
     If a partition then has many small splits, they are merged in the background (see `Table.merge_jobs`).
 
@@ -126,9 +132,28 @@ def write_table(
         )
         if plan is None:
             return open_table(uri, settings=settings).version
-        done = publish_write(plan, [run_write_task(plan, batches)])
+        total = data.num_rows if isinstance(data, pa.Table | pa.RecordBatch) else None
+        with shown_progress(progress, "writing rows") as tell:
+            done = publish_write(plan, [run_write_task(plan, _told(batches, tell, total))])
     if done is None:
         assert plan.base_version is not None
         return plan.base_version
     start_upkeep(done.snapshot, plan.base_version, Settings(plan.options), upkeep)
     return done.version
+
+
+def _told(
+    batches: Iterable[pa.RecordBatch], tell: Progress | None, total: int | None
+) -> Iterable[pa.RecordBatch]:
+    """Return the batches; each that is taken is reported when the next one is asked for."""
+    if tell is None:
+        return batches
+
+    def counted() -> Iterator[pa.RecordBatch]:
+        rows = 0
+        for batch in batches:
+            yield batch
+            rows += batch.num_rows
+            tell(rows, total)
+
+    return counted()

@@ -13,6 +13,7 @@ from indextables.config import Settings
 from indextables.errors import InputError, VersionNotFoundError
 from indextables.log import AddFile, RemoveFile, Snapshot
 from indextables.log.diffs import BEGINNING, FileChangeset, diff_versions, files_added_since, version_at
+from indextables.notebook import table_html
 from indextables.schema import decode_value
 from indextables.split import DeltaLogRef
 from indextables.storage import Store, options_for_tasks
@@ -50,6 +51,15 @@ class ChangeSet:
     def __bool__(self) -> bool:
         """Return True if a file was added or removed, or rows of it were deleted."""
         return bool(self.adds or self.removes or self.changed)
+
+    def _repr_html_(self) -> str:
+        files: list[tuple[object, ...]] = [
+            ("added", add.path, add.num_records, add.size) for add in self.adds
+        ]
+        files += [("removed", gone.path, None, gone.size) for gone in self.removes]
+        since = "a time before the log" if self.since is None else f"version {self.since}"
+        caption = f"Changes after {since} up to version {self.new_version}"
+        return table_html(caption, ("change", "file", "rows", "bytes"), files)
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows that were written since and are still in the table, in the order of the log.

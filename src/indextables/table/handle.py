@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +22,7 @@ from indextables.predicates import (
     conjunction,
     parse_where,
 )
+from indextables.progress import Progress, shown_progress
 from indextables.runtime import CacheFigures
 from indextables.schema import SCORE, SNIPPET, Field
 from indextables.storage import Store, open_store
@@ -58,7 +59,11 @@ from indextables.table.skipping import record_scan
 from indextables.table.top_rows import top_rows
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
     from indextables.maintenance import CleanedVersions, Merged, Purged, StateDescription, Truncated
+    from indextables.table.hits import Hits
 
 _ANY_FIELDS: Final = {keys.INDEX_ALL_MAX_FIELDS.key: "0"}
 """Every word may name its own field here, so the guard against accidental searches of wide tables is off."""
@@ -173,6 +178,62 @@ class Table:
         """
         names = to_columns(columns, self._snapshot.schema)
         return self._read(ScanRequest(names, self._where(where), limit=to_count(limit, "limit", "rows")))
+
+    def to_pandas(
+        self, columns: Sequence[str] | None = None, where: str | None = None, *, limit: int | None = None
+    ) -> pd.DataFrame:
+        """Return the rows of `to_arrow` as a pandas DataFrame.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-to-pandas", pa.table({"n": [1, 2]}))
+        >>> int(it.open("memory://doc-to-pandas").to_pandas(where="n > 1")["n"].sum())
+        2
+        """
+        return self.to_arrow(columns, where, limit=limit).to_pandas()
+
+    def to_polars(
+        self, columns: Sequence[str] | None = None, where: str | None = None, *, limit: int | None = None
+    ) -> pl.DataFrame:
+        """Return the rows of `to_arrow` as a Polars DataFrame. InputError if Polars is not installed.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-to-polars", pa.table({"n": [1, 2]}))
+        >>> it.open("memory://doc-to-polars").to_polars(where="n > 1").to_dicts()
+        [{'n': 2}]
+        """
+        from indextables.table.hits import to_polars
+
+        return to_polars(self.to_arrow(columns, where, limit=limit))
+
+    def hits(
+        self,
+        query: str,
+        *,
+        limit: int = 20,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        snippet: str | None = None,
+        time: str | None = None,
+    ) -> Hits:
+        """Return the best matches as something to look at: marked snippets, and a histogram over time.
+
+        `snippet` is the text column to show, the first one by default. `time` is the column of the histogram, the
+        first one of timestamps by default. The rows are those of `search`.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> rows = pa.table({"id": [1, 2, 3], "message": ["disk full", "login ok", "disk slow"]})
+        >>> _ = it.write("memory://doc-hits", rows, text=["message"])
+        >>> hits = it.open("memory://doc-hits").hits("disk", limit=1)
+        >>> hits
+        <indextables.Hits 'disk': the best 1 of 2 rows>
+        >>> hits.arrow.column("_snippet").to_pylist()
+        ['<b>disk</b> full']
+        """
+        from indextables.table.hits import find_hits
+
+        return find_hits(
+            self, query, limit=limit, columns=columns, where=where, snippet=snippet, time_column=time
+        )
 
     def search(
         self,
@@ -457,7 +518,7 @@ class Table:
         max_source_splits: int | None = None,
         only_deleted: bool = False,
         settings: Mapping[str, str] | Settings | None = None,
-        progress: Callable[[int, int], object] | None = None,
+        progress: bool | Progress | None = None,
     ) -> Merged:
         """Merge small splits of the newest version into splits of about the target size; return what was done.
 
@@ -466,8 +527,9 @@ class Table:
         `"100M"`. `max_dest_splits` limits how many splits are written, `max_source_splits` how many become one.
         Deleted rows are left out of the new splits. A split of which many rows are deleted is rewritten whatever its
         size; with `only_deleted=True`, every split with deleted rows is rewritten, and no others.
-        `settings` are added to those of the table. `progress` is called after each new split with the number of those
-        that are done and of all. Interrupting a merge is safe.
+        `settings` are added to those of the table. `progress` is True for a bar on a terminal or in a notebook, or a
+        function that is called after each new split with the number of those that are done and of all. Interrupting a
+        merge is safe.
 
         >>> import indextables as it, pyarrow as pa
         >>> for n in (1, 2, 3):
@@ -486,10 +548,9 @@ class Table:
             max_source_splits=to_count(max_source_splits, "max_source_splits", "splits"),
             only_deleted=check_flag(only_deleted, "only_deleted"),
         )
-        if progress is not None and not callable(progress):
-            raise InputError(f"progress is {progress!r}; it takes a function of two numbers")
         combined = Settings(dict(self._settings) | dict(to_settings(settings)))
-        return merge_small_splits(open_store(self._uri, combined), combined, options, progress=progress)
+        with shown_progress(progress, "merging splits") as tell:
+            return merge_small_splits(open_store(self._uri, combined), combined, options, progress=tell)
 
     def merge_jobs(self) -> pa.Table:
         """Return the merges of this table that writes of this process have started, the last to begin first.
@@ -533,12 +594,14 @@ class Table:
         *,
         log_retention: str | timedelta | None = None,
         dry_run: bool = False,
+        progress: bool | Progress | None = None,
     ) -> Purged:
         """Delete splits that no readable version names, and version files, states and manifests past retention.
 
         This is the usual way to drop history. `older_than` is the least age of splits, `log_retention` that of version
         files and states: `"7 days"`, `"36 hours"` or a timedelta; without them the settings decide. A dry run deletes
-        nothing and reports what would be deleted.
+        nothing and reports what would be deleted. `progress` is True for a bar, or a function that is called with the
+        number of splits that are deleted and of all.
 
         >>> import indextables as it, pyarrow as pa
         >>> _ = it.write("memory://doc-purge", pa.table({"n": [1]}))
@@ -547,13 +610,15 @@ class Table:
         """
         from indextables.maintenance import purge
 
-        return purge(
-            self._store(),
-            self._settings,
-            hours=to_hours(older_than, "older_than"),
-            log_hours=to_hours(log_retention, "log_retention"),
-            dry_run=check_flag(dry_run, "dry_run") or None,
-        )
+        with shown_progress(progress, "deleting splits") as tell:
+            return purge(
+                self._store(),
+                self._settings,
+                hours=to_hours(older_than, "older_than"),
+                log_hours=to_hours(log_retention, "log_retention"),
+                dry_run=check_flag(dry_run, "dry_run") or None,
+                progress=tell,
+            )
 
     def clean_versions(
         self,
@@ -670,6 +735,29 @@ class Table:
         counts = pc.subtract(files.column("numRecords"), pc.fill_null(files.column("numDeleted"), 0))
         rows = "unknown" if counts.null_count else pc.sum(counts).as_py() or 0
         return f"<indextables.Table {self._uri} version={self.version} files={files.num_rows} rows={rows}>"
+
+    def _repr_html_(self) -> str:
+        from indextables.table.notebook_views import table_view
+
+        return table_view(self)
+
+    def __len__(self) -> int:
+        """Return the number of rows.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-len", pa.table({"n": [1, 2]}))
+        >>> len(it.open("memory://doc-len"))
+        2
+        """
+        return self.count()
+
+    def __bool__(self) -> bool:
+        """Return True: a table is there, whether it has rows or not."""
+        return True
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return all rows as a stream of Arrow's C interface, which Polars, DuckDB and pandas read."""
+        return self.to_batches().__arrow_c_stream__(requested_schema)
 
     def _store(self) -> Store:
         return open_store(self._uri, self._settings)

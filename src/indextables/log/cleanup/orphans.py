@@ -17,6 +17,7 @@ from typing import Final
 from indextables.config import Settings, keys
 from indextables.errors import StorageError
 from indextables.log.cleanup.reachable import ReachableFiles
+from indextables.progress import Progress
 from indextables.runtime import current
 from indextables.storage import LOG_DIRECTORY, LocalStore, ObjectInfo, Store, open_store
 
@@ -129,14 +130,18 @@ def total_deleted(parts: Iterable[Deleted]) -> Deleted:
     return total
 
 
-def delete_in_process(store: Store, files: Sequence[ObjectInfo], settings: Settings) -> Deleted:
-    """Delete all of the files in this process."""
+def delete_in_process(
+    store: Store, files: Sequence[ObjectInfo], settings: Settings, progress: Progress | None = None
+) -> Deleted:
+    """Delete all of the files in this process; `progress` is called after each batch."""
     threads = settings.get(keys.PURGE_PARALLELISM) or _THREADS
     total = Deleted()
     done = 0
     for batch in _batches(files, DELETE_BATCH):
         total = total_deleted([total, delete_files(store, batch, threads)])
         done += len(batch)
+        if progress is not None:
+            progress(done, len(files))
         _log.info("purge of %s: %d of %d splits deleted", store.uri, done, len(files))
     return total
 

@@ -139,13 +139,7 @@ def commit(
         created = publish(store, version.version, data, txn_id, backoff)
         if created or _was_covered(store, current, version.version, txn_id, backoff):
             if not created or _is_valid(store, current, version.version, txn_id, backoff):
-                _log.debug(
-                    "%s: committed version %d (%s) at attempt %d",
-                    store.uri,
-                    version.version,
-                    change.operation,
-                    attempt + 1,
-                )
+                _report(store, version, change.operation, attempt + 1)
                 checkpoint_if_due(store, change, after, settings, clock)
                 return Committed(version.version, after, tuple(version.actions))
             current = None  # clean-up has passed this snapshot: load the newest one
@@ -162,6 +156,21 @@ def commit(
         f"other writers of {store.uri} created the next version first {tries} times in a row; "
         f"try again, or raise {keys.RETRY_MAX_ATTEMPTS.key}"
     )
+
+
+def _report(store: Store, version: VersionActions, operation: str, attempts: int) -> None:
+    if _log.isEnabledFor(logging.INFO):
+        figures = summarize(list(version.actions), version.modified_ms)
+        _log.info(
+            "%s: committed version %d (%s): %s files added, %s removed, %s rows added, attempt %d",
+            store.uri,
+            version.version,
+            operation,
+            figures.files_added,
+            figures.files_removed,
+            figures.rows_added,
+            attempts,
+        )
 
 
 def _newest(store: Store, snapshot: Snapshot | None) -> Snapshot | None:

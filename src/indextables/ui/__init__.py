@@ -1,0 +1,8 @@
+"""The web UI: a server on this machine's loopback, and plain modules that a browser runs without any other host.
+
+It needs `pip install 'indextables[ui]'`. The tables are fixed when it starts; no request names a path.
+"""
+
+from indextables.ui.server import Address, listen, serve
+
+__all__ = ["Address", "listen", "serve"]

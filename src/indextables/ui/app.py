@@ -1,0 +1,170 @@
+"""The routes: one page, its files, and answers in JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from indextables.errors import (
+    IndexTablesError,
+    InputError,
+    TableNotFoundError,
+    VersionNotFoundError,
+)
+from indextables.runtime import now_ms
+from indextables.schema import SCORE
+from indextables.table import Table, plain_rows
+from indextables.ui.conditions import open_tables, to_asked
+from indextables.ui.discovery import around_answer, overview_answer, rows_answer
+from indextables.ui.guard import Access, Guard
+from indextables.ui.inspection import (
+    describe_answer,
+    diff_answer,
+    files_answer,
+    health_answer,
+    history_answer,
+    settings_answer,
+    split_answer,
+)
+from indextables.ui.limits import MAX_EXPORTED, TooBusyError, Workers
+
+Params = Mapping[str, str]
+View = Callable[[Table, Params], dict[str, Any]]
+
+_TYPES: Final = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
+_MAX_FIELDS: Final = 20
+
+
+def make_app(tables: Mapping[str, Table], access: Access, workers: Workers | None = None) -> Guard:
+    """Return the application over tables by their number. The tables are those, whatever a request says."""
+    running = workers or Workers()
+    routes = [Route("/", _static("index.html"))]
+    routes += [Route(f"/static/{name}", _static(name)) for name in _static_names()]
+    routes.append(Route("/api/session", _session(tables, access)))
+    for name, view in _VIEWS.items():
+        routes.append(Route(f"/api/{{table}}/{name}", _answer(tables, running, view)))
+    routes.append(Route("/api/{table}/export", _export(tables, running)))
+    for name, change in _CHANGES.items():
+        routes.append(Route(f"/api/{{table}}/{name}", _answer(tables, running, change), methods=["POST"]))
+    return Guard(Starlette(routes=routes), access)
+
+
+def _fields(params: Params) -> list[str]:
+    names = [name for name in params.get("fields", "").split("\x1f") if name]
+    if len(names) > _MAX_FIELDS:
+        raise InputError(f"fields names {len(names)} columns; the most is {_MAX_FIELDS}")
+    return names
+
+
+def _whole(params: Params, name: str) -> int:
+    text = params.get(name, "")
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise InputError(f"{name} is {text!r}; it takes the number of a version")
+    return int(text)
+
+
+_VIEWS: Final[Mapping[str, View]] = {
+    "describe": lambda table, _: describe_answer(table),
+    "rows": lambda table, params: rows_answer(to_asked(table, params)),
+    "overview": lambda table, params: overview_answer(to_asked(table, params), _fields(params)),
+    "around": lambda table, params: around_answer(to_asked(table, params), params.get("at", "")),
+    "history": lambda table, _: history_answer(table),
+    "diff": lambda table, params: diff_answer(table, _whole(params, "old")),
+    "health": lambda table, _: health_answer(table),
+    "files": lambda table, _: files_answer(table),
+    "split": lambda table, params: split_answer(table, params.get("path", "")),
+    "settings": lambda table, _: settings_answer(table),
+}
+_CHANGES: Final[Mapping[str, View]] = {
+    "restore": lambda table, params: {"version": table.refresh().restore(_whole(params, "to"))},
+    "merge": lambda table, _: {"message": table.merge_splits(target_size="256M").message},
+    "checkpoint": lambda table, _: {"version": table.checkpoint()},
+}
+"""What `--write` allows. None of it deletes a row or a file."""
+
+
+def _answer(tables: Mapping[str, Table], workers: Workers, view: View) -> Any:
+    async def endpoint(request: Request) -> Response:
+        params = dict(request.query_params)
+
+        def call() -> dict[str, Any]:
+            return view(open_tables(tables, request.path_params["table"], params.get("v")), params)
+
+        return await _guarded(workers, call, JSONResponse)
+
+    return endpoint
+
+
+def _export(tables: Mapping[str, Table], workers: Workers) -> Any:
+    async def endpoint(request: Request) -> Response:
+        params = dict(request.query_params)
+
+        def call() -> str:
+            table = open_tables(tables, request.path_params["table"], params.get("v"))
+            asked = to_asked(table, params)
+            if asked.query is None:
+                found = table.to_arrow(where=asked.where, limit=MAX_EXPORTED)
+            else:
+                found = table.search(asked.query, limit=MAX_EXPORTED, where=asked.where).drop_columns([SCORE])
+            out = io.StringIO()
+            writer = csv.DictWriter(out, found.column_names)
+            writer.writeheader()
+            writer.writerows(plain_rows(found))
+            return out.getvalue()
+
+        def attachment(text: str) -> Response:
+            headers = {"content-disposition": f'attachment; filename="rows-{now_ms()}.csv"'}
+            return Response(text, media_type="text/csv", headers=headers)
+
+        return await _guarded(workers, call, attachment)
+
+    return endpoint
+
+
+async def _guarded(workers: Workers, call: Callable[[], Any], answer: Callable[[Any], Response]) -> Response:
+    try:
+        return answer(await workers.run(call))
+    except TooBusyError as reason:
+        return _error(503, "busy", reason)
+    except (TableNotFoundError, VersionNotFoundError) as reason:
+        return _error(404, "missing", reason)
+    except InputError as reason:
+        return _error(400, "input", reason)
+    except IndexTablesError as reason:
+        return _error(500, "table", reason)
+
+
+def _error(status: int, kind: str, reason: Exception) -> Response:
+    return JSONResponse({"error": str(reason), "kind": kind}, status_code=status)
+
+
+def _session(tables: Mapping[str, Table], access: Access) -> Any:
+    async def endpoint(_: Request) -> Response:
+        listed = [{"id": number, "uri": table.uri} for number, table in tables.items()]
+        write = {"write_token": access.write_token} if access.write else {}
+        return JSONResponse({"tables": listed, "write": access.write, **write})
+
+    return endpoint
+
+
+def _static_names() -> list[str]:
+    return sorted(file.name for file in files(__package__).joinpath("static").iterdir() if "." in file.name)
+
+
+def _static(name: str) -> Any:
+    """Return the endpoint of one file of the package, read when the server starts."""
+    data = files(__package__).joinpath("static", name).read_bytes()
+    media = _TYPES.get(name.rpartition(".")[2], "text/plain")
+
+    async def endpoint(_: Request) -> Response:
+        return Response(data, media_type=media)
+
+    return endpoint

@@ -1,0 +1,195 @@
+"""The page Discover: rows with marked hits, the histogram, the most frequent values, the plan."""
+
+from __future__ import annotations
+
+import html
+import re
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.errors import InputError
+from indextables.schema import SCORE, SNIPPET
+from indextables.table import Overview, Table, bucket_width, find_overview, plain_rows
+from indextables.ui.conditions import Asked, quoted, time_literal
+from indextables.ui.limits import MAX_CELL
+
+_MARK: Final = re.compile(r"<b>(.*?)</b>", re.DOTALL)
+_SERIES: Final = 6
+_SAFE_INTEGER: Final = 1 << 53
+_AROUND: Final = 5
+_MAX_AROUND: Final = 20_000
+
+
+def rows_answer(asked: Asked) -> dict[str, Any]:
+    """Return a page of rows, best or newest first."""
+    started = time.perf_counter()
+    table, text = asked.table, text_column(asked.table)
+    if asked.order == "score" and asked.query is not None:
+        found = table.search(
+            asked.query, limit=asked.limit, offset=asked.offset, where=asked.where, snippet=text
+        )
+    else:
+        found = _newest(asked, text)
+    return {
+        "rows": [to_row(row) for row in plain_rows(found)],
+        "text": text,
+        "version": table.version,
+        "ms": round(1000 * (time.perf_counter() - started)),
+    }
+
+
+def overview_answer(asked: Asked, fields: Sequence[str]) -> dict[str, Any]:
+    """Return the number of rows, the histogram, the most frequent values of some columns, and the plan."""
+    started = time.perf_counter()
+    first, last = _range(asked)
+    every = bucket_width(last, first) if asked.time is not None else "1h"
+    found = find_overview(
+        asked.table,
+        query=asked.query,
+        where=asked.where,
+        time=asked.time,
+        every=every,
+        by=asked.by,
+        fields=fields,
+    )
+    return {
+        "total": found.total,
+        "every": every,
+        "histogram": _series(found),
+        "top": {
+            name: None if values is None else [to_row(row) for row in plain_rows(values)]
+            for name, values in found.top.items()
+        },
+        "plan": {
+            "splits": found.plan.splits_total,
+            "read": found.plan.splits_read,
+            "skipped": {stage: count for stage, count in found.plan.dropped.items() if count},
+        },
+        "version": asked.table.version,
+        "ms": round(1000 * (time.perf_counter() - started)),
+    }
+
+
+def around_answer(asked: Asked, moment: str) -> dict[str, Any]:
+    """Return the rows of the whole table just before and after a time, in its order."""
+    if asked.time is None:
+        raise InputError("the table has no column of times")
+    try:
+        at = datetime.fromisoformat(moment).astimezone(UTC)
+    except ValueError:
+        raise InputError(f"{moment!r} is not a time") from None
+    name = quoted(asked.time)
+    for seconds in (1, 10, 60, 600, 3600):
+        low, high = at - timedelta(seconds=seconds), at + timedelta(seconds=seconds)
+        where = f"{name} >= {time_literal(low)} AND {name} <= {time_literal(high)}"
+        found = asked.table.to_arrow(where=where, limit=_MAX_AROUND)
+        if found.num_rows > 2 * _AROUND:
+            break
+    found = found.sort_by([(asked.time, "ascending")])
+    before = (
+        pc.sum(pc.less(found.column(asked.time), pa.scalar(at, found.schema.field(asked.time).type))).as_py()
+        or 0
+    )
+    part = found.slice(max(0, before - _AROUND), 2 * _AROUND + 1)
+    return {"rows": [to_row(row) for row in plain_rows(part)]}
+
+
+def text_column(table: Table) -> str | None:
+    """Return the first column that is indexed as text."""
+    return next((field.name for field in table.snapshot.mapping.fields if field.kind == "text"), None)
+
+
+def to_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row for the browser: long texts are cut, large integers are text, snippets are lists of parts."""
+    return {name: _parts(value) if name == SNIPPET else _cell(value) for name, value in row.items()}
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > MAX_CELL:
+        return f"{value[:MAX_CELL]}… ({len(value):,} characters)"
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _SAFE_INTEGER:
+        return str(value)
+    return value
+
+
+def _parts(snippet: str | None) -> list[str] | None:
+    """Return the text of a snippet in parts, of which every second one is a hit. The browser never sees its HTML.
+
+    >>> _parts("a &lt;i&gt; <b>disk</b>")
+    ['a <i> ', 'disk', '']
+    """
+    return None if snippet is None else [html.unescape(part) for part in _MARK.split(snippet)]
+
+
+def _newest(asked: Asked, text: str | None) -> pa.Table:
+    """Return the newest rows. The times alone are read first, then the rows that are not older than the last one."""
+    table, name = asked.table, asked.time
+    if name is None:
+        if asked.query is not None:
+            raise InputError("the table has no column of times; sort by score")
+        found = table.to_arrow(where=asked.where, limit=asked.limit + asked.offset)
+        return found.slice(asked.offset)
+    needed = asked.limit + asked.offset
+    times = _matching(asked, asked.where, [name], None).column(name).drop_null()
+    where = asked.where
+    if len(times) > needed:
+        order = pc.select_k_unstable(times, needed, sort_keys=[("", "descending")])
+        least = pc.min(times.take(order)).cast(pa.int64()).as_py()
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=least)
+        condition = f"{quoted(name)} >= {time_literal(moment)}"
+        where = condition if asked.where is None else f"{asked.where} AND {condition}"
+    rows = _matching(asked, where, None, text)
+    return rows.sort_by([(name, "descending")]).slice(asked.offset, asked.limit)
+
+
+def _matching(asked: Asked, where: str | None, columns: list[str] | None, text: str | None) -> pa.Table:
+    if asked.query is None:
+        return asked.table.to_arrow(columns, where=where)
+    found = asked.table.search(asked.query, limit=None, columns=columns, where=where, snippet=text)
+    return found if columns is None else found.drop_columns([SCORE])
+
+
+def _range(asked: Asked) -> tuple[int, int]:
+    """Return the least and greatest time of the rows, in microseconds, by the time range and by the log."""
+    files = asked.table.files(where=asked.where).select(["min_values", "max_values"]).to_pylist()
+    bounds = [
+        int(value)
+        for file in files
+        for values in (file["min_values"], file["max_values"])
+        for key, value in values or ()
+        if key == asked.time and value is not None and value.lstrip("-").isdigit()
+    ]
+    first, last = min(bounds, default=0), max(bounds, default=0)
+    if asked.start is not None:
+        first = max(first, int(asked.start.timestamp() * 1_000_000))
+    if asked.end is not None:
+        last = min(last, int(asked.end.timestamp() * 1_000_000))
+    return first, max(first, last)
+
+
+def _series(found: Overview) -> dict[str, Any] | None:
+    """Return the counts by bucket of the most frequent values, and of all others together."""
+    if found.histogram is None:
+        return None
+    rows = [row for row in found.histogram.to_pylist() if row["bucket"] is not None]
+    totals: dict[Any, int] = {}
+    for row in rows:
+        totals[row["value"]] = totals.get(row["value"], 0) + row["count"]
+    names = sorted(totals, key=lambda value: (-totals[value], str(value)))
+    shown, others = names[:_SERIES], set(names[_SERIES:])
+    buckets = sorted({row["bucket"] for row in rows})
+    place = {bucket: number for number, bucket in enumerate(buckets)}
+    counts = {name: [0] * len(buckets) for name in [*map(_label, shown), *(["other"] if others else [])]}
+    for row in rows:
+        label = "other" if row["value"] in others else _label(row["value"])
+        counts[label][place[row["bucket"]]] += row["count"]
+    return {"times": [bucket.timestamp() for bucket in buckets], "series": counts}
+
+
+def _label(value: object) -> str:
+    return "rows" if value is None else str(value)

@@ -1,0 +1,134 @@
+"""The pages Versions, Health, Files and Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from shlex import quote
+from typing import Any, Final
+
+from indextables.config import keys
+from indextables.errors import InputError
+from indextables.log import LOG_DIRECTORY
+from indextables.maintenance import check_health
+from indextables.split import components, open_bundle
+from indextables.storage import open_store
+from indextables.table import Table, plain_rows
+from indextables.ui.conditions import time_column
+from indextables.ui.discovery import text_column
+
+_MOST_FILES: Final = 2000
+_MOST_VERSIONS: Final = 1000
+_MOST_CHANGES: Final = 500
+
+
+def describe_answer(table: Table) -> dict[str, Any]:
+    """Return what the table is."""
+    kinds = {field.name: field.kind for field in table.snapshot.mapping.fields}
+    files = table.files()
+    sizes, counts = (files.column(name).to_pylist() for name in ("size", "num_records"))
+    return {
+        "uri": table.uri,
+        "version": table.version,
+        "rows": None if None in counts else sum(counts),
+        "bytes": sum(size or 0 for size in sizes),
+        "splits": files.num_rows,
+        "time": time_column(table),
+        "text": text_column(table),
+        "partition_columns": table.partition_columns,
+        "min_reader_version": table.protocol.min_reader_version,
+        "min_writer_version": table.protocol.min_writer_version,
+        "columns": [
+            {
+                "name": field.name,
+                "type": str(field.type),
+                "index": "partition"
+                if field.name in table.partition_columns
+                else kinds.get(field.name, "none"),
+            }
+            for field in table.schema
+        ],
+    }
+
+
+def history_answer(table: Table) -> dict[str, Any]:
+    """Return the versions, newest first, and the oldest that can be read."""
+    rows = list(plain_rows(table.refresh().history().slice(0, _MOST_VERSIONS)))
+    return {"versions": rows, "newest": rows[0]["version"] if rows else None}
+
+
+def diff_answer(table: Table, old: int) -> dict[str, Any]:
+    """Return the files by which the table differs from an older version."""
+    changed = table.changes(since=old)
+    added = [
+        {"change": "added", "path": a.path, "rows": a.num_records, "bytes": a.size} for a in changed.adds
+    ]
+    gone = [{"change": "removed", "path": r.path, "rows": None, "bytes": r.size} for r in changed.removes]
+    return {
+        "files": [*added, *gone][:_MOST_CHANGES],
+        "added": len(added),
+        "removed": len(gone),
+        "rows_added": sum(file["rows"] or 0 for file in added),
+    }
+
+
+def health_answer(table: Table) -> dict[str, Any]:
+    """Return what was checked, with the command that helps."""
+    findings = check_health(open_store(table.uri, table.settings), table.snapshot, table.settings)
+    log = quote(f"{table.uri}/{LOG_DIRECTORY}")
+    return {
+        "findings": [
+            {
+                "check": finding.check,
+                "severity": finding.severity,
+                "message": finding.message,
+                "command": finding.command
+                and f"indextables {finding.command.replace('{table}', quote(table.uri)).replace('{log}', log)}",
+            }
+            for finding in findings
+        ]
+    }
+
+
+def files_answer(table: Table) -> dict[str, Any]:
+    """Return the live splits, largest first."""
+    names = ["path", "partition_values", "num_records", "size", "modification_time", "num_merge_ops"]
+    files = table.files().select(names).sort_by([("size", "descending")])
+    return {"files": list(plain_rows(files.slice(0, _MOST_FILES))), "total": files.num_rows}
+
+
+def split_answer(table: Table, path: str) -> dict[str, Any]:
+    """Return the parts of one live split. A path that the version does not name is not opened."""
+    files = table.files()
+    sizes = dict(zip(files.column("path").to_pylist(), files.column("size").to_pylist(), strict=True))
+    if path not in sizes:
+        raise InputError(f"version {table.version} has no split {path!r}")
+    bundle = open_bundle(open_store(table.uri, table.settings), path, sizes[path])
+    parts = [
+        {"part": part.key, "type": part.type, "field": part.field_name, "bytes": part.size}
+        for part in components(bundle)
+    ]
+    return {
+        "path": path,
+        "bytes": bundle.size,
+        "parts": sorted(parts, key=lambda part: -int(str(part["bytes"]))),
+    }
+
+
+def settings_answer(table: Table) -> dict[str, Any]:
+    """Return the table's properties, and every setting with its default."""
+    properties: Mapping[str, str] = table.metadata.configuration
+    return {
+        "properties": {key: properties[key] for key in sorted(properties) if not _is_long(properties[key])},
+        "settings": [
+            {"key": setting.key, "default": _text(setting.default), "meaning": setting.meaning}
+            for setting in sorted(keys.ALL, key=lambda setting: setting.key.lower())
+        ],
+    }
+
+
+def _is_long(value: str) -> bool:
+    return len(value) > 500
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,166 @@
+"""import: formats, types, patterns, modes, stdin, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import indextables as it
+from indextables.cli.log_lines import LogRows, to_pattern
+
+CSV = "id,at,host,message\n1,2026-01-01 10:00:00,db1,disk is full again\n2,2026-01-01 11:00:00,db2,the login was ok\n"
+
+
+@pytest.fixture
+def table(tmp_path) -> str:
+    return str(tmp_path / "table")
+
+
+def written(tmp_path, name: str, text: str) -> str:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    return str(path)
+
+
+NDJSON = '{"id": 1, "message": "disk is full"}\n{"id": 2, "message": "all is well"}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", CSV),
+        ("a.csv.gz", CSV),
+        ("a.tsv", CSV.replace(",", "\t")),
+        ("a.ndjson", NDJSON),
+        ("a.jsonl", NDJSON),
+        ("a.json", NDJSON),
+        ("a.json", json.dumps([json.loads(line) for line in NDJSON.splitlines()])),
+    ],
+)
+def test_a_file_is_imported_by_the_format_of_its_name(cli, tmp_path, table, name, text):
+    (done,) = cli.rows("import", table, written(tmp_path, name, text))
+    assert (done["rows"], done["version"]) == (2, 0)
+    assert [row["id"] for row in cli.rows("search", table, "message:disk", "-c", "id")] == [1]
+
+
+def test_parquet_is_imported_and_said_in_words(cli, tmp_path, table):
+    file = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"n": [1, 2, 3], "at": pa.array([0, 1, 2], pa.timestamp("ms"))}), file)
+    assert "imported 3 rows" in cli.text("import", table, file)
+    assert it.open(table).schema.field("at").type == pa.timestamp("us", "UTC")
+
+
+def test_columns_of_sentences_are_text_unless_others_are_named(cli, tmp_path, table):
+    file = written(tmp_path, "a.csv", CSV)
+    kinds = {row["column"]: row["index"] for row in cli.rows("import", table, file, "--dry-run")}
+    assert kinds == {"id": "exact", "at": "exact", "host": "exact", "message": "text"}
+    assert cli("describe", table)[0] == 3  # a dry run writes nothing
+    cli.rows("import", table, file, "--text", "host", "--partition-by", "id")
+    (shown,) = cli.rows("describe", table)
+    assert {c["name"]: c["index"] for c in shown["columns"]} == {
+        "id": "partition",
+        "at": shown["columns"][1]["index"],
+        "host": "text",
+        "message": "string",
+    }
+
+
+def test_types_are_given_and_those_of_an_existing_table_are_kept(cli, tmp_path, table):
+    cli.rows("import", table, written(tmp_path, "a.csv", "code\n007\n"), "--types", "code=string")
+    cli.rows("import", table, written(tmp_path, "b.csv", "code\n008\n"))
+    assert sorted(row["code"] for row in cli.rows("head", table)) == ["007", "008"]
+    for wrong in ("code", "code=money"):
+        assert cli("import", table, written(tmp_path, "a.csv", "code\n1\n"), "--types", wrong)[0] == 2
+
+
+def test_stdin(cli, table, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(NDJSON.encode())))
+    assert cli("import", table, "-")[0] == 2
+    assert cli.rows("import", table, "-", "--from", "ndjson")[0]["rows"] == 2
+
+
+def test_a_version_for_so_many_rows(cli, tmp_path, table):
+    text = "".join(f'{{"n": {n}}}\n' for n in range(10))
+    (done,) = cli.rows("import", table, written(tmp_path, "a.ndjson", text), "--commit-every", 4)
+    assert (done["rows"], done["version"]) == (10, 2)
+    assert sorted(row["n"] for row in cli.rows("head", table, "--all")) == list(range(10))
+
+
+def test_modes(cli, tmp_path, table):
+    file = written(tmp_path, "a.csv", CSV)
+    cli.rows("import", table, file)
+    assert cli("import", table, file, "--mode", "error")[0] == 2
+    code, _, err = cli("import", table, file, "--mode", "overwrite")
+    assert code == 2
+    assert "--yes" in err
+    cli.rows("import", table, file, file, "--mode", "overwrite", "--yes")
+    assert it.open(table).count() == 4
+
+
+SYSLOG = "Jan  2 03:04:05 web1 sshd[77]: Failed password for root\nnot a line of a log\n"
+
+
+def test_a_raw_log_with_a_named_pattern_keeps_lines_that_do_not_match(cli, tmp_path, table):
+    (done,) = cli.rows("import", table, written(tmp_path, "a.log", SYSLOG), "--pattern", "syslog")
+    assert (done["rows"], done["unmatched_lines"]) == (2, 1)
+    rows = {row["host"]: row for row in cli.rows("head", table)}
+    assert (rows["web1"]["pid"], rows["web1"]["message"]) == (77, "Failed password for root")
+    assert rows["web1"]["timestamp"].partition("-")[2] == "01-02T03:04:05.000000Z"
+    assert rows[None]["message"] == "not a line of a log"
+    assert "do not match" in cli.text(
+        "import", table, written(tmp_path, "b.log", SYSLOG), "--pattern", "syslog"
+    )
+
+
+def test_a_raw_log_with_an_expression(cli, tmp_path, table):
+    pattern = r"(?P<at>\S+) (?P<ms>\d+) (?P<message>.*)"
+    file = written(tmp_path, "a.log", "2026-01-02T03:04:05Z 12 disk full\n")
+    cli.rows("import", table, file, "--pattern", pattern, "--types", "at=timestamp,ms=long")
+    assert cli.rows("head", table) == [
+        {"at": "2026-01-02T03:04:05.000000Z", "ms": 12, "message": "disk full"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a.log", "--pattern", "("], "not a regular expression"),
+        (["a.log", "--pattern", "(?P<x>.*)"], "(?P<message>...)"),
+        (["a.log", "--pattern", "apache2"], "there is no pattern"),
+        (["a.log", "--types", "pid=long"], "no group"),
+        (["a.csv", "--pattern", "syslog"], "raw logs"),
+        (["a.unknown"], "--from"),
+        (["absent.csv"], "No such file"),
+        (["broken.csv"], "cannot be read as csv"),
+        (["broken.ndjson"], "cannot be read as ndjson"),
+        (["broken.parquet"], "cannot be read as parquet"),
+        (["broken.csv.gz"], "cannot be read"),
+        (["a.csv", "--commit-every", "0"], "above zero"),
+        (["empty.log"], "no row"),
+        (["nested.ndjson"], "which a table cannot hold"),
+    ],
+)
+def test_what_cannot_be_imported_exits_2_and_writes_nothing(cli, tmp_path, table, arguments, message):
+    written(tmp_path, "a.log", "a line\n")
+    written(tmp_path, "a.csv", CSV)
+    for name, text in {"csv": "a,b\n1\n", "ndjson": "{", "parquet": "PAR1", "csv.gz": ""}.items():
+        (tmp_path / f"broken.{name}").write_text(text or "not gzip")
+    (tmp_path / "empty.log").write_text("")
+    written(tmp_path, "nested.ndjson", '{"a": {"b": [1]}}\n')
+    code, out, err = cli("import", table, tmp_path / arguments[0], *arguments[1:])
+    assert (code, out) == (2, "")
+    assert message in err
+    assert cli("describe", table)[0] == 3
+
+
+def test_a_time_without_a_year_is_the_latest_that_is_past():
+    rows = LogRows(to_pattern("syslog", {}, None), now=lambda: datetime(2026, 1, 5, tzinfo=UTC))
+    lines = ["Jan  4 00:00:00 h p: a", "Dec 31 23:59:59 h p: b", "Feb 29 00:00:00 h p: c"]
+    (batch,) = rows.batches(lines)
+    assert [at.year for at in batch.column("timestamp").to_pylist()] == [2026, 2025, 2024]

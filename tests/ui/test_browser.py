@@ -1,0 +1,222 @@
+"""The web UI in Chromium: what a person does, and that no request leaves the machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+CHROMIUM = shutil.which("chromium")
+AXE = Path(sys.prefix) / "chromium/node_modules/axe-core/axe.min.js"
+
+if CHROMIUM is None:
+    pytest.skip(
+        "there is no Chromium: apt-get install chromium, or make test as root", allow_module_level=True
+    )
+playwright = pytest.importorskip("playwright.sync_api")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+
+class Watched:
+    """A page, and what it must not do."""
+
+    def __init__(self, page, base: str) -> None:
+        self.page, self.base = page, base
+        self.problems: list[str] = []
+        page.on("console", self._told)
+        page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
+        page.on("request", lambda request: self._asked(request.url))
+
+    def _told(self, message) -> None:
+        if message.type in ("error", "warning") and "status of 400" not in message.text:
+            self.problems.append(message.text)
+
+    def _asked(self, url: str) -> None:
+        if not url.startswith((f"{self.base}/", "data:", "blob:")):
+            self.problems.append(f"a request to {url}")
+
+    def open(self, path: str) -> None:
+        self.page.goto(f"{self.base}{path}")
+        self.settle()
+
+    def settle(self) -> None:
+        self.page.wait_for_load_state("networkidle")
+
+    def parameter(self, name: str) -> str:
+        return parse_qs(urlsplit(self.page.url).query).get(name, [""])[0]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    with playwright.sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=CHROMIUM)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def context(browser, cli_server):
+    made = browser.new_context(viewport={"width": 1200, "height": 800}, color_scheme="light")
+    made.set_default_timeout(60_000)
+    page = made.new_page()
+    page.goto(f"{cli_server.base}/?token={cli_server.token}")
+    assert page.url == f"{cli_server.base}/"  # the token is no longer in the URL
+    page.close()
+    return made
+
+
+@pytest.fixture
+def ui(context, cli_server) -> Iterator[Watched]:
+    page = context.new_page()
+    watched = Watched(page, cli_server.base)
+    yield watched
+    page.close()
+    assert watched.problems == []
+
+
+def test_a_search_marks_hits_and_its_url_is_the_state(ui):
+    ui.open("/")
+    assert ui.page.inner_text("#total") == "320 rows"
+    ui.page.keyboard.press("/")
+    ui.page.keyboard.type("message:(disk AND full)")
+    ui.page.keyboard.press("Enter")
+    ui.page.wait_for_selector("text=32 rows")
+    assert ui.parameter("q") == "message:(disk AND full)"
+    assert ui.page.locator("mark").first.inner_text() == "disk"
+    ui.page.go_back()
+    ui.page.wait_for_selector("text=320 rows")
+
+
+def test_an_error_is_shown_in_place(ui):
+    ui.open("/?q=message:(disk")
+    assert "unclosed parenthesis" in ui.page.inner_text("[role=alert]")
+    ui.page.fill("#query", "disk")
+    ui.page.press("#query", "Enter")
+    ui.page.wait_for_selector("text=33 rows")
+    assert ui.page.locator(".error").count() == 0
+
+
+def test_a_click_and_a_drag_zoom_into_the_histogram(ui):
+    ui.open("/?by=level")
+    assert ui.page.locator(".chart canvas").count() == 1
+    box = ui.page.locator(".chart .u-over").bounding_box()
+    ui.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] - 5)
+    ui.page.wait_for_selector("#all-times")
+    clicked = ui.parameter("from"), ui.parameter("to")
+    assert all(clicked)
+    ui.page.click("#all-times")
+    ui.page.wait_for_selector("text=320 rows")
+    box = ui.page.locator(".chart .u-over").bounding_box()
+    ui.page.mouse.move(box["x"] + 100, box["y"] + 20)
+    ui.page.mouse.down()
+    ui.page.mouse.move(box["x"] + 400, box["y"] + 20, steps=4)
+    ui.page.mouse.up()
+    ui.page.wait_for_selector("#all-times")
+    assert ui.parameter("from") < ui.parameter("to")
+    assert (ui.parameter("from"), ui.parameter("to")) != clicked
+
+
+def test_a_top_value_filters_in_and_out(ui):
+    ui.open("/")
+    ui.page.click("button[aria-label='only level ERROR']")
+    ui.page.wait_for_selector("text=32 rows")
+    assert ui.parameter("where") == "level = 'ERROR'"
+    ui.page.click("button[aria-label='without host db0']")
+    ui.page.wait_for_selector("text=16 rows")
+    assert ui.parameter("where") == "level = 'ERROR' AND host <> 'db0'"
+
+
+def test_a_row_opens_with_all_fields_and_the_rows_around(ui):
+    ui.open("/?q=failure")
+    ui.page.keyboard.press("j")
+    ui.page.keyboard.press("o")
+    assert "host" in ui.page.inner_text(".expanded dl")
+    ui.page.click("text=Rows around it")
+    ui.page.wait_for_selector(".around li.here")
+    assert ui.page.locator(".around li").count() == 11
+
+
+def test_script_in_a_row_is_text(ui):
+    ui.open("/?q=failure")
+    assert "<script>window.hacked" in ui.page.inner_text(".rows")
+    assert ui.page.evaluate("window.hacked") is None
+
+
+def test_the_slider_searches_the_past(ui):
+    ui.open("/?page=versions")
+    ui.page.eval_on_selector(
+        "#slider", "slider => { slider.value = '0'; slider.dispatchEvent(new Event('change')); }"
+    )
+    ui.page.wait_for_selector("text=version 0 of 12")
+    ui.page.click("text=Search at this version")
+    ui.page.wait_for_selector("text=200 rows")
+    assert ui.parameter("v") == "0"
+    ui.page.keyboard.press("]")
+    ui.page.wait_for_selector("text=210 rows")
+
+
+def test_health_says_what_helps(ui):
+    ui.open("/?page=health")
+    ui.page.wait_for_selector(".card.warning")
+    assert re.search(r"indextables merge \S+ --target 256M", ui.page.inner_text(".card.warning code"))
+
+
+def test_files_open_one_split(ui):
+    ui.open("/?page=files")
+    ui.page.locator(".map button").first.click()
+    ui.page.wait_for_selector("#split")
+    assert "rows-0.parquet" in ui.page.inner_text("#split")
+
+
+def test_keys_pages_and_copies(ui, cli_server):
+    ui.open("/?q=disk&where=level%20%3D%20'ERROR'")
+    ui.page.keyboard.press("c")
+    text = ui.page.inner_text("dialog")
+    assert f"indextables search {cli_server.table} disk --where 'level = '\\''ERROR'\\'''" in text
+    assert "it.open(" in text
+    assert "_indexall INDEXQUERY 'disk'" in text
+    ui.page.keyboard.press("Escape")
+    for number, title in enumerate(("Discover", "Versions", "Health", "Files", "Schema"), 1):
+        ui.page.keyboard.press(str(number))
+        ui.page.wait_for_selector(f"nav a[aria-current]:has-text('{title}')")
+        ui.settle()
+    ui.page.keyboard.press("?")
+    assert "older, newer version" in ui.page.inner_text("dialog")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pages_have_no_serious_finding_of_axe(ui, theme):
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed: make test with Node.js")
+    ui.page.emulate_media(color_scheme=theme)
+    for path in ("/?q=disk&by=level", "/?page=versions", "/?page=health", "/?page=files", "/?page=schema"):
+        ui.open(path)
+        assert ui.page.evaluate("document.documentElement.dataset.theme") == theme
+        ui.page.evaluate(AXE.read_text())
+        found = ui.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+        serious = [
+            (finding["id"], [node["html"][:120] for node in finding["nodes"]][:3])
+            for finding in found["violations"]
+            if finding["impact"] in ("serious", "critical")
+        ]
+        assert serious == [], path
+
+
+def test_screenshots_of_the_documentation(ui, tmp_path):
+    """Keep the pictures of docs/ current: INDEXTABLES_SCREENSHOTS=docs/images writes them there."""
+    target = Path(os.environ.get("INDEXTABLES_SCREENSHOTS", tmp_path))
+    for name, path in {
+        "discover": "/?q=message:(disk%20AND%20full)",
+        "versions": "/?page=versions&v=6",
+    }.items():
+        ui.open(path)
+        ui.page.eval_on_selector("#table option", "option => { option.textContent = '/data/logs'; }")
+        ui.page.wait_for_timeout(300)
+        ui.page.screenshot(path=target / f"{name}.png")
+        assert (target / f"{name}.png").stat().st_size > 10_000
