@@ -134,12 +134,10 @@ def write_table(
             return open_table(uri, settings=settings).version
         total = data.num_rows if isinstance(data, pa.Table | pa.RecordBatch) else None
         with shown_progress(progress, "writing rows") as tell:
-            done = publish_write(plan, [run_write_task(plan, _told(batches, tell, total))])
-    if done is None:
-        assert plan.base_version is not None
-        return plan.base_version
-    start_upkeep(done.snapshot, plan.base_version, Settings(plan.options), upkeep)
-    return done.version
+            version, snapshot = publish_write(plan, [run_write_task(plan, _told(batches, tell, total))])
+    if snapshot is not None:
+        start_upkeep(snapshot, plan.base_version, Settings(plan.options), upkeep)
+    return version
 
 
 def _told(

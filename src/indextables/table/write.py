@@ -28,7 +28,6 @@ from indextables.errors import (
 from indextables.log import (
     AddFile,
     Append,
-    Committed,
     Metadata,
     Overwrite,
     Snapshot,
@@ -147,7 +146,9 @@ def plan_write(
         split_bytes=split_row_bytes(settings, metadata.partition_columns, _history(base, metadata)),
         txn=sequence,
         replacement=replacement,
-        base_files=0 if base is None or mode == "overwrite" else base.files.expected,
+        base_files=0
+        if base is None or (mode == "overwrite" and replacement is None)
+        else base.files.expected,
     )
 
 
@@ -255,20 +256,19 @@ def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
     If another process has committed the same `txn` first, this write is not committed again: its splits are deleted and
     the version of that table is returned.
     """
-    done = publish_write(plan, results)
-    if done is None:
-        assert plan.base_version is not None
-        return plan.base_version
-    return done.version
+    return publish_write(plan, results)[0]
 
 
-def publish_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> Committed | None:
-    """Commit the whole write as `commit_write` does. Return the commit, or None if there is nothing to commit."""
+def publish_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> tuple[int, Snapshot | None]:
+    """Commit the whole write as `commit_write` does. Return the version, and the table at it.
+
+    There is no snapshot if there was nothing to commit, or if a part of the table was replaced.
+    """
     stored = [result for result in results if result is not None]
     adds = tuple(add for result in stored for add in result.adds)
     adds_only = plan.mode == "append" or plan.replacement == Replacement()
     if adds_only and plan.base_version is not None and not adds and plan.txn is None:
-        return None
+        return plan.base_version, None
     settings = Settings(plan.options)
     store = open_store(plan.uri, settings)
     base = None if plan.base_version is None else _load_base(store, plan.base_version)
@@ -278,15 +278,13 @@ def publish_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> Comm
     else:
         create: Literal["allow", "only"] = "allow" if plan.mode == "append" else "only"
         change = Append(adds=adds, metadata=plan.metadata, create=create, txn=plan.txn)
-    done: Committed | None = None
-    version = 0
     try:
         if plan.replacement is not None and base is not None:
             version = commit_replacement(
                 store, plan.replacement, adds, metadata=plan.metadata, txn=plan.txn, settings=settings
             )
-        else:
-            done = commit(store, change, base=base, settings=settings)
+            return version, None
+        done = commit(store, change, base=base, settings=settings)
     except CommitUnknownError:
         raise
     except IndexTablesError:
@@ -294,11 +292,9 @@ def publish_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> Comm
         # an error of another kind a version may name them: they stay, and a purge finds them if none does.
         abort_write(plan, stored)
         raise
-    if done is None:  # after the commit: an error of this read must not delete what was committed
-        return Committed(version, load_snapshot(store, version, settings=settings))
     if done.skipped:
         abort_write(plan, stored)
-    return done
+    return done.version, done.snapshot
 
 
 def _load_base(store: Store, version: int) -> Snapshot:
