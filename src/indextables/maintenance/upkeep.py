@@ -162,7 +162,7 @@ def _run_job(store: Store, settings: Settings, snapshot: Snapshot, tasks: tuple[
     record_job(job)
     background = current().background
 
-    def progress(done: int, _: int) -> None:
+    def progress(done: int, _: int | None) -> None:
         nonlocal job
         job = dataclasses.replace(job, completed_groups=done)
         record_job(job)

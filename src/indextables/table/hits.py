@@ -109,7 +109,7 @@ def find_hits(
         snippet = next(texts, None)
     rows = table.search(query, limit=limit, columns=columns, where=where, snippet=snippet)
     total = table.count(query, where=where)
-    times = (field.name for field in table.schema if pa.types.is_timestamp(field.type))
+    times = (f.name for f in table.schema if pa.types.is_timestamp(f.type) and f.type.tz is not None)
     name = time_column if time_column is not None else next(times, None)
     histogram = None
     if name is not None and total:

@@ -17,8 +17,7 @@ _COMMITS: Final = 3
 def table_view(table: Table) -> str:
     """Return the table as HTML."""
     files = table.files()
-    rows = pc.sum(files.column("num_records")).as_py() or 0
-    unknown = " at least" if files.column("num_records").null_count else ""
+    rows = table.count()
     size = (pc.sum(files.column("size")).as_py() or 0) / (1 << 20)
     kinds = {field.name: field.kind for field in table.snapshot.mapping.fields}
     columns = [
@@ -33,7 +32,7 @@ def table_view(table: Table) -> str:
         (row["version"], f"{row['timestamp']:%Y-%m-%d %H:%M:%S}", row["operation"], row["rows_added"])
         for row in table.history().slice(0, _COMMITS).to_pylist()
     ]
-    note = f"version {table.version}: {rows:,} rows{unknown} in {files.num_rows:,} splits, {size:,.1f} MiB"
+    note = f"version {table.version}: {rows:,} rows in {files.num_rows:,} splits, {size:,.1f} MiB"
     return table_html(table.uri, ("column", "type", "index"), columns, note) + table_html(
         "Last commits", ("version", "time", "operation", "rows added"), commits
     )

@@ -11,7 +11,7 @@ import pyarrow as pa
 from indextables.config import Settings, keys
 from indextables.errors import InputError
 from indextables.predicates import ALL_FIELDS, Predicate, QueryLimits, TextQuery, conjunction, parse_where
-from indextables.table.aggregates import value_counts, weighted_batches
+from indextables.table.aggregates import check_values, value_counts, weighted_batches
 from indextables.table.buckets import buckets_of
 from indextables.table.group_counts import COUNT, GroupCounts
 from indextables.table.scan import ScanPlan, ScanRequest, plan_scan
@@ -50,7 +50,7 @@ def find_overview(
     """Return the overview of the rows that `Table.count` counts, with columns that each take bounded memory."""
     schema = table.snapshot.schema
     time_field, by_field = (None if name is None else schema.field(name) for name in (time, by))
-    top_fields = [schema.field(name) for name in fields]
+    top_fields = [check_values(schema.field(name)) for name in fields]
     columns = dict.fromkeys(f.name for f in (time_field, by_field, *top_fields) if f is not None)
     settings = Settings(dict(table.settings) | {keys.INDEX_ALL_MAX_FIELDS.key: "0"})
     conditions: list[Predicate] = [] if query is None else [TextQuery("INDEXQUERY", ALL_FIELDS, query)]

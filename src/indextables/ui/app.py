@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any, Final
 
+import orjson
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -41,6 +42,13 @@ View = Callable[[Table, Params], dict[str, Any]]
 
 _TYPES: Final = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 _MAX_FIELDS: Final = 20
+
+
+class _Json(JSONResponse):
+    """JSON of any value of a row: decimals and times inside of lists are text, NaN there is null."""
+
+    def render(self, content: Any) -> bytes:
+        return orjson.dumps(content, default=str)
 
 
 def make_app(tables: Mapping[str, Table], access: Access, workers: Workers | None = None) -> Guard:
@@ -98,7 +106,7 @@ def _answer(tables: Mapping[str, Table], workers: Workers, view: View) -> Any:
         def call() -> dict[str, Any]:
             return view(open_tables(tables, request.path_params["table"], params.get("v")), params)
 
-        return await _guarded(workers, call, JSONResponse)
+        return await _guarded(workers, call, _Json)
 
     return endpoint
 
@@ -143,14 +151,14 @@ async def _guarded(workers: Workers, call: Callable[[], Any], answer: Callable[[
 
 
 def _error(status: int, kind: str, reason: Exception) -> Response:
-    return JSONResponse({"error": str(reason), "kind": kind}, status_code=status)
+    return _Json({"error": str(reason), "kind": kind}, status_code=status)
 
 
 def _session(tables: Mapping[str, Table], access: Access) -> Any:
     async def endpoint(_: Request) -> Response:
         listed = [{"id": number, "uri": table.uri} for number, table in tables.items()]
         write = {"write_token": access.write_token} if access.write else {}
-        return JSONResponse({"tables": listed, "write": access.write, **write})
+        return _Json({"tables": listed, "write": access.write, **write})
 
     return endpoint
 

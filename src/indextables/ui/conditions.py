@@ -67,8 +67,9 @@ def to_asked(table: Table, params: Mapping[str, str]) -> Asked:
 
 
 def time_column(table: Table) -> str | None:
-    """Return the first column of timestamps."""
-    return next((field.name for field in table.schema if pa.types.is_timestamp(field.type)), None)
+    """Return the first column of timestamps that are moments: those without a time zone are not."""
+    moments = (f.name for f in table.schema if pa.types.is_timestamp(f.type) and f.type.tz is not None)
+    return next(moments, None)
 
 
 def quoted(name: str) -> str:

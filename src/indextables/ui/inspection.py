@@ -25,11 +25,11 @@ def describe_answer(table: Table) -> dict[str, Any]:
     """Return what the table is."""
     kinds = {field.name: field.kind for field in table.snapshot.mapping.fields}
     files = table.files()
-    sizes, counts = (files.column(name).to_pylist() for name in ("size", "num_records"))
+    sizes = files.column("size").to_pylist()
     return {
         "uri": table.uri,
         "version": table.version,
-        "rows": None if None in counts else sum(counts),
+        "rows": table.count(),
         "bytes": sum(size or 0 for size in sizes),
         "splits": files.num_rows,
         "time": time_column(table),

@@ -24,7 +24,7 @@ export async function discover(place, info) {
     h("h1", { class: "hidden" }, "Discover"), form(state, info), problem,
     h("div", { class: "discover" }, fields, h("section", { "aria-label": "Results" }, summary, info.time && chart, rows)));
 
-  const listed = info.columns.filter((column) => column.index !== "text" && column.name !== info.time && !/binary|float|double/.test(column.type));
+  const listed = info.columns.filter((column) => column.index !== "text" && column.name !== info.time && !/binary|float|double|list|struct|map/.test(column.type));
   const shown = [...listed.filter((column) => opened.has(column.name)), ...listed.filter((column) => !opened.has(column.name))].slice(0, FIRST_FIELDS);
   try {
     const [found, overview] = await Promise.all([
