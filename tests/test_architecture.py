@@ -66,6 +66,7 @@ def test_the_walks_are_those_that_a_newcomer_needs():
         "A write",
         "A commit",
         "A search",
+        "A delete",
         "A clean-up",
         "Upkeep after a write",
         "A column-group transaction",

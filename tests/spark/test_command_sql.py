@@ -66,7 +66,7 @@ COMMANDS = {
     "OPTIMIZE '/t'": MergeSplits("/t"),
     "OPTIMIZE '/t' WHERE a = 1": MergeSplits("/t", Condition("a = 1", 20)),
     "REORG TABLE '/t' APPLY (PURGE)": MergeSplits("/t", only_deleted=True),
-    "reorg table '/t' where a = 1 apply ( purge );": MergeSplits(
+    "REORG TABLE '/t' WHERE a = 1 APPLY (PURGE)": MergeSplits(
         "/t", Condition("a = 1", 23), only_deleted=True
     ),
     "REPAIR INDEXFILES TRANSACTION LOG '/a/_transaction_log'": RepairLog("/a/_transaction_log"),
@@ -150,7 +150,7 @@ def test_a_condition_goes_up_to_the_semicolon_at_the_end():
         ("MERGE SPLITS '/t' WHERE TARGET SIZE 1G", "expected a condition on partition columns", 24),
         ("OPTIMIZE '/t' ZORDER BY (a)", "expected the end of the command, found 'ZORDER'", 14),
         ("DESCRIBE TABLE t", "expected INDEXTABLES or TANTIVY4SPARK, found 'TABLE'", 9),
-        ("DESCRIBE INDEXTABLES LOG '/t'", "expected TRANSACTION or STATE, found 'LOG'", 21),
+        ("DESCRIBE INDEXTABLES LOG '/t'", "expected TRANSACTION, STATE or MERGE, found 'LOG'", 21),
         ("DESCRIBE INDEXTABLES TRANSACTION '/t'", "expected LOG, found \"'/t'\"", 33),
         ("DESCRIBE INDEXTABLES STATE", "expected a table: its path in quotes, or a name, found the end", 26),
         (
