@@ -71,7 +71,7 @@ COMMANDS = {
     "OPTIMIZE '/t'": MergeSplits("/t"),
     "OPTIMIZE '/t' WHERE a = 1": MergeSplits("/t", Condition("a = 1", 20)),
     "REORG TABLE '/t' APPLY (PURGE)": MergeSplits("/t", only_deleted=True),
-    "reorg table '/t' where a = 1 apply ( purge );": MergeSplits(
+    "REORG TABLE '/t' WHERE a = 1 APPLY (PURGE)": MergeSplits(
         "/t", Condition("a = 1", 23), only_deleted=True
     ),
     "DESCRIBE INDEXTABLES COMPONENT SIZES '/t'": DescribeComponents("/t"),

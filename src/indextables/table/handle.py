@@ -439,7 +439,7 @@ class Table:
         predicate = _condition_on(newest, query, where, self._settings)
         return delete_where(store, newest, predicate, Settings(dict(self._settings) | _ANY_FIELDS))
 
-    def upsert(self, data: Any, on: Sequence[str]) -> RowChange:
+    def upsert(self, data: Any, *, on: Sequence[str]) -> RowChange:
         """Replace the rows that have the keys of these rows, and append the others, in one commit.
 
         `data` is Arrow data as for `write`, with all columns of the table; it is held in memory. `on` names the columns
