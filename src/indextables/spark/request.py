@@ -17,6 +17,7 @@ import orjson
 
 from indextables.config import layered
 from indextables.errors import InputError
+from indextables.spark.txn import take_txn
 
 OPTION: Final = "__request"
 MAX_REQUEST_BYTES: Final = 64 << 20
@@ -40,6 +41,7 @@ class Request:
     as_of: datetime | None = None
     warnings: tuple[str, ...] = ()
     zone: str = "UTC"  # of the session; the zone of times that name none
+    txn: tuple[str, int] | None = None  # the application and the number of a write that is made once
 
     @property
     def is_of_dataset(self) -> bool:
@@ -60,9 +62,12 @@ class Request:
         """
         fields = _parse_fields(text)
         micros = fields.pop("timestamp", None)
-        options, warnings = layered(fields.pop("session", {}), fields.pop("options", {}))
+        command, given, txn = fields.pop("command"), fields.pop("options", {}), None
+        if command in _TXN_COMMANDS and "column_groups" not in fields:
+            txn, given = take_txn(given)
+        options, warnings = layered(fields.pop("session", {}), given)
         return cls(
-            command=fields.pop("command"),
+            command=command,
             path=fields.pop("path", None) or "",  # a command in SQL names its table itself
             options=options,
             version=fields.pop("version", None),
@@ -70,6 +75,7 @@ class Request:
             as_of=None if micros is None else _timestamp(micros),
             warnings=warnings,
             arguments=fields,
+            txn=txn,
         )
 
 
@@ -172,6 +178,10 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
 
 _TABLE_COMMANDS: Final = frozenset({"create_table", "job", "sql"})
 """The commands that datasets of column groups do not have."""
+
+
+_TXN_COMMANDS: Final = frozenset({"describe", "plan_write", "prepare_write", "write"})
+"""The commands of a write. The first serves reads too, whose other commands refuse the options of a write."""
 
 
 def _parse_fields(text: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from indextables.table.aggregates import ColumnStats
 from indextables.table.api import open_table, write_table
+from indextables.table.append_rules import check_partitioning
 from indextables.table.changes import ChangeSet
 from indextables.table.driver_answers import answer_on_driver
 from indextables.table.handle import Table
@@ -79,6 +80,7 @@ __all__ = [
     "abort_write",
     "answer_on_driver",
     "build_write_plan",
+    "check_partitioning",
     "check_predicate",
     "commit_write",
     "data_skipping_stats",

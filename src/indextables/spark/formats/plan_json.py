@@ -12,7 +12,7 @@ from typing import Any, Final, get_args
 import orjson
 
 from indextables.config import Settings
-from indextables.log import Metadata
+from indextables.log import Metadata, Txn
 from indextables.log.actions import FieldError, from_document, to_document
 from indextables.schema import FieldMapping, IndexKind, MappedField, TableSchema, decode_value, encode_value
 from indextables.spark.request import is_number, is_text, is_texts, refused
@@ -116,7 +116,6 @@ def encode_write(plan: WritePlan | None) -> str | None:
     """Return the plan of a write as text, or None if it is too large or there is nothing to write."""
     if plan is None:
         return None
-    assert plan.txn is None, "Spark has no option for it"
     replaces = None if plan.replaces is None else to_document(plan.replaces)
     return _encode(
         {
@@ -128,7 +127,9 @@ def encode_write(plan: WritePlan | None) -> str | None:
     )
 
 
-def decode_write(text: str, uri: str, mode: WriteMode, settings: Settings) -> WritePlan:
+def decode_write(
+    text: str, uri: str, mode: WriteMode, settings: Settings, txn: tuple[str, int] | None = None
+) -> WritePlan:
     """Return the plan that `encode_write` made text of."""
     fields = _fields(text, "base_version", "metadata", "replaces", "split_bytes")
     version, split_bytes = fields["base_version"], fields["split_bytes"]
@@ -146,6 +147,7 @@ def decode_write(text: str, uri: str, mode: WriteMode, settings: Settings) -> Wr
         metadata=metadata,
         replaces=replaces,
         split_bytes=split_bytes,
+        txn=None if txn is None else Txn(*txn),
     )
 
 

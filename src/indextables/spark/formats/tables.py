@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from indextables.config import Settings
 from indextables.errors import QueryError
+from indextables.log import Txn, is_batch_committed
 from indextables.predicates import ALL_COLUMN, Predicate, conjunction, from_spark
 from indextables.schema import TableSchema
 from indextables.spark.formats.plan_json import DecodedScan, decode_write, encode_scan, encode_write
@@ -27,6 +28,7 @@ from indextables.table import (
     WritePlan,
     abort_write,
     answer_on_driver,
+    check_partitioning,
     check_predicate,
     commit_write,
     distribute_rows,
@@ -86,6 +88,10 @@ class Tables:
     def prepare_write(self, request: Request) -> Answer:
         mode = parse_mode(request.arguments["mode"])
         store = open_store(table_uri(request.path), Settings(request.options))
+        if request.txn is not None:
+            table = find_snapshot(store)
+            if table is not None and is_batch_committed(Txn(*request.txn), table):
+                return {"skip": True}  # so that Spark does not compute the rows of the batch again
         return {"skip": can_skip(mode, request.path, "table", lambda: find_snapshot(store) is not None)}
 
     def plan_write(self, request: Request) -> Answer:
@@ -192,14 +198,19 @@ def _write_plan(request: Request) -> WritePlan | None:
     if arguments.get("skip"):
         return None
     if "plan" in arguments:
-        return decode_write(arguments["plan"], uri, mode, settings)
-    return plan_write(
+        return decode_write(arguments["plan"], uri, mode, settings, request.txn)
+    plan = plan_write(
         uri,
         TableSchema.from_json(arguments["schema"]),
         mode=mode,
         partition_by=arguments.get("partition_by"),
         settings=settings,
+        txn=request.txn,
     )
+    if plan is not None and plan.txn is not None and plan.replaces is not None:
+        # A batch of a stream that overwrites the table replaces its rows, and never its partitioning.
+        check_partitioning(plan.replaces.partition_columns, arguments.get("partition_by"))
+    return plan
 
 
 def _arrow_stream(rows: pa.Table) -> str:
