@@ -66,6 +66,7 @@ def test_the_walks_are_those_that_a_newcomer_needs():
         "A write",
         "A commit",
         "A search",
+        "A batch of a stream",
         "A clean-up",
         "A column-group transaction",
     ]

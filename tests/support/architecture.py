@@ -19,6 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("cli",),
     ("demo",),
     ("spark",),
+    ("streams",),
     ("table",),
     ("maintenance",),
     ("log",),

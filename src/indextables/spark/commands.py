@@ -8,7 +8,17 @@ from typing import Final
 import pyarrow as pa
 
 from indextables.errors import IndexTablesError
-from indextables.spark.formats import DATASETS, TABLES, Answer, Format
+from indextables.spark.formats import (
+    DATASETS,
+    TABLES,
+    Answer,
+    Format,
+    stream_latest,
+    stream_limits,
+    stream_newest,
+    stream_plan,
+    stream_start,
+)
 from indextables.spark.gc_freeze import freeze_objects
 from indextables.spark.request import Request, refused
 from indextables.spark.sql import Job, TableName, finish_job, rows_answer, run_command
@@ -22,12 +32,17 @@ def answer(request: Request) -> Answer:
     try:
         answered = _run(request)
     except IndexTablesError as error:
-        answered = {"error": {"kind": error.kind, "message": str(error)}}
+        answered = error_answer(error)
     finally:
         freeze_objects()
     if request.warnings:
         answered["warnings"] = request.warnings
     return answered
+
+
+def error_answer(error: IndexTablesError) -> Answer:
+    """Return an error as an answer. Java throws it with its message alone."""
+    return {"error": {"kind": error.kind, "message": str(error)}}
 
 
 def format_of(request: Request) -> Format:
@@ -67,4 +82,9 @@ _COMMANDS: Final[dict[str, Callable[[Request], Answer]]] = {
     "prepare_write": lambda request: format_of(request).prepare_write(request),
     "pushdown": lambda request: format_of(request).pushdown(request),
     "sql": _sql,
+    "stream_latest": stream_latest,
+    "stream_limits": stream_limits,
+    "stream_newest": stream_newest,
+    "stream_plan": stream_plan,
+    "stream_start": stream_start,
 }

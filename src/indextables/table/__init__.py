@@ -4,6 +4,7 @@ from indextables.table.aggregates import ColumnStats
 from indextables.table.api import open_table, write_table
 from indextables.table.append_rules import check_partitioning
 from indextables.table.changes import ChangeSet
+from indextables.table.conditions import ANY_FIELDS, parse_condition
 from indextables.table.driver_answers import answer_on_driver
 from indextables.table.handle import Table
 from indextables.table.inspection import (
@@ -56,6 +57,7 @@ from indextables.table.write import (
 )
 
 __all__ = [
+    "ANY_FIELDS",
     "COUNT_COLUMN",
     "DISK_CACHE_SCHEMA",
     "ENVIRONMENT_SCHEMA",
@@ -92,6 +94,7 @@ __all__ = [
     "find_snapshot",
     "flush_caches",
     "open_table",
+    "parse_condition",
     "parse_mode",
     "plan_prewarm",
     "plan_scan",

@@ -19,6 +19,7 @@ from indextables.spark.formats.protocol import Answer, accepted, can_skip, no_di
 from indextables.spark.formats.tasks import TaskReader, TaskWriter
 from indextables.spark.request import Request
 from indextables.storage import open_store, table_uri
+from indextables.streams import stream_columns, stream_schema
 from indextables.table import (
     ScanPlan,
     ScanRequest,
@@ -48,10 +49,15 @@ class Tables:
 
     def describe(self, request: Request) -> Answer:
         table = _open(request)
+        schema, partition_columns = table.snapshot.schema.to_json(), table.partition_columns
+        if request.stream is not None:
+            schema = stream_schema(table.snapshot, request.stream, table.settings)
+            columns = stream_columns(table.snapshot, request.stream)
+            partition_columns = [name for name in partition_columns if name in columns]
         return {
             "version": table.version,
-            "schema": table.snapshot.schema.to_json(),
-            "partition_columns": table.partition_columns,
+            "schema": schema,
+            "partition_columns": partition_columns,
             "text_columns": [column.name for column in table.snapshot.mapping.of_kind("text")],
         }
 
@@ -71,7 +77,7 @@ class Tables:
         """Return the rows themselves if they are few, and the driver can read them at once."""
         plan = scan_plan(request)
         record_scan(plan)
-        rows = answer_on_driver(plan)
+        rows = None if request.arguments.get("in_tasks") else answer_on_driver(plan)
         if rows is not None:
             return {"rows": rows.num_rows, "bytes": rows.nbytes, "answer": _arrow_stream(rows)}
         text = encode_scan(plan.tasks)

@@ -61,12 +61,17 @@ final class StreamSink implements Sink {
             + "; append adds the rows of each batch, and complete replaces the table by the whole result");
   }
 
+  /** Returns the id of the streaming query that runs in this thread, or null. */
+  static String queryId() {
+    return org.apache.spark.sql.SparkSession.active().sparkContext().getLocalProperty(QUERY_ID);
+  }
+
   @Override
   public void addBatch(long batch, Dataset<Row> data) {
     var rows = (org.apache.spark.sql.classic.Dataset<Row>) data;
     SparkSession session = writeSession(rows.sparkSession());
     Map<String, String> all = new HashMap<>(options);
-    all.put(APPLICATION, session.sparkContext().getLocalProperty(QUERY_ID));
+    all.put(APPLICATION, queryId());
     all.put(NUMBER, Long.toString(batch));
     all.put("partitionOverwriteMode", "static"); // complete replaces the table, whatever the session's default
     // The plan of a batch can be run but not planned again, so the write gets its rows.

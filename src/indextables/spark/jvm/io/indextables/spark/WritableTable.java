@@ -20,7 +20,9 @@ final class WritableTable extends IndexTablesTable implements SupportsWrite {
 
   @Override
   public Set<TableCapability> capabilities() {
-    return EnumSet.of(TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE);
+    Set<TableCapability> capabilities = EnumSet.of(TableCapability.BATCH_WRITE, TableCapability.TRUNCATE);
+    capabilities.addAll(ref.readCapabilities());
+    return capabilities;
   }
 
   @Override
