@@ -12,6 +12,8 @@ import pytest
 import indextables as it
 from indextables.config import Settings, keys
 from indextables.errors import ConfigError, InputError, SchemaError, TableError, VersionNotFoundError
+from indextables.log.cleanup import reachable_files
+from indextables.log.versions import advance_watermark, list_log
 from indextables.streams import Limits, Offset, StreamOptions, StreamSource, plan_batch, stream_columns
 from indextables.table import run_scan_task
 
@@ -180,6 +182,22 @@ def test_versions_that_were_cleaned_up_are_an_error_unless_losses_are_accepted(t
     assert read_all(source(tmp_path, startingVersion="0", failOnDataLoss="false"), start) == [[3, 4]]
     assert read_all(source(tmp_path, failOnDataLoss="false"), first) == [[3, 4]]
     assert read_all(source(tmp_path, failOnDataLoss="false", startingVersion="0")) == [[3, 4]]
+
+
+def test_a_purge_keeps_what_a_stream_that_is_behind_reads_next(tmp_path: Path):
+    write(tmp_path, 0)
+    stream = source(tmp_path, startingVersion="1")
+    write(tmp_path, 1)
+    start = stream.initial_offset()
+    it.open(tmp_path).merge_splits()
+    it.open(tmp_path).checkpoint()
+    store = stream.store
+    advance_watermark(store, 0, lambda _: None)  # a clean-up of version 0: version 1 has no base any more
+    (tmp_path / "_transaction_log" / f"{0:020d}.json").unlink()
+    reachable = reachable_files(store, stream.newest(), list_log(store), Settings())
+    (key,) = (key for key, _ in stream.files(stream.newest(), start, stream.latest_offset(start, ALL)))
+    assert key not in stream.newest().files
+    assert key in reachable
 
 
 def test_another_table_and_other_options_are_noticed(tmp_path: Path):

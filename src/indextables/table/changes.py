@@ -15,7 +15,8 @@ from indextables.log import AddFile, RemoveFile, Snapshot
 from indextables.log.diffs import BEGINNING, FileChangeset, diff_versions, files_added_since, version_at
 from indextables.schema import decode_value
 from indextables.storage import Store, options_for_tasks
-from indextables.table.arguments import to_columns, to_millis
+from indextables.table.arguments import check_flag, to_columns, to_millis
+from indextables.table.change_feed import read_feed
 from indextables.table.scan import ScanRequest, ScanTask, SplitRef, run_scan_task, scan_schema
 
 Since: TypeAlias = int | str | datetime
@@ -44,24 +45,32 @@ class ChangeSet:
     new_version: int
     since: int | None
     _read: Callable[[Sequence[str] | None], pa.Table] = field(repr=False, compare=False)
+    _feed: Callable[[Sequence[str] | None], pa.Table] = field(repr=False, compare=False)
 
     def __bool__(self) -> bool:
         """Return True if a file was added or removed."""
         return bool(self.adds or self.removes)
 
-    def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
+    def to_arrow(self, columns: Sequence[str] | None = None, *, feed: bool = False) -> pa.Table:
         """Return the rows that were written since and are still in the table, in the order of the log.
 
         Rows that a merge moved to another file are included. InputError if a merge mixed them with older rows and the
         log no longer tells them apart.
+
+        With `feed`, return what each version inserted and deleted instead, whether it is still so or not. Three columns
+        say how, in which version and when: `_change_type` (`insert` or `delete`), `_commit_version` and
+        `_commit_timestamp`. VersionNotFoundError if clean-up has deleted one of the versions, or a purge the rows.
 
         >>> import indextables as it, pyarrow as pa
         >>> for n in (1, 2):
         ...     _ = it.write("memory://doc-new-rows", pa.table({"n": [n]}))
         >>> it.open("memory://doc-new-rows").changes(since=0).to_arrow(columns=["n"]).to_pylist()
         [{'n': 2}]
+        >>> changed = it.open("memory://doc-new-rows").changes(since=0).to_arrow(feed=True)
+        >>> changed.drop_columns(["_commit_timestamp"]).to_pylist()
+        [{'n': 2, '_change_type': 'insert', '_commit_version': 1}]
         """
-        return self._read(columns)
+        return self._feed(columns) if check_flag(feed, "feed") else self._read(columns)
 
 
 def changes(
@@ -91,8 +100,20 @@ def changes(
     def read(columns: Sequence[str] | None) -> pa.Table:
         return _new_rows(store, snapshot, diff, columns, settings)
 
+    def read_as_feed(columns: Sequence[str] | None) -> pa.Table:
+        if version is None:
+            raise VersionNotFoundError(
+                f"the versions of {store.uri} at that time have been cleaned up; ask for changes since a later one"
+            )
+        return read_feed(store, snapshot, version, columns, settings)
+
     return ChangeSet(
-        adds=diff.adds, removes=diff.removes, new_version=snapshot.version, since=version, _read=read
+        adds=diff.adds,
+        removes=diff.removes,
+        new_version=snapshot.version,
+        since=version,
+        _read=read,
+        _feed=read_as_feed,
     )
 
 
