@@ -95,11 +95,10 @@ def test_a_location_that_is_not_the_path_in_the_name_is_refused(spark, tmp_path)
     assert it.open(named).version == 0
 
 
-def test_a_streaming_write_is_refused_with_what_works(spark, path, tmp_path):
-    for target in (str(tmp_path / "new"), path):
-        rate = spark.readStream.format("rate").load().writeStream.format("indextables")
-        with pytest.raises(AnalysisException, match="foreachBatch"):
-            rate.option("checkpointLocation", str(tmp_path / "checkpoint")).start(target)
+def test_a_streaming_write_of_column_groups_is_refused_with_what_works(spark, tmp_path):
+    rate = spark.readStream.format("rate").load().writeStream.format("indextables.columns")
+    with pytest.raises(AnalysisException, match="foreachBatch"):
+        rate.option("checkpointLocation", str(tmp_path / "checkpoint")).start(str(tmp_path / "new"))
     assert not (tmp_path / "new").exists()
 
 

@@ -20,6 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ui",),
     ("demo",),
     ("spark",),
+    ("streams",),
     ("table",),
     ("maintenance",),
     ("log",),

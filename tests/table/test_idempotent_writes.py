@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 import indextables as it
-from indextables.config import Settings
+from indextables.config import Settings, keys
 from indextables.errors import InputError
 from indextables.schema import TableSchema
-from indextables.table import commit_write, plan_write, run_write_task
+from indextables.table import commit_write, flush_caches, plan_write, run_write_task
 
 ROWS = pa.table({"n": [1, 2]})
 
@@ -63,7 +63,24 @@ def test_the_sequence_survives_a_checkpoint(tmp_path: Path):
     assert it.write(tmp_path, ROWS, txn=("app", 7)) == 1
 
 
-@pytest.mark.parametrize("txn", [("", 1), ("app", -1), (3, 1), ("app", "1")])
+@pytest.mark.parametrize("txn", [("", 1), ("app", -1), (3, 1), ("app", "1"), ("io.indextables.purge", 1)])
 def test_a_txn_that_is_none_is_refused(tmp_path: Path, txn: tuple[str, int]):
-    with pytest.raises(InputError, match="takes the application's name and a number"):
+    with pytest.raises(InputError, match="takes the application's name"):
         it.write(tmp_path, ROWS, txn=txn)
+
+
+def test_the_sequence_survives_clean_up_restore_and_overwrite(tmp_path: Path):
+    it.write(tmp_path, ROWS, txn=("app", 7))
+    it.write(tmp_path, ROWS, txn=("app", 8))
+    it.open(tmp_path).restore(0)
+    it.write(tmp_path, ROWS, mode="overwrite")
+    it.write(tmp_path, ROWS, mode="overwrite", txn=("other", 1))
+    it.open(tmp_path).merge_splits()
+    it.open(tmp_path).checkpoint()
+    it.open(tmp_path).truncate_time_travel()
+    it.open(tmp_path, settings={keys.PURGE_RETENTION_CHECK.key: "false"}).purge(older_than="0 hours")
+    flush_caches()
+    table = it.open(tmp_path)
+    assert {"app": 8, "other": 1}.items() <= table.snapshot.txns.items()
+    assert len(list((tmp_path / "_transaction_log").glob("0*.json"))) < 5
+    assert it.write(tmp_path, ROWS, txn=("app", 8)) == table.version

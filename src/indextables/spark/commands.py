@@ -9,7 +9,17 @@ import pyarrow as pa
 
 from indextables.errors import IndexTablesError
 from indextables.runtime import current, difference
-from indextables.spark.formats import DATASETS, TABLES, Answer, Format
+from indextables.spark.formats import (
+    DATASETS,
+    TABLES,
+    Answer,
+    Format,
+    stream_latest,
+    stream_limits,
+    stream_newest,
+    stream_plan,
+    stream_start,
+)
 from indextables.spark.gc_freeze import freeze_objects
 from indextables.spark.request import Request, refused
 from indextables.spark.sql import (
@@ -37,7 +47,7 @@ def answer(request: Request) -> Answer:
     try:
         answered = _run(request)
     except IndexTablesError as error:
-        answered = {"error": {"kind": error.kind, "message": str(error)}}
+        answered = error_answer(error)
     finally:
         freeze_objects()
     answered["counts"] = difference(_counts(), before)
@@ -48,6 +58,11 @@ def answer(request: Request) -> Answer:
 
 def _counts() -> dict[str, int]:
     return {**current().counters.values(), **skipping_counts()}
+
+
+def error_answer(error: IndexTablesError) -> Answer:
+    """Return an error as an answer. Java throws it with its message alone."""
+    return {"error": {"kind": error.kind, "message": str(error)}}
 
 
 def format_of(request: Request) -> Format:
@@ -120,4 +135,9 @@ _COMMANDS: Final[dict[str, Callable[[Request], Answer]]] = {
     "pushdown": lambda request: format_of(request).pushdown(request),
     "sql": _sql,
     "upkeep": lambda request: run_upkeep_step(request.path, request.options, request.arguments),
+    "stream_latest": stream_latest,
+    "stream_limits": stream_limits,
+    "stream_newest": stream_newest,
+    "stream_plan": stream_plan,
+    "stream_start": stream_start,
 }

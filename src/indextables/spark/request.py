@@ -16,7 +16,9 @@ from typing import Any, Final
 import orjson
 
 from indextables.config import layered
-from indextables.errors import InputError
+from indextables.errors import ConfigError, InputError
+from indextables.spark.txn import take_txn
+from indextables.streams import StreamOptions, split_options
 
 OPTION: Final = "__request"
 MAX_REQUEST_BYTES: Final = 64 << 20
@@ -40,6 +42,8 @@ class Request:
     as_of: datetime | None = None
     warnings: tuple[str, ...] = ()
     zone: str = "UTC"  # of the session; the zone of times that name none
+    txn: tuple[str, int] | None = None  # the application and the number of a write that is made once
+    stream: StreamOptions | None = None  # the options that only streams have, if any were given
 
     @property
     def is_of_dataset(self) -> bool:
@@ -60,16 +64,23 @@ class Request:
         """
         fields = _parse_fields(text)
         micros = fields.pop("timestamp", None)
-        options, warnings = layered(fields.pop("session", {}), fields.pop("options", {}))
+        command, given, txn = fields.pop("command"), fields.pop("options", {}), None
+        if command in _TXN_COMMANDS and "column_groups" not in fields:
+            txn, given = take_txn(given)
+        zone = fields.pop("time_zone", "UTC")
+        stream, given = _take_stream_options(command, given, zone)
+        options, warnings = layered(fields.pop("session", {}), given)
         return cls(
-            command=fields.pop("command"),
+            command=command,
             path=fields.pop("path", None) or "",  # a command in SQL names its table itself
             options=options,
             version=fields.pop("version", None),
-            zone=fields.pop("time_zone", "UTC"),
+            zone=zone,
             as_of=None if micros is None else _timestamp(micros),
             warnings=warnings,
             arguments=fields,
+            txn=txn,
+            stream=stream,
         )
 
 
@@ -152,6 +163,12 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "replace_where": (is_text, "a string"),
     "replace_filters": (_are_filters, "a list of filters"),
     "replace_partitions": (_is_boolean, "true or false"),
+    "in_tasks": (_is_boolean, "true or false"),
+    "start": (is_text, "a string"),
+    "end": (is_text, "a string"),
+    "until": (is_number, "a version"),
+    "max_files": (is_number, "a whole number"),
+    "max_bytes": (is_number, "a whole number"),
     "plan": (is_text, "a string"),
     "sql": (is_text, "a string"),
     "located": (is_text, "a string"),
@@ -180,12 +197,42 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "scan": ("path", "columns", "filters", "parallelism"),
     "sql": ("sql",),
     "upkeep": ("path", "step", "claim"),
+    "stream_latest": ("path", "schema", "start"),
+    "stream_limits": ("path", "schema"),
+    "stream_newest": ("path", "schema"),
+    "stream_plan": ("path", "schema", "start", "end", "parallelism"),
+    "stream_scan": ("path", "schema", "start", "end", "parallelism"),
+    "stream_start": ("path", "schema"),
     "write": ("path", "mode", "schema", "skip"),
 }
 """The commands, and the arguments that each needs. An argument that is null counts as absent."""
 
-_TABLE_COMMANDS: Final = frozenset({"create_table", "delete", "job", "sql", "upkeep"})
+_STREAM_COMMANDS: Final = frozenset(command for command in _REQUIRED if command.startswith("stream_"))
+_TABLE_COMMANDS: Final = frozenset({"create_table", "delete", "job", "sql", "upkeep"}) | _STREAM_COMMANDS
 """The commands that datasets of column groups do not have."""
+
+
+_TXN_COMMANDS: Final = frozenset({"describe", "plan_write", "prepare_write", "write"})
+"""The commands of a write. The first serves reads too, whose other commands refuse the options of a write."""
+
+
+def _take_stream_options(
+    command: str, given: dict[str, str], zone: str
+) -> tuple[StreamOptions | None, dict[str, str]]:
+    """Return the options that only streams have, if any were given, and the others.
+
+    Spark asks for a description before it says whether the read is a stream, so `describe` takes them too.
+    """
+    ours, others = split_options(given)
+    if not ours:
+        return None, others
+    if command != "describe" and command not in _STREAM_COMMANDS:
+        name = min(ours)
+        raise ConfigError(
+            f"option {name} is one of streams, as in spark.readStream.format('indextables').option({name!r}, ...); "
+            "a read of one version takes versionAsOf or timestampAsOf, select and filter"
+        )
+    return StreamOptions.parse(ours, zone), others
 
 
 def _parse_fields(text: str) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 from indextables.config import Settings, of_options
 from indextables.errors import ConfigError
 from indextables.schema import TableSchema
-from indextables.spark.commands import answer, format_of
-from indextables.spark.formats import TaskReader, table_reader, table_writer
+from indextables.spark.commands import answer, error_answer, format_of
+from indextables.spark.formats import TaskReader, stream_tasks, table_reader, table_writer
 from indextables.spark.request import OPTION, Request, refused
 from indextables.spark.sql import job_task_schema, job_tasks, run_job_task
 from indextables.storage import table_uri
@@ -33,10 +33,14 @@ class IndexTablesDataSource(DataSource):
         return "indextables"
 
     def schema(self) -> StructType:
-        request = self._request()
-        if request is None:
-            return StructType.fromJson(orjson.loads(self._table().snapshot.schema.to_json()))
-        reply = orjson.dumps(answer(request)).decode()
+        try:
+            request = self._request()
+        except ConfigError as error:  # an option that is wrong by itself
+            reply = orjson.dumps(error_answer(error)).decode()
+        else:
+            if request is None:
+                return StructType.fromJson(orjson.loads(self._table().snapshot.schema.to_json()))
+            reply = orjson.dumps(answer(request)).decode()
         return StructType([StructField(ANSWER, StringType(), True, {ANSWER: reply})])
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -45,6 +49,8 @@ class IndexTablesDataSource(DataSource):
             return self._reader_without_jar(schema)
         if request.command == "job":
             return TaskReader(job_tasks(request.arguments["job"]), run_job_task, job_task_schema)
+        if request.command == "stream_scan":
+            return table_reader(stream_tasks(request))
         if request.command != "scan":
             raise refused(f"command {request.command!r} does not read rows")
         return format_of(request).reader(request)

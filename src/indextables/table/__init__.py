@@ -2,7 +2,9 @@
 
 from indextables.table.aggregates import ColumnStats
 from indextables.table.api import open_table, write_table
+from indextables.table.append_rules import check_partitioning
 from indextables.table.changes import ChangeSet
+from indextables.table.conditions import ANY_FIELDS, parse_condition
 from indextables.table.driver_answers import answer_on_driver, may_open
 from indextables.table.handle import Table
 from indextables.table.hits import Hits, bucket_width
@@ -78,6 +80,7 @@ from indextables.table.write import (
 )
 
 __all__ = [
+    "ANY_FIELDS",
     "COUNT_COLUMN",
     "DEFAULT_THREADS",
     "DISK_CACHE_SCHEMA",
@@ -109,6 +112,7 @@ __all__ = [
     "answer_on_driver",
     "bucket_width",
     "build_write_plan",
+    "check_partitioning",
     "check_predicate",
     "commit_deletes",
     "commit_write",
@@ -126,6 +130,7 @@ __all__ = [
     "flush_caches",
     "may_open",
     "open_table",
+    "parse_condition",
     "parse_mode",
     "plain_rows",
     "plan_delete",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from indextables.errors import ConfigError, SchemaError
@@ -26,13 +26,7 @@ def check_appendable(
 ) -> None:
     """Raise SchemaError or ConfigError for an append that would change columns, partitioning or indexing."""
     check_columns(base.schema, schema)
-    if partition_by is not None and tuple(n.lower() for n in partition_by) != tuple(
-        n.lower() for n in base.partition_columns
-    ):
-        raise SchemaError(
-            f"the table is partitioned by {_enumerate(base.partition_columns)} and the write by "
-            f"{_enumerate(tuple(partition_by))}; leave the partitioning out, or overwrite the table"
-        )
+    check_partitioning(base.partition_columns, partition_by)
     for name, kind in resolve_typemap(base.schema, base.partition_columns, typemap).items():
         mapped = base.mapping.get(name)
         stored = "string" if mapped is None else mapped.kind  # partition columns are not in the mapping
@@ -41,6 +35,15 @@ def check_appendable(
                 f"column {name!r} is indexed as {stored} in this table and the write says {kind}; "
                 "leave the typemap out, or overwrite the table"
             )
+
+
+def check_partitioning(table: Sequence[str], partition_by: Sequence[str] | None) -> None:
+    """Raise SchemaError for a write by other partition columns than the table's. None: the write names none."""
+    if partition_by is not None and [n.lower() for n in partition_by] != [n.lower() for n in table]:
+        raise SchemaError(
+            f"the table is partitioned by {_enumerate(tuple(table))} and the write by "
+            f"{_enumerate(tuple(partition_by))}; leave the partitioning out, or overwrite the table"
+        )
 
 
 def check_columns(table: TableSchema, rows: TableSchema) -> None:

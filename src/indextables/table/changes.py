@@ -17,7 +17,8 @@ from indextables.notebook import table_html
 from indextables.schema import decode_value
 from indextables.split import DeltaLogRef
 from indextables.storage import Store, options_for_tasks
-from indextables.table.arguments import to_columns, to_millis
+from indextables.table.arguments import check_flag, to_columns, to_millis
+from indextables.table.change_feed import read_feed
 from indextables.table.scan import ScanRequest, ScanTask, SplitRef, run_scan_task, scan_schema
 
 Since: TypeAlias = int | str | datetime
@@ -46,6 +47,7 @@ class ChangeSet:
     new_version: int
     since: int | None
     _read: Callable[[Sequence[str] | None], pa.Table] = field(repr=False, compare=False)
+    _feed: Callable[[Sequence[str] | None], pa.Table] = field(repr=False, compare=False)
     changed: tuple[AddFile, ...] = ()
 
     def __bool__(self) -> bool:
@@ -61,19 +63,26 @@ class ChangeSet:
         caption = f"Changes after {since} up to version {self.new_version}"
         return table_html(caption, ("change", "file", "rows", "bytes"), files)
 
-    def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
+    def to_arrow(self, columns: Sequence[str] | None = None, *, feed: bool = False) -> pa.Table:
         """Return the rows that were written since and are still in the table, in the order of the log.
 
         Rows that a merge moved to another file are included. InputError if a merge mixed them with older rows and the
         log no longer tells them apart.
+
+        With `feed`, return what each version inserted and deleted instead, whether it is still so or not. Three columns
+        say how, in which version and when: `_change_type` (`insert` or `delete`), `_commit_version` and
+        `_commit_timestamp`. VersionNotFoundError if clean-up has deleted one of the versions, or a purge the rows.
 
         >>> import indextables as it, pyarrow as pa
         >>> for n in (1, 2):
         ...     _ = it.write("memory://doc-new-rows", pa.table({"n": [n]}))
         >>> it.open("memory://doc-new-rows").changes(since=0).to_arrow(columns=["n"]).to_pylist()
         [{'n': 2}]
+        >>> changed = it.open("memory://doc-new-rows").changes(since=0).to_arrow(feed=True)
+        >>> changed.drop_columns(["_commit_timestamp"]).to_pylist()
+        [{'n': 2, '_change_type': 'insert', '_commit_version': 1}]
         """
-        return self._read(columns)
+        return self._feed(columns) if check_flag(feed, "feed") else self._read(columns)
 
 
 def changes(
@@ -103,6 +112,13 @@ def changes(
     def read(columns: Sequence[str] | None) -> pa.Table:
         return _new_rows(store, snapshot, diff, columns, settings)
 
+    def read_as_feed(columns: Sequence[str] | None) -> pa.Table:
+        if version is None:
+            raise VersionNotFoundError(
+                f"the versions of {store.uri} at that time have been cleaned up; ask for changes since a later one"
+            )
+        return read_feed(store, snapshot, version, columns, settings)
+
     return ChangeSet(
         adds=diff.adds,
         removes=diff.removes,
@@ -110,6 +126,7 @@ def changes(
         since=version,
         _read=read,
         changed=diff.changed,
+        _feed=read_as_feed,
     )
 
 

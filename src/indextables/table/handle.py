@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,11 +14,9 @@ from indextables.errors import InputError
 from indextables.log import Metadata, Protocol, Snapshot, load_snapshot, read_history
 from indextables.log.snapshots import invalidate_cache
 from indextables.predicates import (
-    ALL_FIELDS,
     TRUE,
     Predicate,
     QueryLimits,
-    TextQuery,
     conjunction,
     parse_where,
 )
@@ -31,7 +29,6 @@ from indextables.table.arguments import (
     MAX_ROWS,
     check_condition,
     check_flag,
-    check_query,
     to_columns,
     to_count,
     to_hours,
@@ -44,6 +41,7 @@ from indextables.table.arguments import (
 )
 from indextables.table.buckets import buckets_of
 from indextables.table.changes import ChangeSet, Since, changes
+from indextables.table.conditions import ANY_FIELDS, text_query
 from indextables.table.input_rows import arrow_stream
 from indextables.table.listing import files_table, history_table
 from indextables.table.prewarming import Prewarmed, plan_prewarm, run_prewarm_task, total_prewarmed
@@ -64,9 +62,6 @@ if TYPE_CHECKING:
 
     from indextables.maintenance import CleanedVersions, Merged, Purged, StateDescription, Truncated
     from indextables.table.hits import Hits
-
-_ANY_FIELDS: Final = {keys.INDEX_ALL_MAX_FIELDS.key: "0"}
-"""Every word may name its own field here, so the guard against accidental searches of wide tables is off."""
 
 
 class Table:
@@ -259,14 +254,14 @@ class Table:
         [[0, 1], [2, 3], [4]]
         """
         limit, offset = to_count(limit, "limit", "rows"), to_count(offset, "offset", "rows") or 0
-        predicate = conjunction([_text_query(query), self._where(where)])
+        predicate = conjunction([text_query(query), self._where(where)])
         names = to_columns(columns, self._snapshot.schema)
         output = (*names, SCORE, *([SNIPPET] if snippet is not None else []))
         best = None if limit is None else min(limit + offset, MAX_ROWS)
         if snippet is not None:
             snippet = self._text_column(snippet)
         request = ScanRequest(columns=output, predicate=predicate, top=best, snippet_column=snippet)
-        plan = self._plan(request, _ANY_FIELDS)
+        plan = self._plan(request, ANY_FIELDS)
         return top_rows(plan, offset, best)
 
     def count(self, query: str | None = None, *, where: str | None = None) -> int:
@@ -280,7 +275,7 @@ class Table:
         (3, 2, 1)
         """
         request = ScanRequest((), self._condition(query, where), count_only=True)
-        counts = self._read(request, _ANY_FIELDS).read_all()
+        counts = self._read(request, ANY_FIELDS).read_all()
         return int(pc.sum(counts.column(0)).as_py())
 
     def histogram(
@@ -437,7 +432,7 @@ class Table:
         store = self._store()
         newest = load_snapshot(store, settings=self._settings)
         predicate = _condition_on(newest, query, where, self._settings)
-        return delete_where(store, newest, predicate, Settings(dict(self._settings) | _ANY_FIELDS))
+        return delete_where(store, newest, predicate, Settings(dict(self._settings) | ANY_FIELDS))
 
     def upsert(self, data: Any, *, on: Sequence[str]) -> RowChange:
         """Replace the rows that have the keys of these rows, and append the others, in one commit.
@@ -779,7 +774,7 @@ class Table:
     def _aggregation(self, query: str | None, where: str | None, *columns: Field) -> ScanPlan:
         """Plan a scan of these columns, of the rows that `count` counts."""
         request = ScanRequest(tuple(column.name for column in columns), self._condition(query, where))
-        return self._plan(request, _ANY_FIELDS)
+        return self._plan(request, ANY_FIELDS)
 
     def _text_column(self, name: str) -> str:
         (checked,) = to_names([name], "snippet")
@@ -819,9 +814,5 @@ def _where_on(snapshot: Snapshot, where: str | None, settings: Settings) -> Pred
 
 
 def _condition_on(snapshot: Snapshot, query: str | None, where: str | None, settings: Settings) -> Predicate:
-    queries = [_text_query(query)] if query is not None else []
+    queries = [text_query(query)] if query is not None else []
     return conjunction([*queries, _where_on(snapshot, where, settings)])
-
-
-def _text_query(query: str) -> TextQuery:
-    return TextQuery("INDEXQUERY", ALL_FIELDS, check_query(query))

@@ -61,6 +61,9 @@ from indextables.table.replacements import Replacement, check_replacing_rows, co
 _FEWEST_ROWS: Final = 1000
 """A batch of rows is not divided into splits of fewer rows, however small the target size."""
 
+_OUR_APPLICATIONS: Final = "io.indextables."
+"""Purges record their fence as the batch of such an application."""
+
 WriteMode = Literal["append", "overwrite", "error", "ignore"]
 
 
@@ -317,8 +320,12 @@ def _to_txn(txn: tuple[str, int] | None) -> Txn | None:
         return None
     match txn:
         case (str(app_id), int(version)) if app_id and version >= 0 and not isinstance(version, bool):
-            return Txn(app_id, version)
-    raise InputError(f"txn is {txn!r}; it takes the application's name and a number that grows from 0")
+            if not app_id.startswith(_OUR_APPLICATIONS):
+                return Txn(app_id, version)
+    raise InputError(
+        f"txn is {txn!r}; it takes the application's name, which does not begin with {_OUR_APPLICATIONS!r}, and a "
+        "number that grows from 0"
+    )
 
 
 def _new_metadata(

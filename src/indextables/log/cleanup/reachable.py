@@ -33,6 +33,7 @@ from indextables.log.versions import (
     VersionFile,
     list_versions_after,
     read_versions,
+    read_watermark,
 )
 from indextables.runtime import current
 from indextables.storage import Store
@@ -72,12 +73,17 @@ def reachable_files(
 ) -> ReachableFiles:
     """Return the files of every version that can be read with the files in the listing.
 
+    The files that a version adds are reachable as long as its version file exists, even if there is no state to read
+    the version from: a stream that has read the versions before it reads them next.
+
     Raises CorruptTableError if a part of the log cannot be read: then no file may be called unreachable.
     """
     keys = {*newest.files, *_delta_logs(newest)}
     listing = _complete(store, listing, newest.version)
     readable = readable_versions(listing, newest.version)
-    for version in read_versions(store, [file for file in listing.versions if file.version in readable]):
+    watermark = read_watermark(store, listed=listing.cleanups)
+    files = [file for file in listing.versions if file.version in readable or file.version > watermark]
+    for version in read_versions(store, files):
         keys.update(_named_keys(version, store.uri, removed=version.version - 1 in readable))
     for base in _bases_before_gap(listing, newest.version):
         # Another clean-up may have deleted the base since the listing. Its version cannot be read any more, so its

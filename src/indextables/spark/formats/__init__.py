@@ -7,6 +7,14 @@ from typing import Final
 from indextables.spark.formats.datasets import Datasets
 from indextables.spark.formats.plan_json import DecodedScan, encode_scan
 from indextables.spark.formats.protocol import Answer, Format
+from indextables.spark.formats.table_streams import (
+    stream_latest,
+    stream_limits,
+    stream_newest,
+    stream_plan,
+    stream_start,
+    stream_tasks,
+)
 from indextables.spark.formats.tables import Tables, table_reader, table_writer
 from indextables.spark.formats.tasks import TaskReader, TaskWriter
 
@@ -22,6 +30,12 @@ __all__ = [
     "TaskReader",
     "TaskWriter",
     "encode_scan",
+    "stream_latest",
+    "stream_limits",
+    "stream_newest",
+    "stream_plan",
+    "stream_start",
+    "stream_tasks",
     "table_reader",
     "table_writer",
 ]

@@ -12,7 +12,7 @@ from typing import Any, Final, get_args
 import orjson
 
 from indextables.config import Settings
-from indextables.log import Metadata
+from indextables.log import Metadata, Txn
 from indextables.log.actions import FieldError, from_document, to_document
 from indextables.schema import FieldMapping, IndexKind, MappedField, TableSchema, decode_value, encode_value
 from indextables.spark.request import is_number, is_text, is_texts, refused
@@ -141,7 +141,6 @@ def encode_write(plan: WritePlan | None) -> str | None:
     """Return the plan of a write as text, or None if it is too large or there is nothing to write."""
     if plan is None:
         return None
-    assert plan.txn is None, "Spark has no option for it"
     replaces = None if plan.replaces is None else to_document(plan.replaces)
     return _encode(
         {
@@ -160,8 +159,9 @@ def decode_write(
     mode: WriteMode,
     settings: Settings,
     replacement: Callable[[TableSchema], Replacement | None] = lambda _: None,
+    txn: tuple[str, int] | None = None,
 ) -> WritePlan:
-    """Return the plan that `encode_write` made text of. The request has the `replacement`."""
+    """Return the plan that `encode_write` made text of. The request has the `replacement` and the `txn`."""
     fields = _fields(text, "base_version", "metadata", "replaces", "split_bytes", "replaces_part")
     version, split_bytes = fields["base_version"], fields["split_bytes"]
     if version is not None and not is_number(version):
@@ -181,6 +181,7 @@ def decode_write(
         replacement=replacement(TableSchema.of_table(metadata.schema_string))
         if fields["replaces_part"]
         else None,
+        txn=None if txn is None else Txn(*txn),
     )
 
 

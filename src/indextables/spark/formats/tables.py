@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from indextables.config import Settings
 from indextables.errors import QueryError
+from indextables.log import Txn, is_batch_committed
 from indextables.maintenance import UpkeepPolicy
 from indextables.predicates import ALL_COLUMN, Predicate, QueryLimits, conjunction, from_spark, parse_where
 from indextables.schema import TableSchema
@@ -19,6 +20,7 @@ from indextables.spark.formats.protocol import Answer, accepted, can_skip, no_di
 from indextables.spark.formats.tasks import TaskReader, TaskWriter
 from indextables.spark.request import Request
 from indextables.storage import open_store, table_uri
+from indextables.streams import stream_columns, stream_schema
 from indextables.table import (
     Replacement,
     ScanPlan,
@@ -29,6 +31,7 @@ from indextables.table import (
     WritePlan,
     abort_write,
     answer_on_driver,
+    check_partitioning,
     check_predicate,
     commit_write,
     distribute_rows,
@@ -49,10 +52,15 @@ class Tables:
 
     def describe(self, request: Request) -> Answer:
         table = _open(request)
+        schema, partition_columns = table.snapshot.schema.to_json(), table.partition_columns
+        if request.stream is not None:
+            schema = stream_schema(table.snapshot, request.stream, table.settings)
+            columns = stream_columns(table.snapshot, request.stream)
+            partition_columns = [name for name in partition_columns if name in columns]
         return {
             "version": table.version,
-            "schema": table.snapshot.schema.to_json(),
-            "partition_columns": table.partition_columns,
+            "schema": schema,
+            "partition_columns": partition_columns,
             "text_columns": [
                 column.name for column in table.snapshot.mapping.fields if column.kind == "text"
             ],
@@ -74,7 +82,7 @@ class Tables:
         """Return the rows themselves if they are few, and the driver can read them at once."""
         plan = scan_plan(request)
         record_scan(plan)
-        rows = answer_on_driver(plan)
+        rows = None if request.arguments.get("in_tasks") else answer_on_driver(plan)
         if rows is not None:
             return {"rows": rows.num_rows, "bytes": rows.nbytes, "answer": _arrow_stream(rows)}
         text = encode_scan(plan.tasks)
@@ -91,6 +99,10 @@ class Tables:
     def prepare_write(self, request: Request) -> Answer:
         mode = parse_mode(request.arguments["mode"])
         store = open_store(table_uri(request.path), Settings(request.options))
+        if request.txn is not None:
+            table = find_snapshot(store)
+            if table is not None and is_batch_committed(Txn(*request.txn), table):
+                return {"skip": True}  # so that Spark does not compute the rows of the batch again
         return {"skip": can_skip(mode, request.path, "table", lambda: find_snapshot(store) is not None)}
 
     def plan_write(self, request: Request) -> Answer:
@@ -205,18 +217,28 @@ def _write_plan(request: Request) -> WritePlan | None:
         return None
     if "plan" in arguments:
         return decode_write(
-            arguments["plan"], uri, mode, settings, lambda columns: _replacement(request, columns)
+            arguments["plan"],
+            uri,
+            mode,
+            settings,
+            lambda columns: _replacement(request, columns),
+            request.txn,
         )
     schema = TableSchema.from_json(arguments["schema"])
     table = find_snapshot(open_store(uri, settings)) if mode == "overwrite" else None
-    return plan_write(
+    plan = plan_write(
         uri,
         schema,
         mode=mode,
         partition_by=arguments.get("partition_by"),
         settings=settings,
         replacement=_replacement(request, schema if table is None else table.schema),
+        txn=request.txn,
     )
+    if plan is not None and plan.txn is not None and plan.replaces is not None:
+        # A batch of a stream that overwrites the table replaces its rows, and never its partitioning.
+        check_partitioning(plan.replaces.partition_columns, arguments.get("partition_by"))
+    return plan
 
 
 def _replacement(request: Request, schema: TableSchema) -> Replacement | None:

@@ -12,9 +12,12 @@ import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.execution.streaming.Sink;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.CreatableRelationProvider;
 import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.sources.StreamSinkProvider;
+import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.jdk.javaapi.CollectionConverters;
@@ -23,7 +26,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * The format "indextables" of DataFrameReader and DataFrameWriter. Its tables do not support writes by the V2 path, so
  * {@code save} takes the V1 path, which passes all four modes and the columns of {@code partitionBy} to a source.
  */
-public class IndexTablesProvider implements TableProvider, DataSourceRegister, CreatableRelationProvider {
+public class IndexTablesProvider
+    implements TableProvider, DataSourceRegister, CreatableRelationProvider, StreamSinkProvider {
   /** The names of the format, in lower case. Those below the first are of IndexTables for Scala. */
   private static final Set<String> NAMES =
       Set.of(
@@ -57,13 +61,9 @@ public class IndexTablesProvider implements TableProvider, DataSourceRegister, C
   /** Spark calls this first when it writes a stream, and when it reads with a schema that the user gave. */
   @Override
   public Transform[] inferPartitioning(CaseInsensitiveStringMap options) {
-    if (StackWalker.getInstance().walk(callers -> callers.anyMatch(IndexTablesProvider::writesStream))) {
-      throw Failures.analysis(
-          "streaming writes to indextables are not supported; write each batch of the stream as a table write, with "
-              + "writeStream.foreachBatch(lambda rows, batch: rows.write.format(\"indextables\").mode(\"append\")"
-              + ".save(\"/data/logs\"))");
-    }
-    describe(options.asCaseSensitiveMap());
+    if (!StackWalker.getInstance().walk(callers -> callers.anyMatch(IndexTablesProvider::writesStream))) {
+      describe(options.asCaseSensitiveMap());
+    } // else: the table need not exist
     return new Transform[0];
   }
 
@@ -103,6 +103,16 @@ public class IndexTablesProvider implements TableProvider, DataSourceRegister, C
           .save();
     }
     return new WrittenRelation(context, rows.schema());
+  }
+
+  /** Spark asks for a V1 sink, since no table of this format has the capability of a V2 streaming write. */
+  @Override
+  public Sink createSink(
+      SQLContext context,
+      scala.collection.immutable.Map<String, String> parameters,
+      scala.collection.immutable.Seq<String> partitionColumns,
+      OutputMode mode) {
+    return StreamSink.create(options(parameters), CollectionConverters.asJava(partitionColumns), mode);
   }
 
   /** Refuses an overwrite of a part of a dataset of column groups: overwriting all of it would lose rows. */

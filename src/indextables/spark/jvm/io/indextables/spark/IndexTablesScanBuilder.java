@@ -32,15 +32,20 @@ final class IndexTablesScanBuilder
         SupportsPushDownLimit,
         SupportsPushDownTopN,
         SupportsPushDownAggregates {
+  private final TableRef asNamed;
   private final TableRef table;
   private final StructType whole;
   private StructType schema;
+  private boolean isPruned;
+  private boolean isOffered;
   private Predicate[] pushed = new Predicate[0];
   private boolean everyFilterPushed = true;
   private ScanShape shape = ScanShape.ALL_ROWS;
   private Scan count;
 
-  IndexTablesScanBuilder(TableRef table, StructType schema) {
+  /** The first table is as the user named it, perhaps without a version; the second is at the version to scan. */
+  IndexTablesScanBuilder(TableRef asNamed, TableRef table, StructType schema) {
+    this.asNamed = asNamed;
     this.table = table;
     this.whole = schema;
     this.schema = schema;
@@ -51,6 +56,7 @@ final class IndexTablesScanBuilder
     if (predicates.length == 0) {
       return predicates;
     }
+    isOffered = true;
     Request request = Request.of("pushdown", table).with("filters", PredicateJson.of(List.of(predicates)));
     Set<Integer> accepted = new HashSet<>();
     for (JsonNode index : PythonBridge.ask(request).get().get("accepted")) {
@@ -80,6 +86,7 @@ final class IndexTablesScanBuilder
       pruned = pruned.add(columns.contains(field.name()) ? whole.apply(field.name()) : field);
     }
     schema = pruned;
+    isPruned = true;
   }
 
   @Override
@@ -87,6 +94,7 @@ final class IndexTablesScanBuilder
     if (shape == ScanShape.COUNT) {
       return false; // a count is one row, and Spark limits it itself
     }
+    isOffered = true;
     shape = ScanShape.limit(limit);
     return true;
   }
@@ -96,6 +104,7 @@ final class IndexTablesScanBuilder
     if (shape == ScanShape.COUNT || !isBestScoreFirst(orders)) {
       return false;
     }
+    isOffered = true;
     shape = ScanShape.top(limit);
     return true;
   }
@@ -123,9 +132,19 @@ final class IndexTablesScanBuilder
 
   @Override
   public Scan build() {
-    return shape == ScanShape.COUNT
-        ? count()
-        : new ScanRequest(table, schema, List.of(pushed), shape).planned();
+    if (shape == ScanShape.COUNT) {
+      return count();
+    }
+    ScanRequest scan = new ScanRequest(table, schema, List.of(pushed), shape);
+    return mayBeStream() ? new UnplannedScan(asNamed, scan) : scan.planned();
+  }
+
+  /**
+   * Returns whether this may be the scan of a stream. Spark offers a stream nothing but its columns, and some releases not
+   * even those. A streaming query may also scan tables that are no streams.
+   */
+  private boolean mayBeStream() {
+    return !isPruned || (!isOffered && StreamSink.queryId() != null);
   }
 
   private Scan count() {

@@ -1,6 +1,5 @@
 package io.indextables.spark;
 
-import java.util.EnumSet;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
@@ -59,12 +58,12 @@ class IndexTablesTable implements SearchedTable {
 
   @Override
   public Set<TableCapability> capabilities() {
-    return EnumSet.of(TableCapability.BATCH_READ);
+    return ref.readCapabilities();
   }
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    TableRef pinned = ref.atVersion(description.version()).withOptions(options.asCaseSensitiveMap());
-    return new IndexTablesScanBuilder(pinned, description.schema());
+    TableRef read = ref.withOptions(options.asCaseSensitiveMap());
+    return new IndexTablesScanBuilder(read, read.atVersion(description.version()), description.schema());
   }
 }

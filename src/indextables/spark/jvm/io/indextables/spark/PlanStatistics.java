@@ -6,6 +6,8 @@ import org.apache.spark.sql.connector.read.Statistics;
 
 /** The estimated size of a planned scan, by which Spark chooses joins. */
 record PlanStatistics(OptionalLong sizeInBytes, OptionalLong numRows) implements Statistics {
+  static final Statistics UNKNOWN = new PlanStatistics(OptionalLong.empty(), OptionalLong.empty());
+
   static Statistics of(JsonNode plan) {
     return new PlanStatistics(OptionalLong.of(plan.get("bytes").asLong()), known(plan.get("rows")));
   }

@@ -60,6 +60,12 @@ final class Request {
     return new Request(copy);
   }
 
+  Request with(String key, boolean value) {
+    ObjectNode copy = json.deepCopy();
+    copy.put(key, value);
+    return new Request(copy);
+  }
+
   CaseInsensitiveStringMap asOptions() {
     return new CaseInsensitiveStringMap(Map.of(OPTION, json.toString()));
   }

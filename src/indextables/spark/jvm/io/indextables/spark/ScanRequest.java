@@ -31,9 +31,17 @@ final class ScanRequest {
 
   /** Lets Python plan the scan, or answer it on the driver if the rows are few. */
   Scan planned() {
-    JsonNode plan =
-        PythonBridge.ask(request.with("command", "plan").with("hosts", Json.strings(Executors.hosts()))).get();
+    JsonNode plan = PythonBridge.ask(planRequest()).get();
     return AnsweredScan.isIn(plan) ? new AnsweredScan(this, plan) : new IndexTablesScan(this, plan);
+  }
+
+  /** Lets Python plan the scan, to be run in tasks however few rows it has. */
+  Scan inTasks() {
+    return new IndexTablesScan(this, PythonBridge.ask(planRequest().with("in_tasks", true)).get());
+  }
+
+  private Request planRequest() {
+    return request.with("command", "plan").with("hosts", Json.strings(Executors.hosts()));
   }
 
   /** Returns the scan of Spark's own Python source. A plan that is too large for an option is left out and made again. */

@@ -1,6 +1,7 @@
 package io.indextables.spark;
 
 import java.net.URI;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
@@ -10,6 +11,7 @@ import java.util.function.Predicate;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.catalog.CatalogUtils;
 import org.apache.spark.sql.catalyst.util.DateTimeUtils;
+import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -80,6 +82,13 @@ record TableRef(
 
   String format() {
     return columns == null ? IndexTablesCatalog.NAME : ColumnsProvider.NAME;
+  }
+
+  /** Returns how the table can be read. A dataset of column groups is no stream. */
+  Set<TableCapability> readCapabilities() {
+    return columns == null
+        ? EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ)
+        : EnumSet.of(TableCapability.BATCH_READ);
   }
 
   /** Adds the options of a read or write. Python refuses those that are not settings. */

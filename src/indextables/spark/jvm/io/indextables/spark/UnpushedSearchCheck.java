@@ -23,8 +23,20 @@ final class UnpushedSearchCheck extends SparkStrategy {
     if (plan instanceof DataSourceV2ScanRelation || plan instanceof Command) {
       return; // the conditions of these were pushed down, or will be
     }
+    if (plan.isStreaming() && plan.children().isEmpty()) {
+      checkColumns(plan);
+    }
     CollectionConverters.asJava(plan.expressions()).forEach(UnpushedSearchCheck::check);
     CollectionConverters.asJava(plan.children()).forEach(UnpushedSearchCheck::check);
+  }
+
+  /** If a query names one of the columns that the index computes, Spark adds all of them to the columns of a stream. */
+  private static void checkColumns(LogicalPlan stream) {
+    if (CollectionConverters.asJava(stream.output()).stream().anyMatch(column -> column.name().equals(MetadataColumns.ALL))) {
+      throw Failures.analysis(
+          "_score and _snippet are columns of a stream only if the option columns names them, as in "
+              + "option(\"columns\", \"id, _score\")");
+    }
   }
 
   private static void check(Expression expression) {

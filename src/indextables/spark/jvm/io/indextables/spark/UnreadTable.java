@@ -1,6 +1,5 @@
 package io.indextables.spark;
 
-import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -57,7 +56,7 @@ final class UnreadTable implements SearchedTable {
 
   @Override
   public Set<TableCapability> capabilities() {
-    return EnumSet.of(TableCapability.BATCH_READ);
+    return ref.readCapabilities();
   }
 
   @Override

@@ -1,0 +1,95 @@
+"""Tables as streams: what Spark asks of a stream while it plans, and the tasks of a batch."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import orjson
+
+from indextables.config import Settings
+from indextables.errors import ConfigError
+from indextables.spark.formats.plan_json import DecodedScan, encode_scan
+from indextables.spark.formats.protocol import Answer
+from indextables.spark.request import Request, refused
+from indextables.storage import table_uri
+from indextables.streams import (
+    Limits,
+    Offset,
+    StreamOptions,
+    StreamSource,
+    batch_request,
+    plan_batch,
+)
+from indextables.table import ScanPlan, ScanTask
+
+
+def stream_limits(request: Request) -> Answer:
+    """Return how much a batch reads, unless the trigger reads everything at once."""
+    return dataclasses.asdict(_source(request).options.limits)
+
+
+def stream_newest(request: Request) -> Answer:
+    """Return the newest version."""
+    return {"version": _source(request).newest().version}
+
+
+def stream_start(request: Request) -> Answer:
+    """Return where a query without a checkpoint begins."""
+    return {"offset": _source(request).initial_offset().to_json()}
+
+
+def stream_latest(request: Request) -> Answer:
+    """Return where a batch within limits ends."""
+    arguments = request.arguments
+    limits = Limits(arguments.get("max_files"), arguments.get("max_bytes"))
+    start = Offset.parse(arguments["start"])
+    return {"offset": _source(request).latest_offset(start, limits, arguments.get("until")).to_json()}
+
+
+def stream_plan(request: Request) -> Answer:
+    """Return the plan of a batch as text, or none if it is too large, and the hosts of its tasks."""
+    plan = _plan(request)
+    text = encode_scan(plan.tasks)
+    return {"plan": text, "hosts": () if text is None else plan.locations}
+
+
+def stream_tasks(request: Request) -> tuple[ScanTask, ...]:
+    """Return the tasks of a batch, from the plan in the request where it has one."""
+    text = request.arguments.get("plan")
+    if text is None:
+        return _plan(request).tasks
+    plan, source = DecodedScan(text), _source(request)
+    scan, settings = batch_request(plan.schema, source.options, source.settings, tuple(_columns(request)))
+    return plan.tasks(source.uri, settings, scan)
+
+
+def _plan(request: Request) -> ScanPlan:
+    arguments = request.arguments
+    return plan_batch(
+        _source(request),
+        Offset.parse(arguments["start"]),
+        Offset.parse(arguments["end"]),
+        _columns(request),
+        parallelism=arguments["parallelism"],
+        hosts=arguments.get("hosts", ()),
+    )
+
+
+def _source(request: Request) -> StreamSource:
+    if request.version is not None or request.as_of is not None:
+        raise ConfigError(
+            "a stream is not of one version: use startingVersion or startingTimestamp instead of versionAsOf and "
+            "timestampAsOf"
+        )
+    options = request.stream or StreamOptions()
+    return StreamSource(table_uri(request.path), Settings(request.options), options)
+
+
+def _columns(request: Request) -> dict[str, Any]:
+    """Return the names and types of the columns that Spark expects."""
+    try:
+        fields = orjson.loads(request.arguments["schema"])["fields"]
+        return {field["name"]: field["type"] for field in fields}
+    except (ValueError, TypeError, KeyError):
+        raise refused("its schema is not one of Spark's") from None

@@ -1,0 +1,53 @@
+"""What a version means to a stream: the files with new rows, or an error. Pure: no I/O.
+
+A merge moves rows and adds none. A version that removes rows is an error unless the stream ignores it, since rows that
+were already read cannot be taken back.
+"""
+
+from __future__ import annotations
+
+from indextables.errors import TableError
+from indextables.log import AddFile, RemoveFile, split_key
+from indextables.log.versions import VersionActions
+from indextables.streams.options import StreamOptions
+
+
+def new_files(uri: str, version: VersionActions, options: StreamOptions) -> list[tuple[str, AddFile]]:
+    """Return the files that a version adds with new rows, with their keys, in the order of the log.
+
+    A file that is removed and added in one version has lost rows of its own, and has no new ones.
+
+    >>> version = VersionActions(5, [AddFile("a", {}, 1), AddFile("merged", {}, 1, data_change=False)])
+    >>> [key for key, _ in new_files("memory://t", version, StreamOptions())]
+    ['a']
+    """
+    removed, adds = set(), []
+    for action in version.actions:
+        if isinstance(action, RemoveFile) and action.data_change:
+            removed.add(split_key(action.path, uri))
+        elif isinstance(action, AddFile) and action.data_change:
+            adds.append((split_key(action.path, uri), action))
+    new = [(key, file) for key, file in adds if key not in removed]
+    if not removed:
+        return new
+    if options.skip_change_commits:
+        return []
+    if new:
+        raise TableError(
+            f"version {version.version} of {uri} ({_operation(version)}) replaces rows that the stream may have read; "
+            "start it with skipChangeCommits=true to pass over such versions, or with a new checkpointLocation to read "
+            "the table from the beginning"
+        )
+    if len(adds) == 0 and options.ignore_deletes:
+        return []
+    remedy = "ignoreDeletes=true" if len(adds) == 0 else "skipChangeCommits=true"
+    raise TableError(
+        f"version {version.version} of {uri} ({_operation(version)}) removes rows that the stream may have read; start "
+        f"it with {remedy} to pass over such versions, or with a new checkpointLocation to read the table from the "
+        "beginning"
+    )
+
+
+def _operation(version: VersionActions) -> str:
+    info = version.commit_info
+    return "an unknown operation" if info is None or info.operation is None else info.operation

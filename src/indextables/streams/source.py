@@ -1,0 +1,185 @@
+"""A table as a stream: where it begins, how far a batch goes, and which files a batch has.
+
+Everything follows from the log, which does not change: a batch between two offsets has the same files whenever it is
+planned. A stream begins with the files of one version, unless an option says otherwise, and continues with the files
+that each later version adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+
+from indextables.config import Settings
+from indextables.errors import ConfigError, InputError, TableError, VersionNotFoundError
+from indextables.log import AddFile, LiveFiles, Snapshot, load_snapshot
+from indextables.log.actions import from_entries
+from indextables.log.diffs import first_version, read_range, version_at
+from indextables.log.versions import VersionActions
+from indextables.state import KEY
+from indextables.storage import Store, open_store
+from indextables.streams.admission import Budget
+from indextables.streams.new_files import new_files
+from indextables.streams.offsets import Offset, Position
+from indextables.streams.options import LATEST, Limits, StreamOptions
+
+_ORDER: Final = [("modificationTime", "ascending"), (KEY, "ascending")]
+"""The order in which the files of the starting version are read. It does not depend on how the version was loaded."""
+
+
+@dataclass(frozen=True)
+class StreamSource:
+    """A stream of one table. It has no state: offsets have it all."""
+
+    uri: str
+    settings: Settings
+    options: StreamOptions
+
+    @property
+    def store(self) -> Store:
+        return open_store(self.uri, self.settings)
+
+    def newest(self) -> Snapshot:
+        """Return the newest version of the table."""
+        return load_snapshot(self.store, settings=self.settings)
+
+    def initial_offset(self) -> Offset:
+        """Return where a query without a checkpoint begins.
+
+        Raises VersionNotFoundError if the version that the options name cannot be read any more.
+        """
+        table = self.newest()
+        origin = self._origin(table)
+        return Offset(table.metadata.id, origin, origin, dict(self.options.identity))
+
+    def latest_offset(self, start: Offset, limits: Limits, until: int | None = None) -> Offset:
+        """Return where a batch that begins at `start` ends, at most after version `until`.
+
+        A version that stops the stream is reported only when everything before it has been read.
+        """
+        table = self.newest()
+        self.check(start, table)
+        last = table.version if until is None else min(until, table.version)
+        budget, position = Budget(limits), start.position
+        if position.is_starting_version:
+            sizes = self._starting_entries(position).column("size").to_pylist()
+            taken = budget.take_all(sizes)
+            if taken < len(sizes):
+                return replace(start, position=replace(position, index=position.index + taken))
+            position = Position(position.version + 1)
+        try:
+            for version in self._versions(table, position.version, last):
+                files = new_files(self.uri, version, self.options)
+                first = position.index if version.version == position.version else 0
+                taken = budget.take_all(file.size for _, file in files[first:])
+                position = Position(version.version, first + taken)
+                if first + taken < len(files):
+                    break
+                position = Position(version.version + 1)
+        except TableError:
+            if position == start.position:
+                raise
+        return replace(start, position=position)
+
+    def check(self, offset: Offset, table: Snapshot) -> None:
+        """Raise if an offset belongs to another table, or to a stream with other options."""
+        if offset.table_id != table.metadata.id:
+            raise TableError(
+                f"the checkpoint is of a table with the id {offset.table_id}, and {self.uri} now has the id "
+                f"{table.metadata.id}: the table was replaced; start the query with a new checkpointLocation"
+            )
+        if offset.position.version > table.version + 1:
+            raise TableError(
+                f"the checkpoint has read {self.uri} up to version {offset.position.version - 1}, and its newest "
+                f"version is {table.version}: the table was replaced; start the query with a new checkpointLocation"
+            )
+        before, now = dict(offset.options), dict(self.options.identity)
+        for name in sorted({*before, *now}):
+            if before.get(name) != now.get(name):
+                raise ConfigError(
+                    f"option {name} was {_given(before.get(name))} when the query was first started, and is "
+                    f"{_given(now.get(name))}; set it back, or start the query with a new checkpointLocation"
+                )
+
+    def files(self, table: Snapshot, start: Offset, end: Offset) -> Iterator[tuple[str, AddFile]]:
+        """Yield the files between two offsets, with their keys, in the order in which they were added."""
+        self.check(end, table)
+        position = start.position if start.origin == end.origin else end.origin  # see `Offset.origin`
+        if position.is_starting_version:
+            stop = end.position.index if end.position.is_starting_version else None
+            starting = self._starting_entries(position, stop)
+            yield from ((key, added.file) for key, added in from_entries(starting))
+            if stop is not None:
+                return
+            position = Position(position.version + 1)
+        last = end.position.version if end.position.index else end.position.version - 1
+        for version in self._versions(table, position.version, last):
+            files = new_files(self.uri, version, self.options)
+            first = position.index if version.version == position.version else 0
+            stop = end.position.index if version.version == end.position.version else None
+            yield from files[first:stop]
+
+    def _origin(self, table: Snapshot) -> Position:
+        options, table_id = self.options, table.metadata.id
+        version: int
+        if options.starting_version == LATEST:
+            return Position(table.version + 1)
+        if isinstance(options.starting_version, int):
+            version = options.starting_version
+            if version > table.version + 1:
+                raise InputError(
+                    f"startingVersion is {version}, and the newest version of {self.uri} is {table.version}"
+                )
+        elif options.starting_ms is not None:
+            version = version_at(self.store, options.starting_ms - 1, self.settings) + 1
+            if version > table.version:
+                raise InputError(
+                    f"startingTimestamp is after the newest version of {self.uri}; use startingVersion=latest for what "
+                    "comes next"
+                )
+        else:
+            return Position(table.version, is_starting_version=True)
+        earliest = first_version(self.store, table_id, table.version)
+        if version < earliest and options.fail_on_data_loss:
+            raise VersionNotFoundError(
+                f"the stream is to start at version {version} of {self.uri}, which has been cleaned up; the first that "
+                f"can be read is {earliest}. Start there, or without startingVersion and startingTimestamp to read all "
+                "rows of the table first, or with failOnDataLoss=false to leave out what is lost"
+            )
+        return Position(max(version, earliest))
+
+    def _starting_entries(self, position: Position, stop: int | None = None) -> pa.Table:
+        """Return the entries of the files of the starting version that are not read yet, in order."""
+        try:
+            snapshot = load_snapshot(self.store, position.version, settings=self.settings)
+        except VersionNotFoundError:
+            if self.options.fail_on_data_loss:
+                raise self._data_loss(position.version) from None
+            return LiveFiles().entries()
+        entries = snapshot.files.entries().sort_by(_ORDER)
+        return entries.slice(position.index, None if stop is None else stop - position.index)
+
+    def _versions(self, table: Snapshot, first: int, last: int) -> Iterator[VersionActions]:
+        """Yield the versions that can be read."""
+        try:
+            yield from read_range(self.store, table.metadata.id, first, last)
+        except VersionNotFoundError:
+            if self.options.fail_on_data_loss:
+                raise self._data_loss(first) from None
+            earliest = first_version(self.store, table.metadata.id, table.version)
+            yield from read_range(self.store, table.metadata.id, max(first, earliest), last)
+
+    def _data_loss(self, version: int) -> VersionNotFoundError:
+        return VersionNotFoundError(
+            f"the stream has read {self.uri} up to version {version - 1}, and clean-up has deleted versions after it: "
+            "rows may be lost to the stream. Start it with a new checkpointLocation to read the table from the "
+            "beginning, or with failOnDataLoss=false to continue with what is left; keep versions for longer than a "
+            "stream may be behind (spark.indextables.purge.txLogRetentionHours)"
+        )
+
+
+def _given(text: str | None) -> str:
+    return "not given" if text is None else repr(text)

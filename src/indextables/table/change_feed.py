@@ -1,0 +1,143 @@
+"""The changes of a table as rows: what each version inserted and deleted, in the order of the log.
+
+A changeset is net. A feed is not: a row that was inserted and deleted again is in it twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import pyarrow as pa
+
+from indextables.config import Settings
+from indextables.errors import CorruptTableError, InputError, VersionNotFoundError
+from indextables.log import AddFile, RemoveFile, Snapshot, split_key
+from indextables.log.diffs import read_range
+from indextables.log.versions import VersionActions
+from indextables.schema import decode_value
+from indextables.storage import Store, options_for_tasks
+from indextables.table.arguments import to_columns
+from indextables.table.scan import ScanRequest, ScanTask, SplitRef, run_scan_task, scan_schema
+
+CHANGE_TYPE: Final = "_change_type"
+COMMIT_VERSION: Final = "_commit_version"
+COMMIT_TIMESTAMP: Final = "_commit_timestamp"
+_TIME: Final = pa.timestamp("us", tz="UTC")
+FEED_FIELDS: Final = (
+    pa.field(CHANGE_TYPE, pa.string()),
+    pa.field(COMMIT_VERSION, pa.int64()),
+    pa.field(COMMIT_TIMESTAMP, _TIME),
+)
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """One file whose rows a version inserted or deleted, all of them."""
+
+    kind: Literal["insert", "delete"]
+    version: int
+    timestamp_ms: int
+    file: AddFile
+
+
+def file_changes(
+    uri: str, versions: Iterable[VersionActions], *, is_partitioned: bool
+) -> Iterator[FileChange]:
+    """Yield the files that changed, deleted ones of a version first. Merges change no rows.
+
+    InputError for a version that removes a file and adds it again: only some of its rows were deleted, and this release
+    does not tell which.
+
+    >>> versions = [VersionActions(5, [AddFile("b", {}, 1), RemoveFile("a", size=1)], modified_ms=7)]
+    >>> changes = file_changes("memory://t", versions, is_partitioned=False)
+    >>> [(change.kind, change.file.path, change.version) for change in changes]
+    [('delete', 'a', 5), ('insert', 'b', 5)]
+    """
+    timestamp = 0
+    for version in versions:
+        timestamp = max(timestamp, version.raw_timestamp_ms)
+        removed, added = set(), []
+        for action in version.actions:
+            if isinstance(action, RemoveFile) and action.data_change:
+                removed.add(split_key(action.path, uri))
+                file = _removed_file(action, version.version, is_partitioned=is_partitioned)
+                yield FileChange("delete", version.version, timestamp, file)
+            elif isinstance(action, AddFile) and action.data_change:
+                added.append(action)
+        for file in added:
+            if split_key(file.path, uri) in removed:
+                raise InputError(
+                    f"version {version.version} of {uri} deletes some rows of {file.path}; its changes cannot be told "
+                    f"row by row: ask for changes since version {version.version}"
+                )
+            yield FileChange("insert", version.version, timestamp, file)
+
+
+def read_feed(
+    store: Store, snapshot: Snapshot, since: int, columns: Sequence[str] | None, settings: Settings
+) -> pa.Table:
+    """Return the rows that the versions after `since` inserted and deleted, up to the snapshot.
+
+    Raises VersionNotFoundError if clean-up has deleted one of the versions, or a purge rows that were deleted.
+    """
+    clash = [field.name for field in FEED_FIELDS if snapshot.schema.get(field.name) is not None]
+    if clash:
+        raise InputError(
+            f"{store.uri} has a column {clash[0]!r} of its own; its changes cannot be read as rows"
+        )
+    request = ScanRequest(to_columns(columns, snapshot.schema))
+    schema = scan_schema(snapshot.schema, request)
+    versions = read_range(store, snapshot.metadata.id, since + 1, snapshot.version)
+    tables = []
+    for change in file_changes(store.uri, versions, is_partitioned=bool(snapshot.partition_columns)):
+        try:
+            batches = list(run_scan_task(_task(store, snapshot, change, request, settings)))
+        except CorruptTableError:
+            if store.exists(split_key(change.file.path, store.uri)):
+                raise
+            raise VersionNotFoundError(
+                f"rows that version {change.version} of {store.uri} {change.kind}s have been purged; ask for changes "
+                f"since version {change.version}"
+            ) from None
+        rows = pa.Table.from_batches(batches, schema=schema)
+        values = (change.kind, change.version, pa.scalar(change.timestamp_ms * 1000, pa.int64()).cast(_TIME))
+        for field, value in zip(FEED_FIELDS, values, strict=True):
+            rows = rows.append_column(field, pa.repeat(pa.scalar(value, field.type), rows.num_rows))
+        tables.append(rows)
+    empty = pa.schema([*schema, *FEED_FIELDS]).empty_table()
+    return pa.concat_tables([empty, *tables])
+
+
+def _task(
+    store: Store, snapshot: Snapshot, change: FileChange, request: ScanRequest, settings: Settings
+) -> ScanTask:
+    file, partitions = change.file, [snapshot.schema.field(name) for name in snapshot.partition_columns]
+    ref = SplitRef(
+        path=split_key(file.path, store.uri),
+        size=file.size,
+        num_records=file.num_records,
+        partition_values={
+            column.name: decode_value(file.partition_values.get(column.name), column.type)
+            for column in partitions
+        },
+    )
+    return ScanTask(
+        uri=store.uri,
+        options=options_for_tasks(store.uri, settings),
+        schema=snapshot.schema,
+        mapping=snapshot.mapping,
+        request=request,
+        splits=(ref,),
+    )
+
+
+def _removed_file(action: RemoveFile, version: int, *, is_partitioned: bool) -> AddFile:
+    """Return the file that was removed, as far as reading it needs."""
+    if action.size is None or (is_partitioned and action.partition_values is None):
+        raise CorruptTableError(
+            f"version {version} removes {action.path} and does not record its size and partition: another program has "
+            "written it, and its rows cannot be read as changes"
+        )
+    return AddFile(action.path, action.partition_values or {}, action.size)
