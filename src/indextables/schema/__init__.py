@@ -51,7 +51,7 @@ from indextables.schema.spark_types import (
     type_json,
     type_name,
 )
-from indextables.schema.times import TimeError, parse_time, parse_wall_time, shorten
+from indextables.schema.times import TimeError, parse_time, parse_wall_time, shorten, time_zone
 from indextables.schema.types import (
     ALL_COLUMN,
     RESERVED_COLUMNS,
@@ -112,6 +112,7 @@ __all__ = [
     "shorten",
     "spark_type",
     "struct_fields",
+    "time_zone",
     "tokenizers",
     "type_json",
     "type_name",

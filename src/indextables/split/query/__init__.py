@@ -5,6 +5,7 @@ from indextables.split.query.bound import (
     BoundQuery,
     Part,
     Parts,
+    Regexes,
     Scaled,
     Terms,
     WordLeaf,
@@ -14,7 +15,7 @@ from indextables.split.query.bound import (
 from indextables.split.query.compiler import Compiler, boolean, unscored
 from indextables.split.query.numbers import index_number
 from indextables.split.query.tree import Occur
-from indextables.split.query.word_tests import WordTest, positioned_tests
+from indextables.split.query.word_tests import WordTest, accepted_words, positioned_tests
 
 __all__ = [
     "BoundQuery",
@@ -22,10 +23,12 @@ __all__ = [
     "Occur",
     "Part",
     "Parts",
+    "Regexes",
     "Scaled",
     "Terms",
     "WordLeaf",
     "WordTest",
+    "accepted_words",
     "bind_query",
     "boolean",
     "build_clauses",

@@ -25,7 +25,7 @@ def pattern_words(pieces: Pieces) -> tuple[Pieces, ...]:
         if isinstance(piece, Wildcard):
             words[-1].append(piece)
             continue
-        for is_word, run in groupby(map(_token_character, piece), bool):
+        for is_word, run in groupby(map(token_characters, piece), bool):
             if is_word:
                 words[-1].append("".join(run))
             elif words[-1]:
@@ -50,7 +50,7 @@ def escape(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _token_character(character: str) -> str:
-    """Return the character as it is in a word, in lower case; empty if it separates words."""
+def token_characters(character: str) -> str:
+    """Return a character as words have it, in lower case; empty if it separates words."""
     words = analyzer().analyze(character)
     return words[0] if words else ""
