@@ -85,7 +85,11 @@ WORDS = [
     "漢字",
     "x",
     "500",
+    "running",
+    "runs",
+    "parseHTTPHeader",
 ]
+LATIN = [word for word in WORDS if word.isascii() or word == "Ärger"]
 HOSTS = [
     "web-1",
     "web-2",
@@ -146,23 +150,72 @@ def as_arrow(rows: list[Row], first_id: int) -> pa.Table:
 # --- what a leaf means ------------------------------------------------------------------------------------------
 
 
+TOKENIZERS: dict[str, str] = {}
+"""The tokenizer of the text columns, where it is not the default. A test sets it for the table that it queries."""
+
+OPTIONS: dict[str, dict[str, str]] = {
+    "whitespace": {"tokenizer": "whitespace"},
+    "simple": {"tokenizer": "simple"},
+    "code": {"tokenizer": "code"},
+    "ngram": {"tokenizer": "ngram"},
+    "stems": {"tokenizer": "en_stem", "stopwords": "web,x", "asciifolding": "true", "tokenLength": "100"},
+}
+"""The options of a column for each tokenizer of this model."""
+
+PLAIN = ["alpha", "alpine", "beta", "gamma", "gama", "wob"]
+"""Words that every tokenizer leaves whole, for operators that compare single words."""
+
+STEMS = {"alpine": "alpin", "running": "run", "runs": "run", "nothing": "noth", "primary": "primari"}
+
+
 @cache
-def split_words(text: str) -> tuple[str, ...]:
-    """Return the lower-case runs of letters and digits."""
-    return tuple(word.lower() for word in re.findall(r"[^\W_]+", text))
+def split_words(text: str, name: str = "default") -> tuple[str | None, ...]:
+    """Return the words of a text at their positions, and None for one that is not indexed."""
+    if name == "whitespace":
+        return tuple(text.split())
+    runs = re.findall(r"[^\W_]+", text)
+    match name:
+        case "code":
+            humps = [part for run in runs for part in re.findall(r"\d+|[^\W\d_]+", run)]
+            parts = [p for hump in humps for p in re.findall(r"[A-ZÄ]+(?![a-zä])|[A-ZÄ]?[^A-ZÄ]+", hump)]
+            return tuple(part.lower() for part in parts)
+        case "ngram":
+            words = [run.lower() for run in runs]
+            return tuple(w[i : i + 3] for w in words for i in range(max(1, len(w) - 2)))
+        case "stems":
+            words = [run.lower().replace("ä", "a") for run in runs]
+            return tuple(None if w in ("web", "x") or len(w) > 100 else STEMS.get(w, w) for w in words)
+        case "simple":
+            return tuple(run.lower() for run in runs)
+        case _:
+            single = [part for run in runs for part in re.findall(r"[\u3400-\u9fff]|[^\u3400-\u9fff]+", run)]
+            return tuple(part.lower() for part in single)
 
 
-def terms_of(row: Row, column: str) -> tuple[str, ...]:
-    """Return what a column of words or strings can match: its words, or its one value."""
+Placed = list[tuple[int, str]]
+
+
+def placed(row: Row, column: str) -> Placed:
+    """Return what a column of words or strings can match, with its position: its words, or its one value."""
     value = row[column]
-    if value is None:
-        return ()
-    return split_words(value) if COLUMNS[column] == "text" else (value,)
+    return [] if value is None else sought(value, column)
 
 
-def sought(text: str, column: str) -> tuple[str, ...]:
+def terms_of(row: Row, column: str) -> list[str]:
+    return [term for _, term in placed(row, column)]
+
+
+def sought(text: str, column: str) -> Placed:
     """Return a text of a query as a column has it: words, or one value."""
-    return split_words(text) if COLUMNS[column] == "text" else (text,)
+    if COLUMNS[column] != "text":
+        return [(0, text)]
+    words = split_words(text, TOKENIZERS.get(column, "default"))
+    return [(at, word) for at, word in enumerate(words) if word is not None]
+
+
+def folded(text: str, column: str) -> str:
+    """Return a pattern in the case of the words of a column."""
+    return text.lower() if COLUMNS[column] == "text" and TOKENIZERS.get(column) != "whitespace" else text
 
 
 @cache
@@ -186,11 +239,13 @@ def globs(pattern: str, term: str) -> bool:
     return re.fullmatch("".join(wild.get(c, re.escape(c)) for c in pattern), term, re.DOTALL) is not None
 
 
-def phrase_in(tests: list[Callable[[str], bool]], terms: tuple[str, ...], slop: int = 0) -> bool:
+def phrase_in(tests: list[tuple[int, Callable[[str], bool]]], terms: Placed, slop: int = 0) -> bool:
     """Return True if different terms pass the tests, each moved from its place, by amounts that differ by `slop`."""
-    places = [[at for at, term in enumerate(terms) if test(term)] for test in tests]
+    if not tests:
+        return False
+    places = [[at for at, term in terms if test(term)] for _, test in tests]
     for chosen in product(*places):
-        moves = [at - place for place, at in enumerate(chosen)]
+        moves = [at - place for (place, _), at in zip(tests, chosen, strict=True)]
         if len(set(chosen)) == len(chosen) and max(moves) - min(moves) <= slop:
             return True
     return False
@@ -377,7 +432,24 @@ class QueryDraw:
         ]
         if may_range:
             kinds += [self._term_range, self._term_set]
+        if "ngram" in self._tokenizers(columns):
+            kinds = [self._word, self._phrase]
+        elif "stems" in self._tokenizers(columns):
+            kinds = [self._word, self._phrase, self._wildcards, self._wild_phrase, self._regex]
         return self.rng.choice(kinds)(columns)
+
+    def _tokenizers(self, columns: tuple[str, ...]) -> set[str]:
+        return {TOKENIZERS.get(column, "default") for column in columns if COLUMNS[column] == "text"}
+
+    def _single_words(self, columns: tuple[str, ...]) -> list[str]:
+        """Return words that are one word in each column."""
+        if self._tokenizers(columns) <= {"simple"}:
+            return WORDS
+        return LATIN if self._tokenizers(columns) <= {"simple", "default", "whitespace"} else PLAIN
+
+    def _searchable(self, text: str, columns: tuple[str, ...]) -> str:
+        """Return a text that has a word in one of the columns."""
+        return text if any(sought(text, column) for column in columns) else "alpha"
 
     def _text(self) -> str:
         return self.rng.choice(
@@ -385,11 +457,12 @@ class QueryDraw:
         )
 
     def _word(self, columns: tuple[str, ...]) -> Drawn:
-        text = self._text()
+        text = self._searchable(self._text(), columns)
 
         def holds(row: Row) -> bool:
             return any(
-                phrase_in([word.__eq__ for word in sought(text, c)], terms_of(row, c)) for c in columns
+                phrase_in([(at, word.__eq__) for at, word in sought(text, c)], placed(row, c))
+                for c in columns
             )
 
         return Drawn(text, holds, operators=frozenset({"word"}))
@@ -400,7 +473,10 @@ class QueryDraw:
             if self.rng.random() < 0.3
             else " ".join(self.rng.choice(WORDS) for _ in range(self.rng.randrange(1, 4)))
         )
+        text = self._searchable(text, columns)
         form = self.rng.choice(["exact", "slop", "prefix"])
+        if not {"ngram", "stems"}.isdisjoint(self._tokenizers(columns)) and form == "prefix":
+            form = "exact"
         slop = self.rng.randrange(4) if form == "slop" else 0
         if form == "prefix":
             text = text[: -1 if split_words(text[:-1]) and text[-2].isalnum() else None]
@@ -408,18 +484,19 @@ class QueryDraw:
 
         def holds(row: Row) -> bool:
             for column in columns:
-                tests: list[Callable[[str], bool]] = [word.__eq__ for word in sought(text, column)]
-                if form == "prefix":
-                    last = sought(text, column)[-1]
-                    tests[-1] = lambda term, last=last: term.startswith(last)
-                if phrase_in(tests, terms_of(row, column), slop):
+                words = sought(text, column)
+                tests: list[tuple[int, Callable[[str], bool]]] = [(at, word.__eq__) for at, word in words]
+                if form == "prefix" and words:
+                    at, last = words[-1]
+                    tests[-1] = (at, lambda term, last=last: term.startswith(last))
+                if phrase_in(tests, placed(row, column), slop):
                     return True
             return False
 
         return Drawn(f'"{escaped(text)}"{suffix}', holds, operators=frozenset({f"phrase {form}"}))
 
     def _wildcards(self, columns: tuple[str, ...]) -> Drawn:
-        word = list(self.rng.choice([word for word in WORDS if len(word) > 1]))
+        word = list(self.rng.choice([word for word in self._single_words(columns) if len(word) > 1]))
         for _ in range(self.rng.randrange(1, 3)):
             word[self.rng.randrange(len(word))] = self.rng.choice("*?")
         pattern = "".join(word)
@@ -427,16 +504,12 @@ class QueryDraw:
             pattern = "a*"
 
         def holds(row: Row) -> bool:
-            return any(
-                globs(pattern.lower() if COLUMNS[c] == "text" else pattern, term)
-                for c in columns
-                for term in terms_of(row, c)
-            )
+            return any(globs(folded(pattern, c), term) for c in columns for term in terms_of(row, c))
 
         return Drawn(pattern, holds, operators=frozenset({"wildcard"}))
 
     def _wild_phrase(self, columns: tuple[str, ...]) -> Drawn:
-        words = [list(self.rng.choice(WORDS)) for _ in range(self.rng.randrange(1, 4))]
+        words = [list(self.rng.choice(self._single_words(columns))) for _ in range(self.rng.randrange(1, 4))]
         for word in words[: self.rng.randrange(1, 3)]:
             word[self.rng.randrange(len(word))] = self.rng.choice("*?")
         words = [list("a*") if not "".join(word).strip("*?") else word for word in words]
@@ -445,11 +518,13 @@ class QueryDraw:
             patterns[-1] += "*"
         text = " ".join(patterns)
         slop = self.rng.choice([0, 0, 1, 2, 3])
-        tests = [partial(globs, pattern.lower()) for pattern in patterns]
+
+        def tests(column: str) -> list[tuple[int, Callable[[str], bool]]]:
+            return [(at, partial(globs, folded(pattern, column))) for at, pattern in enumerate(patterns)]
 
         def holds(row: Row) -> bool:
             return any(
-                phrase_in(tests, terms_of(row, c), slop)
+                phrase_in(tests(c), placed(row, c), slop)
                 if COLUMNS[c] == "text"
                 else any(globs(text, term) for term in terms_of(row, c))
                 for c in columns
@@ -459,7 +534,7 @@ class QueryDraw:
         return Drawn(drawn, holds, operators=frozenset({"wild phrase slop" if slop else "wild phrase"}))
 
     def _regex(self, columns: tuple[str, ...]) -> Drawn:
-        words = HOSTS if all(COLUMNS[c] == "string" for c in columns) else WORDS
+        words = HOSTS if all(COLUMNS[c] == "string" for c in columns) else self._single_words(columns)
         forms = [
             "{0}",
             "{0}",
@@ -482,8 +557,7 @@ class QueryDraw:
 
         def holds(row: Row) -> bool:
             return any(
-                re.fullmatch(pattern.lower() if COLUMNS[c] == "text" else pattern, term, re.ASCII | re.DOTALL)
-                is not None
+                re.fullmatch(folded(pattern, c), term, re.ASCII | re.DOTALL) is not None
                 for c in columns
                 for term in terms_of(row, c)
             )
@@ -491,7 +565,7 @@ class QueryDraw:
         return Drawn(f"/{pattern}/", holds, operators=frozenset({"regex"}))
 
     def _fuzzy(self, columns: tuple[str, ...]) -> Drawn:
-        word, distance = self.rng.choice(WORDS), self.rng.randrange(3)
+        word, distance = self.rng.choice(self._single_words(columns)), self.rng.randrange(3)
         letters = list(word)
         for _ in range(self.rng.randrange(3)):
             letters[self.rng.randrange(len(letters))] = self.rng.choice("abgm")
@@ -499,14 +573,18 @@ class QueryDraw:
         return Drawn(
             f"{text}~{'' if distance == 2 and self.rng.random() < 0.5 else distance}",
             lambda row: any(
-                edits(sought(text, c)[0], term, distance) for c in columns for term in terms_of(row, c)
+                edits(sought(text, c)[0][1], term, distance) for c in columns for term in terms_of(row, c)
             ),
             operators=frozenset({f"fuzzy {distance}"}),
         )
 
     def _term_range(self, columns: tuple[str, ...]) -> Drawn:
         (column,) = columns
-        pool = [word.lower() for word in WORDS] if COLUMNS[column] == "text" else [h for h in HOSTS if h]
+        pool = (
+            [folded(word, column) for word in self._single_words(columns)]
+            if COLUMNS[column] == "text"
+            else [h for h in HOSTS if h]
+        )
         text, inside = self._range([(f'"{escaped(value)}"', value, value) for value in pool])
         return Drawn(
             text, lambda row: any(map(inside, terms_of(row, column))), operators=frozenset({"range"})
@@ -514,9 +592,9 @@ class QueryDraw:
 
     def _term_set(self, columns: tuple[str, ...]) -> Drawn:
         (column,) = columns
-        pool = WORDS if COLUMNS[column] == "text" else HOSTS
+        pool = self._single_words(columns) if COLUMNS[column] == "text" else HOSTS
         values = [self.rng.choice(pool) for _ in range(self.rng.randrange(1, 4))]
-        wanted = {sought(value, column)[0] for value in values}
+        wanted = {sought(value, column)[0][1] for value in values}
         text = " ".join(f'"{escaped(value)}"' for value in values)
         return Drawn(
             f"IN [{text}]",

@@ -131,18 +131,18 @@ class DecodedScan:
 
 
 def _mapped(field: MappedField) -> list[object]:
-    """Return name, type and kind of a column, and of the fields of a struct."""
-    entry: list[object] = [field.name, field.spark_type, field.kind]
+    """Return name, type, kind, tokenizer and record option of a column, and of the fields of a struct."""
+    entry: list[object] = [field.name, field.spark_type, field.kind, field.tokenizer, field.record]
     return [*entry, list(map(_mapped, field.inner))] if field.inner else entry
 
 
 def _mapped_field(entry: object, root: str | None = None) -> MappedField:
     parts = _as_list(entry)
-    texts, inner = parts[:3], parts[3:]
-    if not is_texts(texts) or len(texts) != 3 or texts[2] not in get_args(IndexKind) or len(inner) > 1:
-        raise refused("a mapping in its plan is not name, type and kind")
+    texts, inner = parts[:5], parts[5:]
+    if not is_texts(texts) or len(texts) != 5 or texts[2] not in get_args(IndexKind) or len(inner) > 1:
+        raise refused("a mapping in its plan is not name, type, kind, tokenizer and record option")
     fields = tuple(_mapped_field(field, root or texts[0]) for field in _as_list(inner[0])) if inner else ()
-    return MappedField(texts[0], texts[1], texts[2], fields, root)
+    return MappedField(texts[0], texts[1], texts[2], fields, root, None, *texts[3:])
 
 
 def encode_write(plan: WritePlan | None) -> str | None:

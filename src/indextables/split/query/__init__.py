@@ -11,6 +11,7 @@ from indextables.split.query.bound import (
     WordLeaf,
     build_clauses,
     leaves,
+    with_default_tokenizer,
 )
 from indextables.split.query.compiler import Compiler, boolean, unscored
 from indextables.split.query.numbers import index_number
@@ -37,4 +38,5 @@ __all__ = [
     "leaves",
     "positioned_tests",
     "unscored",
+    "with_default_tokenizer",
 ]

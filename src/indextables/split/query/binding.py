@@ -11,8 +11,8 @@ from typing import Final
 
 from indextables.errors import QueryError
 from indextables.predicates import ALL_FIELDS, QueryLimits, TextQuery
-from indextables.schema import FieldMapping, IndexKind, MappedField, shorten
-from indextables.split.index import tokens
+from indextables.schema import FieldMapping, IndexKind, MappedField, shorten, value_kind
+from indextables.split.index import tokenizer, tokens
 from indextables.split.query import tree as ast
 from indextables.split.query.bound import (
     NOTHING,
@@ -33,7 +33,7 @@ from indextables.split.query.bound import (
 from indextables.split.query.moments import span
 from indextables.split.query.numbers import LiteralError
 from indextables.split.query.parser import parse
-from indextables.split.query.patterns import pattern_words, token_characters
+from indextables.split.query.patterns import PatternError, pattern_words, token_characters
 from indextables.split.query.regexes import check_engines, lower_case, single_characters
 from indextables.split.query.scanner import QuerySyntaxError
 from indextables.split.query.special import bind_special, has_key, is_plain, special_name
@@ -204,8 +204,8 @@ class _Binder:
         parts = [part for part in bound if part != NOTHING]
         if not parts:
             raise self.error(
-                "nothing to search for: text is indexed by its letters and digits; remove this, or quote it together "
-                "with a word",
+                "nothing to search for: text is indexed by its letters and digits, without the stop words and long "
+                "words that its column may exclude; remove this, or quote it together with a word",
                 node.position,
             )
         return parts[0] if len(parts) == 1 else Parts(tuple((Occur.SHOULD, part) for part in parts))
@@ -239,7 +239,21 @@ class _Binder:
                 )
             return Numbers(column, *self._span(node.text, column, node.position))
         words = _words(node.text, column)
+        if len(words) > 1:
+            self._must_have_positions(column, node.position)
+        if node.prefix and column.kind == "text" and tokenizer(column.tokenizer).recipe.grams:
+            raise self.error(
+                f"column {column.name!r} is indexed by runs of characters: leave the '*' out", node.position
+            )
         return Terms(column, words, node.slop, node.prefix) if words else NOTHING
+
+    def _must_have_positions(self, column: MappedField, position: int) -> None:
+        if column.record != "position":
+            raise self.error(
+                f"column {column.name!r} is indexed without positions (indexrecordoption is {column.record}), and this "
+                "is a phrase: join its words by AND",
+                position,
+            )
 
     def _single_word(self, text: str, column: MappedField, position: int, what: str) -> str:
         words = _words(text, column)
@@ -252,18 +266,24 @@ class _Binder:
         if column.kind == "string":
             return Regexes(column, (node.pieces,))
         letters = "".join(piece for piece in node.pieces if isinstance(piece, str))
-        if letters and not pattern_words((letters,)):
-            return (
-                NOTHING  # only punctuation and wildcards: without the punctuation it would match every word
-            )
-        words = pattern_words(node.pieces)
+        try:
+            if letters and not pattern_words((letters,), column.tokenizer):
+                return NOTHING  # only punctuation and wildcards: without the punctuation it would match every word
+            words = pattern_words(node.pieces, column.tokenizer)
+        except PatternError as reason:
+            raise self.error(f"column {column.name!r}: {reason}", node.position) from None
+        if len(words) > 1:
+            self._must_have_positions(column, node.position)
         return Regexes(column, words, node.slop if len(words) > 1 else 0) if words else NOTHING
 
     def _regex(self, node: ast.Regex, column: MappedField) -> Part:
         self._must_be_string(column, "regular expressions", node.position)
         expression = node.expression
         if column.kind == "text":
-            expression = lower_case(expression, lambda character: token_characters(character) or character)
+            name = column.tokenizer
+            expression = lower_case(
+                expression, lambda character: token_characters(character, name) or character
+            )
         try:
             check_engines(expression)
         except ValueError as reason:
@@ -276,9 +296,20 @@ class _Binder:
     def _refuse_impossible(self, node: ast.Regex, defaults: list[MappedField]) -> None:
         """Reject an expression over text that names a character which no word has."""
         columns = defaults if node.field is None else [self._column(node.field, node.position)]
+        if any(column.kind == "text" and tokenizer(column.tokenizer).recipe.grams for column in columns):
+            raise self.error(
+                "a column is indexed by runs of characters, not by words: write the characters without slashes",
+                node.position,
+            )
         if all(column.kind == "text" for column in columns):
             for character in sorted(single_characters(node.expression)):
-                if not token_characters(character):
+                if any(tokenizer(column.tokenizer).is_single(character) for column in columns):
+                    raise self.error(
+                        f"{character!r} is a word of its own, as all characters of Chinese, Japanese and Thai: write "
+                        "it without slashes",
+                        node.position,
+                    )
+                if not any(token_characters(character, column.tokenizer) for column in columns):
                     raise self.error(
                         f"a regular expression is compared with single words, and no word has {character!r}: write a "
                         'phrase, "web conn*", or remove the character',
@@ -360,7 +391,10 @@ def _words_inside(column: MappedField) -> list[MappedField]:
 
 
 def _words(text: str, column: MappedField) -> tuple[tuple[int, str], ...]:
-    return ((0, text),) if column.kind == "string" else tokens(text)
+    if column.kind == "string":
+        return ((0, text),)
+    words = tokens(text, column.tokenizer)
+    return tuple((at - words[0][0], word) for at, word in words)
 
 
 def _excerpt(text: str, position: int) -> tuple[str, int]:
@@ -373,6 +407,11 @@ def _excerpt(text: str, position: int) -> tuple[str, int]:
 def _misfit(op: str, column: MappedField) -> str:
     """Explain why an operator cannot search a column, and what can."""
     if column.kind == "none":
+        if value_kind(column.spark_type) != "none":
+            return (
+                "is stored and not indexed (storeonlyfields or nonfastfields of the table): compare it in WHERE, or "
+                "write the table without the option"
+            )
         return f"is {column.type_name}, which is not indexed"
     if op == "TEXTSEARCH" and column.kind == "string":
         return f"is not tokenised: {_hint(op, column.name)}"

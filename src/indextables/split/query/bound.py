@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, TypeVar
 
 from indextables.schema import MappedField
@@ -158,6 +158,19 @@ def _flatten(parts: Parts) -> Parts:
         else:
             children.append((occur, inner))
     return Parts(tuple(children), parts.least)
+
+
+def with_default_tokenizer(part: Part) -> Part:
+    """Return the part as if its columns had the default tokenizer, to compare queries of different splits."""
+    match part:
+        case Parts(children):
+            return replace(part, children=tuple((o, with_default_tokenizer(child)) for o, child in children))
+        case Scaled(inner):
+            return replace(part, part=with_default_tokenizer(inner))
+        case All():
+            return part
+        case _:
+            return replace(part, column=replace(part.column, tokenizer=""))
 
 
 def leaves(part: Part) -> list[Part]:

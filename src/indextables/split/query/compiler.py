@@ -36,7 +36,7 @@ class Compiler:
     """Builds queries for one open index."""
 
     def __init__(self, index: tantivy.Index, searcher: tantivy.Searcher, fields: IndexFields) -> None:
-        register_tokenizers(index)  # for Tantivy's parser and for snippets
+        register_tokenizers(index, fields)  # for Tantivy's parser and for snippets
         self._index = index
         self._searcher = searcher
         self._schema = index.schema

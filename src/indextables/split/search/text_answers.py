@@ -168,7 +168,7 @@ def _words(column: MappedField, values: pa.Array) -> list[Tokens]:
         return [_one_after_the_other(islice(flat, n or 0)) for n in pc.list_value_length(values).to_pylist()]
     if column.kind == "string":
         return [[] if value is None else [(0, value)] for value in strings(values)]
-    return [[] if value is None else tokens(value) for value in strings(values)]
+    return [[] if value is None else tokens(value, column.tokenizer) for value in strings(values)]
 
 
 def _one_after_the_other(elements: Iterable[Tokens]) -> Tokens:
