@@ -15,7 +15,7 @@ from indextables.split.index.fields import (
 )
 from indextables.split.index.ranking import RankingStatistics
 from indextables.split.index.row_runs import RowRun, RowRuns, new_base
-from indextables.split.index.strings import strings
+from indextables.split.index.string_values import strings
 from indextables.split.index.tokenizers import TextTokenizer, tokenizer
 from indextables.split.index.values import addresses, entry_terms, wide_term
 from indextables.split.index.words import bytes_as_written, cut_words, tokens

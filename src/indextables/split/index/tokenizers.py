@@ -27,7 +27,7 @@ import tantivy
 
 from indextables.runtime import lazy_property
 from indextables.schema import STEMMERS, Recipe, parse_recipe
-from indextables.split.index.strings import strings
+from indextables.split.index.string_values import strings
 
 _SINGLE: Final = (
     "\u0e01-\u0e5b\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf"

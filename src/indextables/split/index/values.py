@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from indextables.errors import SchemaError
 from indextables.schema import MappedField, decimal_words, map_types, shorten, value_kind
 from indextables.split.index.fields import sortable
-from indextables.split.index.strings import strings
+from indextables.split.index.string_values import strings
 from indextables.split.index.tokenizers import tokenizer
 
 _SIGN: Final = 1 << 63

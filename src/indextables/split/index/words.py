@@ -14,7 +14,7 @@ import tantivy
 
 from indextables.schema import TOKENIZER, MappedField
 from indextables.split.index.fields import MAX_CUT_BYTES, MAX_TERM_BYTES, analyzer
-from indextables.split.index.strings import strings
+from indextables.split.index.string_values import strings
 from indextables.split.index.tokenizers import tokenizer
 
 _RUN: Final = re.compile(r"[0-9A-Za-z\x80-\U0010ffff]{10,}")
