@@ -28,7 +28,7 @@ from indextables.config import Settings
 from indextables.errors import ProtocolError, QueryError
 from indextables.maintenance import repair
 from indextables.predicates import And, Compare, IsNull, Not, Or, Predicate, TextQuery
-from indextables.schema import FieldMapping, MappedField, TableSchema, tokenizers
+from indextables.schema import FieldMapping, MappedField, TableSchema, tokenizer_names, tokenizers
 from indextables.split import RowRequest, SplitReader, SplitWriter, open_split
 from indextables.split.index.words import bytes_as_written, cut_words, unindexed_rows
 from indextables.split.index_cache.entry_record import checksum, record_files
@@ -43,7 +43,8 @@ SHA = "a489c868f0c37da93b76227c91bb03908ac0e742"
 SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 CHINESE = "中文日本"
 COLUMNS = ("id", "t", "u", "s", "n")
-MAPPING_OF = {"t": "text", "u": "text"}
+MAPPING_OF = dict.fromkeys("tu", "text;tokenizer=words")
+"""The words of the old split: Chinese text is one word, and the same for all."""
 
 
 def _settings(directory: Path) -> Settings:
@@ -419,18 +420,23 @@ def test_a_table_holds_splits_of_both_kinds(tmp_path: Path) -> None:
 
 def test_a_split_says_how_its_words_were_cut(tmp_path: Path) -> None:
     mapping = FieldMapping((MappedField("t", "string", "text"), MappedField("s", "string", "string")))
-    assert tokenizers(mapping.to_json()) == {"t": "words"}
+    assert tokenizers(mapping.to_json()) == {"t": "words2"}
     old = orjson.dumps(
         [{"name": "t", "type": "text", "sparkType": "string", "tokenizer": "default"}]
     ).decode()
     assert tokenizers(old) == {"t": "default"}
-    assert FieldMapping.from_json(old) == FieldMapping(mapping.fields[:1])
+    assert FieldMapping.from_json(old) == FieldMapping((MappedField("t", "string", "text", "words"),))
 
 
 def test_a_tokenizer_of_the_future_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indextables.schema.mapping.TOKENIZER", "stems")
-    with pytest.raises(ProtocolError, match=r"'stems'.*upgrade"):
-        _written(tmp_path, pa.record_batch({"id": pa.array([1], pa.int64()), "t": ["x"]}), {"t": "text"})
+    monkeypatch.setitem(tokenizer_names._BASES, "stems", "stems7")
+    rows = pa.record_batch({"id": pa.array([1], pa.int64()), "t": ["x"]})
+    _written(tmp_path, rows, {"t": "text;tokenizer=stems7"})
+    monkeypatch.undo()
+    tokenizer_names.parse_recipe.cache_clear()
+    (split,) = tmp_path.glob("*.split")
+    with pytest.raises(ProtocolError, match=r"'stems7'.*upgrade"):
+        open_split(open_store(str(tmp_path)), split.name, settings=_settings(tmp_path))
 
 
 def test_a_fuzzy_word_is_bounded_and_a_long_pattern_is_refused_as_one_of_our_errors(tmp_path: Path) -> None:
@@ -486,13 +492,13 @@ def test_capitals_that_shrink_are_all_known() -> None:
 
 def test_rows_with_words_too_long_for_the_engine_are_recorded() -> None:
     text, string = MappedField("t", "string", "text"), MappedField("s", "string", "string")
-    values = pa.array(["a" * 43686, "a" * 65531, None, "a b" * 60000, "İ" * 32765, "İ" * 21844, "日" * 21844])
+    values = pa.array(["a" * 43686, "a" * 65531, None, "a b" * 60000, "İ" * 32765, "İ" * 21844, "한" * 21844])
     assert unindexed_rows(string, values) == [1, 3, 6]
     assert set(unindexed_rows(text, values)) >= {1, 4, 6}
     assert set(unindexed_rows(text, values)).isdisjoint({0, 2, 3})
 
 
-words_of_few_letters = st.text("abé日", max_size=7)
+words_of_few_letters = st.text("abé한", max_size=7)
 
 
 @given(words_of_few_letters, words_of_few_letters, st.integers(1, 2))
@@ -513,7 +519,7 @@ def test_patterns_are_told_as_by_a_regular_expression(word: str, pieces: list[st
 
 def test_fuzzy_words_and_patterns_agree_with_the_engine(tmp_path: Path) -> None:
     rng = random.Random(3)
-    words = sorted({"".join(rng.choices("abé日", k=rng.randint(1, 6))) for _ in range(300)})
+    words = sorted({"".join(rng.choices("abé한", k=rng.randint(1, 6))) for _ in range(300)})
     rows = pa.record_batch({"id": pa.array(range(len(words)), pa.int64()), "t": words})
     reader = _written(tmp_path, rows, {"t": "text"})
     for word in rng.sample(words, 40):

@@ -38,7 +38,7 @@ from indextables.storage import Store, open_store
 
 SEED = 20240501
 ROWS = 700
-WORDS = ["alpha", "beta", "gamma", "Δelta", "日本", "web", "timeout"]
+WORDS = ["alpha", "beta", "gamma", "Δelta", "한국", "web", "timeout"]
 
 
 def random_rows(rng: random.Random, count: int) -> pa.RecordBatch:
@@ -302,7 +302,7 @@ def _alone(query: str) -> dict[int, float]:
 
 
 @pytest.mark.parametrize(
-    "query", ["alpha", 'alpha AND "beta gamma"', "web^2 timeout -beta", '"alpha 日本"~2']
+    "query", ["alpha", 'alpha AND "beta gamma"', "web^2 timeout -beta", '"alpha 한국"~2']
 )
 def test_scores_are_those_of_tantivy_alone(reader: SplitReader, query: str) -> None:
     request = RowRequest(("id", "_score"), TextQuery("TEXTSEARCH", "text", query))

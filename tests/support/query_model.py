@@ -10,8 +10,8 @@ import random
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from functools import cache
+from datetime import UTC, date, datetime, timedelta
+from functools import cache, partial
 from itertools import product
 from typing import Any, Literal
 
@@ -36,6 +36,39 @@ STRINGS = ["host", "path"]
 VALUES = [name for name, kind in COLUMNS.items() if kind not in ("text", "string")]
 
 NOW = datetime(2024, 3, 31, 1, 30, tzinfo=UTC)
+"""The time of the rows and, for the table under test, of the query."""
+
+
+def _utc(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+DATES: list[tuple[str, Any, Any]] = [
+    ("now", date(2024, 3, 31), date(2024, 3, 31)),
+    ("now-1M", date(2024, 2, 29), date(2024, 2, 29)),
+    ("now/M", date(2024, 3, 1), date(2024, 3, 31)),
+    ("now/w", date(2024, 3, 25), date(2024, 3, 31)),
+    ("now-10d/w", date(2024, 3, 18), date(2024, 3, 24)),
+    ("2024-02", date(2024, 2, 1), date(2024, 2, 29)),
+    ("2024", date(2024, 1, 1), date(2024, 12, 31)),
+    ("2024-01-31||+1M", date(2024, 2, 29), date(2024, 2, 29)),
+    ("2024-01-31||+1M+1d/M", date(2024, 3, 1), date(2024, 3, 31)),
+]
+TIMES: list[tuple[str, Any, Any]] = [
+    ("now", NOW, NOW),
+    ("now-1h", _utc("2024-03-31T00:30"), _utc("2024-03-31T00:30")),
+    ("now-36h", _utc("2024-03-29T13:30"), _utc("2024-03-29T13:30")),
+    ("now+90m", _utc("2024-03-31T03:00"), _utc("2024-03-31T03:00")),
+    ("now/h", _utc("2024-03-31T01:00"), _utc("2024-03-31T01:59:59.999999")),
+    ("now/d", _utc("2024-03-31"), _utc("2024-03-31T23:59:59.999999")),
+    ("now-1d/d", _utc("2024-03-30"), _utc("2024-03-30T23:59:59.999999")),
+    ("now/w+1d", _utc("2024-03-26"), _utc("2024-03-26")),
+    ("2024-03-30", _utc("2024-03-30"), _utc("2024-03-30T23:59:59.999999")),
+    ("2024-04", _utc("2024-04-01"), _utc("2024-04-30T23:59:59.999999")),
+    ("2024-03-30||+12h", _utc("2024-03-30T12:00"), _utc("2024-03-30T12:00")),
+    ("2024-03-30||/M", _utc("2024-03-01"), _utc("2024-03-31T23:59:59.999999")),
+]
+"""Spellings of dates and times, with the first and last value that each denotes."""
 
 WORDS = [
     "alpha",
@@ -52,7 +85,11 @@ WORDS = [
     "漢字",
     "x",
     "500",
+    "running",
+    "runs",
+    "parseHTTPHeader",
 ]
+LATIN = [word for word in WORDS if word.isascii() or word == "Ärger"]
 HOSTS = [
     "web-1",
     "web-2",
@@ -113,23 +150,72 @@ def as_arrow(rows: list[Row], first_id: int) -> pa.Table:
 # --- what a leaf means ------------------------------------------------------------------------------------------
 
 
+TOKENIZERS: dict[str, str] = {}
+"""The tokenizer of the text columns, where it is not the default. A test sets it for the table that it queries."""
+
+OPTIONS: dict[str, dict[str, str]] = {
+    "whitespace": {"tokenizer": "whitespace"},
+    "simple": {"tokenizer": "simple"},
+    "code": {"tokenizer": "code"},
+    "ngram": {"tokenizer": "ngram"},
+    "stems": {"tokenizer": "en_stem", "stopwords": "web,x", "asciifolding": "true", "tokenLength": "100"},
+}
+"""The options of a column for each tokenizer of this model."""
+
+PLAIN = ["alpha", "alpine", "beta", "gamma", "gama", "wob"]
+"""Words that every tokenizer leaves whole, for operators that compare single words."""
+
+STEMS = {"alpine": "alpin", "running": "run", "runs": "run", "nothing": "noth", "primary": "primari"}
+
+
 @cache
-def split_words(text: str) -> tuple[str, ...]:
-    """Return the lower-case runs of letters and digits."""
-    return tuple(word.lower() for word in re.findall(r"[^\W_]+", text))
+def split_words(text: str, name: str = "default") -> tuple[str | None, ...]:
+    """Return the words of a text at their positions, and None for one that is not indexed."""
+    if name == "whitespace":
+        return tuple(text.split())
+    runs = re.findall(r"[^\W_]+", text)
+    match name:
+        case "code":
+            humps = [part for run in runs for part in re.findall(r"\d+|[^\W\d_]+", run)]
+            parts = [p for hump in humps for p in re.findall(r"[A-ZÄ]+(?![a-zä])|[A-ZÄ]?[^A-ZÄ]+", hump)]
+            return tuple(part.lower() for part in parts)
+        case "ngram":
+            words = [run.lower() for run in runs]
+            return tuple(w[i : i + 3] for w in words for i in range(max(1, len(w) - 2)))
+        case "stems":
+            words = [run.lower().replace("ä", "a") for run in runs]
+            return tuple(None if w in ("web", "x") or len(w) > 100 else STEMS.get(w, w) for w in words)
+        case "simple":
+            return tuple(run.lower() for run in runs)
+        case _:
+            single = [part for run in runs for part in re.findall(r"[\u3400-\u9fff]|[^\u3400-\u9fff]+", run)]
+            return tuple(part.lower() for part in single)
 
 
-def terms_of(row: Row, column: str) -> tuple[str, ...]:
-    """Return what a column of words or strings can match: its words, or its one value."""
+Placed = list[tuple[int, str]]
+
+
+def placed(row: Row, column: str) -> Placed:
+    """Return what a column of words or strings can match, with its position: its words, or its one value."""
     value = row[column]
-    if value is None:
-        return ()
-    return split_words(value) if COLUMNS[column] == "text" else (value,)
+    return [] if value is None else sought(value, column)
 
 
-def sought(text: str, column: str) -> tuple[str, ...]:
+def terms_of(row: Row, column: str) -> list[str]:
+    return [term for _, term in placed(row, column)]
+
+
+def sought(text: str, column: str) -> Placed:
     """Return a text of a query as a column has it: words, or one value."""
-    return split_words(text) if COLUMNS[column] == "text" else (text,)
+    if COLUMNS[column] != "text":
+        return [(0, text)]
+    words = split_words(text, TOKENIZERS.get(column, "default"))
+    return [(at, word) for at, word in enumerate(words) if word is not None]
+
+
+def folded(text: str, column: str) -> str:
+    """Return a pattern in the case of the words of a column."""
+    return text.lower() if COLUMNS[column] == "text" and TOKENIZERS.get(column) != "whitespace" else text
 
 
 @cache
@@ -153,11 +239,13 @@ def globs(pattern: str, term: str) -> bool:
     return re.fullmatch("".join(wild.get(c, re.escape(c)) for c in pattern), term, re.DOTALL) is not None
 
 
-def phrase_in(tests: list[Callable[[str], bool]], terms: tuple[str, ...], slop: int = 0) -> bool:
+def phrase_in(tests: list[tuple[int, Callable[[str], bool]]], terms: Placed, slop: int = 0) -> bool:
     """Return True if different terms pass the tests, each moved from its place, by amounts that differ by `slop`."""
-    places = [[at for at, term in enumerate(terms) if test(term)] for test in tests]
+    if not tests:
+        return False
+    places = [[at for at, term in terms if test(term)] for _, test in tests]
     for chosen in product(*places):
-        moves = [at - place for place, at in enumerate(chosen)]
+        moves = [at - place for (place, _), at in zip(tests, chosen, strict=True)]
         if len(set(chosen)) == len(chosen) and max(moves) - min(moves) <= slop:
             return True
     return False
@@ -216,6 +304,7 @@ class QueryDraw:
                 self._mixed,
                 self._grouped,
                 self._boosted,
+                self._at_least,
             ]
         )
         return draw(depth - 1)
@@ -225,12 +314,12 @@ class QueryDraw:
 
     def _all_of(self, depth: int) -> Drawn:
         parts = self._some(depth)
-        text = " AND ".join(part.operand for part in parts)
+        text = self.rng.choice([" AND ", " && "]).join(part.operand for part in parts)
         return _joined(text, parts, lambda row: all(part.holds(row) for part in parts), "AND")
 
     def _any_of(self, depth: int) -> Drawn:
         parts = self._some(depth)
-        text = " OR ".join(part.operand for part in parts)
+        text = self.rng.choice([" OR ", " || "]).join(part.operand for part in parts)
         return _joined(text, parts, lambda row: any(part.holds(row) for part in parts), "OR")
 
     def _mixed(self, depth: int) -> Drawn:
@@ -263,8 +352,31 @@ class QueryDraw:
 
     def _negated(self, depth: int) -> Drawn:
         part = self.query(depth)
-        drawn = _joined(f"NOT {part.operand}", [part], lambda row: not part.holds(row), "NOT")
+        sign = self.rng.choice(["NOT ", "!"])
+        drawn = _joined(f"{sign}{part.operand}", [part], lambda row: not part.holds(row), sign.strip())
         return replace(drawn, negates=part.holds)
+
+    def _at_least(self, depth: int) -> Drawn:
+        """Some of the alternatives in a list, as `(a b c)@2`."""
+        drawn = (
+            [self._word(self.defaults) for _ in range(self.rng.randrange(2, 5))] if self._has_words else []
+        )
+        parts = list({part.text: part for part in [*drawn, self.query(depth)]}.values())
+        optional = [part for part in parts if part.negates is None]
+        if not optional:
+            return self._negated(depth)
+        least = self.rng.randrange(1, len(optional) + 1)
+
+        def holds(row: Row) -> bool:
+            excluded = any(part.negates(row) for part in parts if part.negates is not None)
+            return not excluded and sum(part.holds(row) for part in optional) >= least
+
+        text = f"({' '.join(part.operand for part in parts)})@{least}"
+        return _joined(text, parts, holds, "at least", simple=True)
+
+    @property
+    def _has_words(self) -> bool:
+        return all(COLUMNS[column] in ("text", "string") for column in self.defaults)
 
     def _grouped(self, depth: int) -> Drawn:
         column = self.rng.choice([*self.defaults, *self.others])
@@ -289,21 +401,55 @@ class QueryDraw:
             drawn = self._word_leaf(columns, may_range=may_range)
         else:
             drawn = self._value_leaf(columns[0])
+        if name and self.rng.random() < 0.03:
+            (column,) = columns
+            return Drawn(
+                f"_exists_:{column}",
+                lambda row: row[column] is not None,
+                frozenset({column}),
+                frozenset({"_exists_"}),
+            )
         if name and self.rng.random() < 0.06:
             drawn = Drawn("*", lambda row: row[columns[0]] is not None, operators=frozenset({"exists"}))
         elif not name and len(self.defaults) == 1 and self.rng.random() < 0.03:
             # In a query over one column, rows in which it is null do not count: see `SqlDraw`.
-            drawn = Drawn("*", lambda row: row[columns[0]] is not None, operators=frozenset({"all"}))
+            star = self.rng.choice(["*", "*:*"]) if self.others else "*"
+            drawn = Drawn(star, lambda row: row[columns[0]] is not None, operators=frozenset({"all"}))
             if not self.others:
                 return drawn
-            return Drawn("*", lambda _: True, operators=frozenset({"all"}))
+            return Drawn(star, lambda _: True, operators=frozenset({"all"}))
         return Drawn(name + drawn.text, drawn.holds, frozenset(columns if name else ()), drawn.operators)
 
     def _word_leaf(self, columns: tuple[str, ...], *, may_range: bool) -> Drawn:
-        kinds = [self._word, self._word, self._phrase, self._wildcards, self._fuzzy]
+        kinds = [
+            self._word,
+            self._word,
+            self._phrase,
+            self._wildcards,
+            self._wild_phrase,
+            self._regex,
+            self._fuzzy,
+        ]
         if may_range:
             kinds += [self._term_range, self._term_set]
+        if "ngram" in self._tokenizers(columns):
+            kinds = [self._word, self._phrase]
+        elif "stems" in self._tokenizers(columns):
+            kinds = [self._word, self._phrase, self._wildcards, self._wild_phrase, self._regex]
         return self.rng.choice(kinds)(columns)
+
+    def _tokenizers(self, columns: tuple[str, ...]) -> set[str]:
+        return {TOKENIZERS.get(column, "default") for column in columns if COLUMNS[column] == "text"}
+
+    def _single_words(self, columns: tuple[str, ...]) -> list[str]:
+        """Return words that are one word in each column."""
+        if self._tokenizers(columns) <= {"simple"}:
+            return WORDS
+        return LATIN if self._tokenizers(columns) <= {"simple", "default", "whitespace"} else PLAIN
+
+    def _searchable(self, text: str, columns: tuple[str, ...]) -> str:
+        """Return a text that has a word in one of the columns."""
+        return text if any(sought(text, column) for column in columns) else "alpha"
 
     def _text(self) -> str:
         return self.rng.choice(
@@ -311,11 +457,12 @@ class QueryDraw:
         )
 
     def _word(self, columns: tuple[str, ...]) -> Drawn:
-        text = self._text()
+        text = self._searchable(self._text(), columns)
 
         def holds(row: Row) -> bool:
             return any(
-                phrase_in([word.__eq__ for word in sought(text, c)], terms_of(row, c)) for c in columns
+                phrase_in([(at, word.__eq__) for at, word in sought(text, c)], placed(row, c))
+                for c in columns
             )
 
         return Drawn(text, holds, operators=frozenset({"word"}))
@@ -326,7 +473,10 @@ class QueryDraw:
             if self.rng.random() < 0.3
             else " ".join(self.rng.choice(WORDS) for _ in range(self.rng.randrange(1, 4)))
         )
+        text = self._searchable(text, columns)
         form = self.rng.choice(["exact", "slop", "prefix"])
+        if not {"ngram", "stems"}.isdisjoint(self._tokenizers(columns)) and form == "prefix":
+            form = "exact"
         slop = self.rng.randrange(4) if form == "slop" else 0
         if form == "prefix":
             text = text[: -1 if split_words(text[:-1]) and text[-2].isalnum() else None]
@@ -334,18 +484,19 @@ class QueryDraw:
 
         def holds(row: Row) -> bool:
             for column in columns:
-                tests: list[Callable[[str], bool]] = [word.__eq__ for word in sought(text, column)]
-                if form == "prefix":
-                    last = sought(text, column)[-1]
-                    tests[-1] = lambda term, last=last: term.startswith(last)
-                if phrase_in(tests, terms_of(row, column), slop):
+                words = sought(text, column)
+                tests: list[tuple[int, Callable[[str], bool]]] = [(at, word.__eq__) for at, word in words]
+                if form == "prefix" and words:
+                    at, last = words[-1]
+                    tests[-1] = (at, lambda term, last=last: term.startswith(last))
+                if phrase_in(tests, placed(row, column), slop):
                     return True
             return False
 
         return Drawn(f'"{escaped(text)}"{suffix}', holds, operators=frozenset({f"phrase {form}"}))
 
     def _wildcards(self, columns: tuple[str, ...]) -> Drawn:
-        word = list(self.rng.choice([word for word in WORDS if len(word) > 1]))
+        word = list(self.rng.choice([word for word in self._single_words(columns) if len(word) > 1]))
         for _ in range(self.rng.randrange(1, 3)):
             word[self.rng.randrange(len(word))] = self.rng.choice("*?")
         pattern = "".join(word)
@@ -353,41 +504,97 @@ class QueryDraw:
             pattern = "a*"
 
         def holds(row: Row) -> bool:
+            return any(globs(folded(pattern, c), term) for c in columns for term in terms_of(row, c))
+
+        return Drawn(pattern, holds, operators=frozenset({"wildcard"}))
+
+    def _wild_phrase(self, columns: tuple[str, ...]) -> Drawn:
+        words = [list(self.rng.choice(self._single_words(columns))) for _ in range(self.rng.randrange(1, 4))]
+        for word in words[: self.rng.randrange(1, 3)]:
+            word[self.rng.randrange(len(word))] = self.rng.choice("*?")
+        words = [list("a*") if not "".join(word).strip("*?") else word for word in words]
+        patterns = ["".join(word) for word in words]
+        if not set("*?").intersection("".join(patterns)):
+            patterns[-1] += "*"
+        text = " ".join(patterns)
+        slop = self.rng.choice([0, 0, 1, 2, 3])
+
+        def tests(column: str) -> list[tuple[int, Callable[[str], bool]]]:
+            return [(at, partial(globs, folded(pattern, column))) for at, pattern in enumerate(patterns)]
+
+        def holds(row: Row) -> bool:
             return any(
-                globs(pattern.lower() if COLUMNS[c] == "text" else pattern, term)
+                phrase_in(tests(c), placed(row, c), slop)
+                if COLUMNS[c] == "text"
+                else any(globs(text, term) for term in terms_of(row, c))
+                for c in columns
+            )
+
+        drawn = f'"{text}"' + (f"~{slop}" if slop else "")
+        return Drawn(drawn, holds, operators=frozenset({"wild phrase slop" if slop else "wild phrase"}))
+
+    def _regex(self, columns: tuple[str, ...]) -> Drawn:
+        words = HOSTS if all(COLUMNS[c] == "string" for c in columns) else self._single_words(columns)
+        forms = [
+            "{0}",
+            "{0}",
+            "{0}",
+            ".",
+            "[{0}x]",
+            "({0}|z)",
+            "{0}?",
+            "{0}+",
+            "[^{0}]",
+            "\\w",
+            "{0}{{1,2}}",
+            "[a-z]",
+        ]
+        pattern = "".join(
+            self.rng.choice(forms).format("\\" + c if c in "./-\\:" else c)
+            for c in self.rng.choice(words) or "a"
+        )
+        pattern += self.rng.choice(["", "", ".*", "(-1|z)?" if words is HOSTS else "e?"])
+
+        def holds(row: Row) -> bool:
+            return any(
+                re.fullmatch(folded(pattern, c), term, re.ASCII | re.DOTALL) is not None
                 for c in columns
                 for term in terms_of(row, c)
             )
 
-        return Drawn(pattern, holds, operators=frozenset({"wildcard"}))
+        return Drawn(f"/{pattern}/", holds, operators=frozenset({"regex"}))
 
     def _fuzzy(self, columns: tuple[str, ...]) -> Drawn:
-        word, distance = self.rng.choice(WORDS), self.rng.randrange(3)
+        word, distance = self.rng.choice(self._single_words(columns)), self.rng.randrange(3)
         letters = list(word)
         for _ in range(self.rng.randrange(3)):
             letters[self.rng.randrange(len(letters))] = self.rng.choice("abgm")
         text = "".join(letters)
         return Drawn(
-            f"{text}~{distance}",
+            f"{text}~{'' if distance == 2 and self.rng.random() < 0.5 else distance}",
             lambda row: any(
-                edits(sought(text, c)[0], term, distance) for c in columns for term in terms_of(row, c)
+                edits(sought(text, c)[0][1], term, distance) for c in columns for term in terms_of(row, c)
             ),
             operators=frozenset({f"fuzzy {distance}"}),
         )
 
     def _term_range(self, columns: tuple[str, ...]) -> Drawn:
         (column,) = columns
-        pool = [word.lower() for word in WORDS] if COLUMNS[column] == "text" else [h for h in HOSTS if h]
-        text, inside = self._range([(f'"{escaped(value)}"', value) for value in pool])
+        pool = (
+            [folded(word, column) for word in self._single_words(columns)]
+            if COLUMNS[column] == "text"
+            else [h for h in HOSTS if h]
+        )
+        text, inside = self._range([(f'"{escaped(value)}"', value, value) for value in pool])
         return Drawn(
             text, lambda row: any(map(inside, terms_of(row, column))), operators=frozenset({"range"})
         )
 
     def _term_set(self, columns: tuple[str, ...]) -> Drawn:
         (column,) = columns
-        pool = WORDS if COLUMNS[column] == "text" else HOSTS
+        pool = self._single_words(columns) if COLUMNS[column] == "text" else HOSTS
         values = [self.rng.choice(pool) for _ in range(self.rng.randrange(1, 4))]
-        wanted = {sought(value, column)[0] for value in values}
+        wanted = {sought(value, column)[0][1] for value in values}
         text = " ".join(f'"{escaped(value)}"' for value in values)
         return Drawn(
             f"IN [{text}]",
@@ -406,39 +613,43 @@ class QueryDraw:
                 operators=frozenset({f"{COLUMNS[column]} range"}),
             )
         chosen = self.rng.sample(pool, 1 if form == "equal" else 2)
-        text = chosen[0][0] if form == "equal" else f"IN [{' '.join(text for text, _ in chosen)}]"
+        text = chosen[0][0] if form == "equal" else f"IN [{' '.join(text for text, _, _ in chosen)}]"
         return Drawn(
             text,
-            lambda row: row[column] is not None and row[column] in [value for _, value in chosen],
+            lambda row: (
+                row[column] is not None and any(first <= row[column] <= last for _, first, last in chosen)
+            ),
             operators=frozenset({f"{COLUMNS[column]} {form}"}),
         )
 
-    def _values(self, kind: Kind) -> list[tuple[str, Any]]:
-        """Return some values of a type, each with a spelling."""
+    def _values(self, kind: Kind) -> list[tuple[str, Any, Any]]:
+        """Return some values of a type, each with a spelling: the first and the last value that it denotes."""
         match kind:
             case "integer":
-                return [(_signed(value), value) for value in range(-6, 13)]
+                return [(_signed(value), value, value) for value in range(-6, 13)]
             case "double":
-                return [(_signed(value / 4), value / 4) for value in range(-8, 20)]
+                return [(_signed(value / 4), value / 4, value / 4) for value in range(-8, 20)]
             case "boolean":
-                return [("true", True), ("false", False)]
+                return [("true", True, True), ("false", False, False)]
             case "date":
                 days = [NOW.date() + timedelta(days=offset) for offset in range(-70, 40, 3)]
-                return [(str(day), day) for day in days]
+                return [(str(day), day, day) for day in days] + DATES
             case _:
                 times = [NOW + timedelta(minutes=30 * step) for step in range(-120, 120, 7)]
-                return [(f'"{time.strftime("%Y-%m-%dT%H:%M:%S")}Z"', time) for time in times]
+                return [(f'"{t.strftime("%Y-%m-%dT%H:%M:%S")}Z"', t, t) for t in times] + TIMES * 3
 
-    def _range(self, pool: list[tuple[str, Any]]) -> tuple[str, Callable[[Any], bool]]:
-        (low_text, low), (high_text, high) = sorted(self.rng.sample(pool, 2), key=lambda pair: pair[1])
+    def _range(self, pool: list[tuple[str, Any, Any]]) -> tuple[str, Callable[[Any], bool]]:
+        (low_text, low, low_last), (high_text, high_first, high) = sorted(
+            self.rng.sample(pool, 2), key=lambda value: value[1]
+        )
         form = self.rng.choice(["[]", "{}", "[}", "{]", "[*", "*]", ">", ">=", "<", "<="])
         match form:
             case ">":
-                return f">{low_text}", lambda value: value > low
+                return f">{low_text}", lambda value: value > low_last
             case ">=":
                 return f">={low_text}", lambda value: value >= low
             case "<":
-                return f"<{high_text}", lambda value: value < high
+                return f"<{high_text}", lambda value: value < high_first
             case "<=":
                 return f"<={high_text}", lambda value: value <= high
             case "[*":
@@ -449,8 +660,8 @@ class QueryDraw:
                 return (
                     f"{form[0]}{low_text} TO {high_text}{form[1]}",
                     lambda value: (
-                        (low <= value if form[0] == "[" else low < value)
-                        and (value <= high if form[1] == "]" else value < high)
+                        (low <= value if form[0] == "[" else low_last < value)
+                        and (value <= high if form[1] == "]" else value < high_first)
                     ),
                 )
 

@@ -38,6 +38,12 @@ QUERIES = [
     "body:nothing OR body:w19",
     "body:nothing",
     "body:w2 OR number:[10 TO 50]",
+    "body:w3 && !body:w1 || title:w5",
+    "body:/w1[0-3]/ OR body:w2",
+    "body:(w2 w5 w9 w14)@2",
+    "(body:w2^2 title:w3 body:w7 body:/w9./)@3",
+    'body:w4 OR "w1 w2*"',
+    "body:w11~ OR body:w3",
 ]
 
 

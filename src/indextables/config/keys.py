@@ -530,6 +530,56 @@ TYPEMAP: Final = Family(
     substitutes=frozenset({"json"}),
     substitution="JSON has no index of its own; the column is indexed as `string`, by exact value",
 )
+TOKENIZER: Final = Family(
+    "spark.indextables.indexing.tokenizer.",
+    "How a text column is split into words: `default`, `simple`, `whitespace`, `code`, `ngram` (`ngram2` to `ngram5`), "
+    "`en_stem` and other languages, or `raw` for one exact value. Also `tokenizer.en_stem = message,title`.",
+)
+STOP_WORDS: Final = Family(
+    "spark.indextables.indexing.stopwords.",
+    "Words that a text column does not index: a language, such as `en`, or words separated by commas.",
+)
+ASCII_FOLDING: Final = Family(
+    "spark.indextables.indexing.asciifolding.",
+    "`true`: letters of a text column lose their accents, in the index and in queries.",
+)
+TOKEN_LENGTH: Final = Family(
+    "spark.indextables.indexing.tokenLength.",
+    "The most bytes of a word of a text column: longer ones are not indexed and cannot be found. A number, "
+    "`legacy` (39), `default` (255) or `tantivy_max` (no limit). Also `tokenLength.255 = message,title`.",
+)
+RECORD_OPTION: Final = Family(
+    "spark.indextables.indexing.indexrecordoption.",
+    "What the index records of a word of a text column: `position` (the default; phrases need it), `freq` or `basic`, "
+    "which are smaller. Also `indexrecordoption.basic = message,title`.",
+)
+TEXT_TOKEN_LENGTH: Final = Setting(
+    "spark.indextables.indexing.text.maxTokenLength",
+    text,
+    "",
+    "`tokenLength` of the text columns that have none of their own. Empty: words of any length are indexed.",
+)
+TEXT_RECORD_OPTION: Final = Setting(
+    "spark.indextables.indexing.text.indexRecordOption",
+    text,
+    "",
+    "`indexrecordoption` of the text columns that have none of their own. Empty: `position`.",
+)
+STORE_ONLY_FIELDS: Final = Setting[tuple[str, ...]](
+    "spark.indextables.indexing.storeonlyfields",
+    names,
+    (),
+    "Columns that are stored and not indexed, separated by commas. They can be selected and compared, which reads "
+    "their rows, and not searched.",
+)
+NON_FAST_FIELDS: Final = Setting[tuple[str, ...]](
+    "spark.indextables.indexing.nonfastfields",
+    names,
+    (),
+    "Columns of numbers, dates, timestamps and booleans that the index does not have, separated by commas: the "
+    "split is smaller, conditions on them read their rows, and searches cannot name them. Strings have no fast "
+    "field anyway.",
+)
 AWS: Final = Family(
     "spark.indextables.aws.",
     "accessKey, secretKey, sessionToken, region, endpoint, forcePathStyle (or pathStyleAccess): access to S3.",

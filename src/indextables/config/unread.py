@@ -263,22 +263,10 @@ UNREAD: Final = (
     ),
     # how columns are indexed
     _unread(
-        "every column is stored, and can be searched, filtered, sorted and aggregated",
+        "every column is stored; numbers, dates, timestamps and booleans are fast fields unless `nonfastfields` names "
+        "them",
         "indexing.fastfields",
-        "indexing.nonfastfields",
-        "indexing.storeonlyfields",
         "indexing.indexonlyfields",
-    ),
-    _unread(
-        "text is split at every character that is not a letter or digit, and lower-cased; index a column as `string` "
-        "for exact values",
-        "indexing.tokenizer.",
-    ),
-    _unread("words of any length are indexed", "indexing.text.maxTokenLength", "indexing.tokenLength."),
-    _unread(
-        "text is always indexed with positions, for phrases",
-        "indexing.text.indexRecordOption",
-        "indexing.indexrecordoption.",
     ),
     _unread(
         "a column that holds JSON is a string, and is indexed as `string` or `text`",

@@ -111,7 +111,7 @@ def _inspect(store: Store, info: ObjectInfo, settings: Settings) -> FoundSplit |
 def _metadata(mapping: FieldMapping, columns: tuple[str, ...], ref: str) -> Metadata:
     fields = [Field(mapped.name, mapped.spark_type) for mapped in mapping.fields]
     schema = TableSchema((*fields, *(Field(name, "string") for name in columns)))
-    text = {f"{TYPEMAP_PREFIX}{mapped.name}": mapped.kind for mapped in mapping.of_kind("text", "ip")}
+    text = {f"{TYPEMAP_PREFIX}{mapped.name}": mapped.typemap for mapped in mapping.of_kind("text", "ip")}
     configuration = {f"{REGISTRY_PREFIX}{ref}": mapping.to_json(), **text}
     return Metadata(str(new_id()), schema.to_json(), columns, configuration)
 

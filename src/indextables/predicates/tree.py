@@ -9,9 +9,10 @@ of a struct, by its path `column.field`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from indextables.runtime import now_ms
 from indextables.schema import Value
 
 CompareOp = Literal["=", "<>", "<", "<=", ">", ">=", "<=>"]
@@ -73,13 +74,20 @@ class HasElement:
 class TextQuery:
     """`column TEXTSEARCH 'query'` and its siblings; only the index can answer it. NULL where the column is.
 
-    `zone` is the time zone of times in the query that name none: the session's in Spark, UTC in Python.
+    `zone` is the time zone of times in the query that name none: the session's in Spark, UTC in Python. `now` is what
+    the query calls so, in microseconds since 1970, if it has this word. It is the moment at which the query was made,
+    and travels with it, so that all splits and tasks agree.
     """
 
     op: TextOp
     column: str
     query: str
     zone: str = UTC
+    now: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.now is None and "now" in self.query:
+            object.__setattr__(self, "now", now_ms() * 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +158,31 @@ def columns_of(predicate: Predicate) -> set[str]:
             return columns_of(child)
         case _:
             return set()
+
+
+def at_one_moment(predicate: Predicate, now: int | None = None) -> Predicate:
+    """Return the predicate with the same `now` in all its text queries: the one given, or that of the first.
+
+    >>> both = And((TextQuery("INDEXQUERY", "a", "<now", now=1), TextQuery("INDEXQUERY", "b", ">now", now=2)))
+    >>> [query.now for query in text_queries(at_one_moment(both))]
+    [1, 1]
+    """
+    moments = [query.now for query in text_queries(predicate) if query.now is not None]
+    return _at(predicate, moments[0] if now is None else now) if moments else predicate
+
+
+def _at(predicate: Predicate, now: int) -> Predicate:
+    match predicate:
+        case TextQuery() if predicate.now is not None:
+            return replace(predicate, now=now)
+        case And(children):
+            return And(tuple(_at(child, now) for child in children))
+        case Or(children):
+            return Or(tuple(_at(child, now) for child in children))
+        case Not(child):
+            return Not(_at(child, now))
+        case _:
+            return predicate
 
 
 def text_queries(predicate: Predicate) -> list[TextQuery]:

@@ -19,6 +19,7 @@ from indextables.config import keys
 from indextables.errors import ConfigError
 from indextables.runtime import lazy_property
 from indextables.schema.decimals import MAX_WORD_PRECISION
+from indextables.schema.field_options import join_kind, split_kind
 from indextables.schema.spark_types import (
     FLOAT_TYPES,
     INTEGER_TYPES,
@@ -30,17 +31,12 @@ from indextables.schema.spark_types import (
     struct_fields,
     type_name,
 )
+from indextables.schema.tokenizer_names import CUTTING_TOKENIZER, TOKENIZER, WORDS_TOKENIZER
 from indextables.schema.types import Field, TableSchema
 
 IndexKind = Literal["text", "string", "i64", "i128", "f64", "bool", "ip", "struct", "map", "none"]
 
 REGISTRY_PREFIX: Final = "docMappingSchema."
-TOKENIZER: Final = "words"
-"""Splits text at every character that is not a letter or digit, and lower-cases the words of any length."""
-
-CUTTING_TOKENIZER: Final = "default"
-"""The tokenizer of splits written before `TOKENIZER`: the same, but it drops words of 40 bytes and more."""
-
 _TYPES: Final = {
     "text": "text",
     "string": "string",
@@ -62,6 +58,8 @@ class MappedField:
     Kind `text` is tokenised, `string` is one exact term, `i128` and `ip` are terms that sort like numbers of 128 bits,
     `map` has terms for each entry, `struct` has `inner` fields, and `none` is not in the index. The kind of an array is
     that of its elements: a row matches if one of them does. `root` is the column that a field or key belongs to.
+
+    A text column has a tokenizer (see `tokenizer_names`) and what the index records of its words.
     """
 
     name: str
@@ -70,6 +68,17 @@ class MappedField:
     inner: tuple[MappedField, ...] = ()
     root: str | None = None
     key: str | None = None
+    tokenizer: str = ""
+    record: str = "position"
+
+    def __post_init__(self) -> None:
+        if self.kind == "text" and not self.tokenizer:
+            object.__setattr__(self, "tokenizer", TOKENIZER)
+
+    @property
+    def typemap(self) -> str:
+        """What the typemap of a table records for the column."""
+        return join_kind(self.kind, self.tokenizer, self.record)
 
     @property
     def column(self) -> str:
@@ -187,12 +196,16 @@ def resolve_typemap(
         else:
             pairs = [(key, value.strip().lower())]
         for name, given in pairs:
-            kind = _TYPES.get(given, given)
+            kind, *options = given.split(";", 1)
+            kind = _TYPES.get(kind, kind)
             column = schema.resolve(name)
             if column is None:
                 raise ConfigError(
                     f"typemap names the unknown column {name!r}: the table has {', '.join(schema.names)}"
                 )
+            if kind == "none":
+                kinds[column.name] = kind
+                continue
             if kind not in ("text", "string", "ip"):
                 raise ConfigError(f"typemap of column {name!r} is {kind!r}: it takes text, string or ip")
             if (element_type(column.type) or column.type) != "string":
@@ -204,7 +217,7 @@ def resolve_typemap(
                 raise ConfigError(
                     f"typemap of column {name!r}: a partition column cannot be indexed as {kind}"
                 )
-            kinds[column.name] = kind
+            kinds[column.name] = ";".join([kind, *options])
     return kinds
 
 
@@ -238,7 +251,20 @@ def _map(column: Field, kinds: Mapping[str, str], root: str | None = None) -> Ma
     if fields and column.is_readable:
         inner = tuple(_map(field, kinds, root or column.name) for field in fields)
         return MappedField(column.name, column.type, "struct", inner, root)
-    return MappedField(column.name, column.type, _kind(column.type, kinds.get(column.name)), (), root)
+    return _field(column, kinds.get(column.name), root)
+
+
+def _field(column: Field, typemap: str | None, root: str | None) -> MappedField:
+    try:
+        given, tokenizer, record = split_kind(typemap or "")
+    except ValueError as reason:
+        raise ConfigError(
+            f"typemap of column {column.name!r} is {typemap!r}, which this release cannot read: {reason}"
+        ) from None
+    kind = "none" if given == "none" else _kind(column.type, given)
+    if kind == "text":
+        return MappedField(column.name, column.type, kind, (), root, None, tokenizer, record)
+    return MappedField(column.name, column.type, kind, (), root)
 
 
 def _inner(field: MappedField) -> Iterator[MappedField]:
@@ -282,7 +308,9 @@ def _document(mapped: MappedField) -> dict[str, Any]:
         "stored": False,
     }
     if is_text:
-        document["tokenizer"] = TOKENIZER if mapped.kind == "text" else "raw"
+        document["tokenizer"] = mapped.tokenizer if mapped.kind == "text" else "raw"
+    if mapped.kind == "text" and mapped.record != "position":
+        document["record"] = mapped.record
     if mapped.inner:
         document["fields"] = [_document(inner) for inner in mapped.inner]
     return document
@@ -296,4 +324,10 @@ def _mapped_field(document: dict[str, Any], root: str | None = None) -> MappedFi
         kind = {"bytes": "none"}.get(document["type"], document["type"])
     name = document["name"]
     inner = tuple(_mapped_field(field, root or name) for field in document.get("fields") or ())
-    return MappedField(name, document["sparkType"], kind, inner, root)
+    if kind != "text":
+        return MappedField(name, document["sparkType"], kind, inner, root)
+    tokenizer = document.get("tokenizer", CUTTING_TOKENIZER)
+    # Its words are those of `words`, without the long ones: see `tokenizers`.
+    tokenizer = WORDS_TOKENIZER if tokenizer == CUTTING_TOKENIZER else tokenizer
+    record = document.get("record", "position")
+    return MappedField(name, document["sparkType"], kind, inner, root, None, tokenizer, record)

@@ -33,7 +33,7 @@ def parse_time(text: str, zone: str = "UTC") -> datetime:
     """
     timestamp = _parse(text)
     if timestamp.tzinfo is None:
-        timestamp = timestamp.replace(tzinfo=_zone(zone))
+        timestamp = timestamp.replace(tzinfo=time_zone(zone))
     try:
         return timestamp.astimezone(UTC)
     except OverflowError:
@@ -62,7 +62,7 @@ def _parse(text: str) -> datetime:
 
 
 @lru_cache(maxsize=64)
-def _zone(name: str) -> tzinfo:
+def time_zone(name: str) -> tzinfo:
     """Return the time zone of a name as Spark accepts it: a region, or an offset such as +05:30 or UTC+1."""
     if name in ("UTC", "Z", "GMT"):
         return UTC

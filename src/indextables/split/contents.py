@@ -16,10 +16,11 @@ from indextables.rows import RowIds
 from indextables.runtime import lazy_property
 from indextables.schema import (
     CUTTING_TOKENIZER,
-    TOKENIZER,
+    WORDS_TOKENIZER,
     Field,
     FieldMapping,
     TableSchema,
+    parse_recipe,
     tokenizers,
 )
 from indextables.split.container import MANIFEST, MAPPING, RANKING, ROW_RUNS, Bundle, SplitBlooms
@@ -110,11 +111,14 @@ class SplitContents:
             self._blooms = SplitBlooms(bundle, self.schema)
         except (ValueError, KeyError, IndexError, TypeError, SchemaError, CorruptTableError) as reason:
             raise bundle.damaged(reason) from reason
-        if unknown := set(used.values()) - {TOKENIZER, CUTTING_TOKENIZER}:
-            raise ProtocolError(
-                f"{bundle.name} has text of the tokenizer {', '.join(map(repr, sorted(unknown)))}, which this "
-                "release does not support; upgrade indextables to read it"
-            )
+        for name in used.values():
+            try:
+                parse_recipe(WORDS_TOKENIZER if name == CUTTING_TOKENIZER else name)
+            except ValueError as reason:
+                raise ProtocolError(
+                    f"{bundle.name} has text of the tokenizer {name!r}, which this release does not support "
+                    f"({reason}); upgrade indextables to read it"
+                ) from None
         self._cut = frozenset(name for name, tokenizer in used.items() if tokenizer == CUTTING_TOKENIZER)
 
     @lazy_property

@@ -22,7 +22,7 @@ from indextables.split.foreign import ForeignContents, is_foreign
 from indextables.split.index import RankingStatistics
 from indextables.split.index_cache import open_remote_bundle
 from indextables.split.output import POSITION, WITHOUT_HIT, Output, RowRequest, ScoreBook, matching_rows
-from indextables.split.query import Part
+from indextables.split.query import Part, with_default_tokenizer
 from indextables.split.rows import WINDOW_ROWS
 from indextables.split.search import (
     NO_HITS,
@@ -273,6 +273,9 @@ class SplitReader:
             words |= scored
         if not words:
             return None  # all scores are constants, which are the same in each split
+        parts = tuple(
+            map(with_default_tokenizer, parts)
+        )  # splits of two tokenizers that have the same words agree
         return parts, Corpus(statistics, search.frequencies(sorted(words)))
 
     def may_match(self, predicate: Predicate) -> bool:

@@ -66,7 +66,7 @@ def write_table(
     *,
     mode: str = "append",
     partition_by: Sequence[str] | None = None,
-    text: Sequence[str] = (),
+    text: Sequence[str] | Mapping[str, str] = (),
     settings: Mapping[str, str] | Settings | None = None,
     txn: tuple[str, int] | None = None,
     replace_where: str | None = None,
@@ -79,7 +79,8 @@ def write_table(
       Polars, DuckDB or pandas frame. Also a list of dictionaries, one for each row, or a dictionary of columns.
     - `mode`: `append`, `overwrite`, `error` (fail if the table exists) or `ignore` (do nothing if it exists).
     - `partition_by`: the columns whose values name the partitions, when the table is created or overwritten.
-    - `text`: the string columns to split into words for full-text search.
+    - `text`: the string columns to split into words for full-text search; with a dictionary, by which tokenizer:
+      `{"message": "en_stem", "path": "code"}`.
     - `txn`: the name of an application and the number of this write in it. A write that the table already has, or a
       later one of the same application, is not made again.
     - `replace_where`: with mode `overwrite`, replace only the rows that satisfy this condition. All rows of `data` must
@@ -107,7 +108,12 @@ def write_table(
     if replace_where is not None and replace_partitions:
         raise InputError("replace_where and replace_partitions exclude each other; give one of them")
     uri, write_mode = to_uri(path), parse_mode(mode)
-    typemap = {f"{keys.TYPEMAP.prefix}{name}": "text" for name in to_names(text, "text")}
+    typemap = {
+        f"{keys.TYPEMAP.prefix}{name}": "text"
+        for name in to_names(list(text) if isinstance(text, Mapping) else text, "text")
+    }
+    if isinstance(text, Mapping):
+        typemap |= {f"{keys.TOKENIZER.prefix}{name}": str(given) for name, given in text.items()}
     checked = Settings(dict(to_settings(settings)) | typemap)
     schema, batches = arrow_stream(data)
     partitions = None if partition_by is None else to_names(partition_by, "partition_by")

@@ -7,7 +7,7 @@ from typing import Final
 
 from indextables.errors import ConfigError, SchemaError
 from indextables.log import Snapshot
-from indextables.schema import TableSchema, arrow_type, decimal_size, resolve_typemap, type_name
+from indextables.schema import TableSchema, arrow_type, decimal_size, join_kind, resolve_typemap, type_name
 
 _WIDENS_TO: Final[dict[str, frozenset[str]]] = {
     "byte": frozenset({"short", "integer", "long"}),
@@ -29,11 +29,13 @@ def check_appendable(
     check_partitioning(base.partition_columns, partition_by)
     for name, kind in resolve_typemap(base.schema, base.partition_columns, typemap).items():
         mapped = base.mapping.get(name)
-        stored = "string" if mapped is None else mapped.kind  # partition columns are not in the mapping
+        stored: str = "string" if mapped is None else mapped.kind  # partition columns are not in the mapping
+        if mapped is not None and ";" in kind:
+            stored = join_kind(mapped.kind, mapped.tokenizer, mapped.record, full=True)
         if stored != kind:
             raise ConfigError(
                 f"column {name!r} is indexed as {stored} in this table and the write says {kind}; "
-                "leave the typemap out, or overwrite the table"
+                "leave the typemap and the options of the column out, or overwrite the table"
             )
 
 

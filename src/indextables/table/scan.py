@@ -16,7 +16,16 @@ import pyarrow as pa
 
 from indextables.config import Settings, keys
 from indextables.log import Snapshot
-from indextables.predicates import TRUE, Constant, Predicate, QueryLimits, Value, bind, text_queries
+from indextables.predicates import (
+    TRUE,
+    Constant,
+    Predicate,
+    QueryLimits,
+    Value,
+    at_one_moment,
+    bind,
+    text_queries,
+)
 from indextables.runtime import current
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import (
@@ -54,7 +63,8 @@ A search or a count reads little of a split: starting another task would cost mo
 class ScanRequest:
     """What to read: the columns in output order, the condition on rows, and how many rows are enough.
 
-    `top` keeps the best rows of each split by score; `count_only` asks for the number of rows alone.
+    `top` keeps the best rows of each split by score; `count_only` asks for the number of rows alone. All text queries
+    of the condition have the same `now`.
     """
 
     columns: tuple[str, ...]
@@ -63,6 +73,14 @@ class ScanRequest:
     top: int | None = None
     count_only: bool = False
     snippet_column: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "predicate", at_one_moment(self.predicate))
+
+    @property
+    def now(self) -> int | None:
+        """What text queries of the condition call `now`, in microseconds since 1970; None if none does."""
+        return next((query.now for query in text_queries(self.predicate) if query.now is not None), None)
 
 
 @dataclass(frozen=True)

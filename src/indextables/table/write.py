@@ -16,7 +16,7 @@ from typing import Final, Literal, cast, get_args
 
 import pyarrow as pa
 
-from indextables.config import Settings, keys
+from indextables.config import Settings
 from indextables.errors import (
     CommitUnknownError,
     IndexTablesError,
@@ -48,6 +48,7 @@ from indextables.schema import (
     conform,
     element_type,
     mapping_hash,
+    requested_typemap,
     resolve_typemap,
 )
 from indextables.split import FinishedSplit, SplitWriter
@@ -129,7 +130,7 @@ def plan_write(
         raise TableExistsError(f"there is a table at {uri} already; write with mode append or overwrite")
     if base is not None and replacement == Replacement() and not base.partition_columns:
         replacement = None  # a table without partitions is one
-    typemap = settings.family(keys.TYPEMAP)
+    typemap = requested_typemap(schema, settings)
     is_new = base is None or (mode == "overwrite" and replacement is None)
     properties = properties_to_store(settings, schema if base is None or is_new else base.schema)
     if base is None or is_new:
@@ -347,7 +348,7 @@ def _new_metadata(
         for name, kind in stored_typemap(writer_metadata(base)).items():
             column = schema.resolve(name)
             is_text = column is not None and (element_type(column.type) or column.type) == "string"
-            if column is not None and is_text and column.name not in columns:
+            if column is not None and (is_text or kind == "none") and column.name not in columns:
                 inherited[column.name] = kind
     kinds = inherited | resolve_typemap(schema, columns, typemap)
     mapping = FieldMapping.of(schema, columns, kinds).to_json()

@@ -63,7 +63,7 @@ def writer_metadata(snapshot: Snapshot) -> Metadata:
     key = f"{REGISTRY_PREFIX}{mapping_hash(mapping.to_json())}"
     if key in snapshot.metadata.configuration:
         return snapshot.metadata
-    typemap = {f"{TYPEMAP_PREFIX}{mapped.name}": "text" for mapped in mapping.of_kind("text")}
+    typemap = {f"{TYPEMAP_PREFIX}{mapped.name}": mapped.typemap for mapped in mapping.of_kind("text")}
     configuration = {**snapshot.metadata.configuration, **typemap, key: mapping.to_json()}
     return dataclasses.replace(snapshot.metadata, configuration=configuration)
 

@@ -7,6 +7,7 @@ the columns and filters of a scan) is not repeated in it: no credential is in a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final, get_args
 
 import orjson
@@ -14,6 +15,7 @@ import orjson
 from indextables.config import Settings
 from indextables.log import Metadata, Txn
 from indextables.log.actions import FieldError, from_document, to_document
+from indextables.predicates import at_one_moment
 from indextables.schema import FieldMapping, IndexKind, MappedField, TableSchema, decode_value, encode_value
 from indextables.spark.request import is_number, is_text, is_texts, refused
 from indextables.split import DeltaLogRef
@@ -66,6 +68,7 @@ def encode_scan(tasks: Sequence[ScanTask]) -> str | None:
             "schema": first.schema.to_json(),
             "mapping": list(map(_mapped, first.mapping.fields)),
             "partitions": partitions,
+            "now": first.request.now,
             "tasks": groups,
         }
     )
@@ -75,7 +78,7 @@ class DecodedScan:
     """A scan's plan. Its `schema` is needed first, to read the filters of the request."""
 
     def __init__(self, text: str) -> None:
-        self._fields = _fields(text, "schema", "mapping", "partitions", "tasks")
+        self._fields = _fields(text, "schema", "mapping", "partitions", "now", "tasks")
         if not is_text(self._fields["schema"]):
             raise refused("the schema in its plan is not a string")
         self.schema = TableSchema.of_table(self._fields["schema"])
@@ -83,6 +86,11 @@ class DecodedScan:
     def tasks(self, uri: str, settings: Settings, request: ScanRequest) -> tuple[ScanTask, ...]:
         options = options_for_tasks(uri, settings)
         mapping = self._mapping()
+        now = self._fields["now"]
+        if now is not None:
+            if not is_number(now):
+                raise refused("the time in its plan is not a number")
+            request = replace(request, predicate=at_one_moment(request.predicate, now))
         kinds = {column.name: column.type for column in self.schema}
         partitions = []
         for texts in _as_list(self._fields["partitions"]):
@@ -123,18 +131,18 @@ class DecodedScan:
 
 
 def _mapped(field: MappedField) -> list[object]:
-    """Return name, type and kind of a column, and of the fields of a struct."""
-    entry: list[object] = [field.name, field.spark_type, field.kind]
+    """Return name, type, kind, tokenizer and record option of a column, and of the fields of a struct."""
+    entry: list[object] = [field.name, field.spark_type, field.kind, field.tokenizer, field.record]
     return [*entry, list(map(_mapped, field.inner))] if field.inner else entry
 
 
 def _mapped_field(entry: object, root: str | None = None) -> MappedField:
     parts = _as_list(entry)
-    texts, inner = parts[:3], parts[3:]
-    if not is_texts(texts) or len(texts) != 3 or texts[2] not in get_args(IndexKind) or len(inner) > 1:
-        raise refused("a mapping in its plan is not name, type and kind")
+    texts, inner = parts[:5], parts[5:]
+    if not is_texts(texts) or len(texts) != 5 or texts[2] not in get_args(IndexKind) or len(inner) > 1:
+        raise refused("a mapping in its plan is not name, type, kind, tokenizer and record option")
     fields = tuple(_mapped_field(field, root or texts[0]) for field in _as_list(inner[0])) if inner else ()
-    return MappedField(texts[0], texts[1], texts[2], fields, root)
+    return MappedField(texts[0], texts[1], texts[2], fields, root, None, *texts[3:])
 
 
 def encode_write(plan: WritePlan | None) -> str | None:

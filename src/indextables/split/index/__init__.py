@@ -15,8 +15,10 @@ from indextables.split.index.fields import (
 )
 from indextables.split.index.ranking import RankingStatistics
 from indextables.split.index.row_runs import RowRun, RowRuns, new_base
+from indextables.split.index.string_values import strings
+from indextables.split.index.tokenizers import TextTokenizer, tokenizer
 from indextables.split.index.values import addresses, entry_terms, wide_term
-from indextables.split.index.words import bytes_as_written, cut_words, strings, tokens
+from indextables.split.index.words import bytes_as_written, cut_words, tokens
 
 __all__ = [
     "MAX_CUT_BYTES",
@@ -32,6 +34,7 @@ __all__ = [
     "RankingStatistics",
     "RowRun",
     "RowRuns",
+    "TextTokenizer",
     "addresses",
     "analyzer",
     "built_index",
@@ -45,6 +48,7 @@ __all__ = [
     "register_tokenizers",
     "sortable_float",
     "strings",
+    "tokenizer",
     "tokens",
     "wide_term",
 ]

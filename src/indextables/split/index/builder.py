@@ -62,7 +62,7 @@ class IndexBuilder:
         with building_errors(directory):
             directory.mkdir(parents=True)
             self._index = tantivy.Index(fields.tantivy_schema(), str(directory))
-            register_tokenizers(self._index)
+            register_tokenizers(self._index, fields, building=True)
             self._writer = self._index.writer(max(heap_size, MIN_HEAP_BYTES), 1)
 
     def add(self, batch: pa.RecordBatch) -> None:

@@ -14,14 +14,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
 import tantivy
 
 from indextables.runtime import lazy_property
-from indextables.schema import CUTTING_TOKENIZER, TOKENIZER, FieldMapping, MappedField
+from indextables.schema import CUTTING_TOKENIZER, WORDS_TOKENIZER, FieldMapping, MappedField
+from indextables.split.index.tokenizers import tokenizer
 
 ROW: Final = "__row"
 NULLS: Final = "__nulls"
@@ -85,7 +86,11 @@ class IndexFields:
         for field in self.all:
             match field.mapped.kind:
                 case "text":
-                    builder.add_text_field(field.name, tokenizer_name=TOKENIZER, index_option="position")
+                    builder.add_text_field(
+                        field.name,
+                        tokenizer_name=field.mapped.tokenizer,
+                        index_option=cast("Any", field.mapped.record),
+                    )
                 case "string" | "i128" | "ip" | "map":
                     builder.add_text_field(field.name, tokenizer_name="raw", index_option="basic")
                 case "i64" | "f64" | "bool":
@@ -118,10 +123,14 @@ def analyzer() -> tantivy.TextAnalyzer:
     return builder.filter(tantivy.Filter.lowercase()).build()
 
 
-def register_tokenizers(index: tantivy.Index) -> None:
-    """Register the tokenizer of this package with an index under both names.
+def register_tokenizers(index: tantivy.Index, fields: IndexFields, *, building: bool = False) -> None:
+    """Register the tokenizers of the columns with an index: for prepared texts if it is built, else for plain texts.
 
     An older split was written with a tokenizer that drops long words. The words of a query must be kept there too.
     """
-    for name in (TOKENIZER, CUTTING_TOKENIZER):
-        index.register_tokenizer(name, analyzer())
+    for name in {
+        CUTTING_TOKENIZER,
+        *(field.mapped.tokenizer for field in fields.all if field.mapped.tokenizer),
+    }:
+        used = tokenizer(WORDS_TOKENIZER if name == CUTTING_TOKENIZER else name)
+        index.register_tokenizer(name, used.index_analyzer if building else used.display_analyzer)

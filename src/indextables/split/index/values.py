@@ -22,7 +22,8 @@ import pyarrow.compute as pc
 from indextables.errors import SchemaError
 from indextables.schema import MappedField, decimal_words, map_types, shorten, value_kind
 from indextables.split.index.fields import sortable
-from indextables.split.index.words import strings
+from indextables.split.index.string_values import strings
+from indextables.split.index.tokenizers import tokenizer
 
 _SIGN: Final = 1 << 63
 _WIDE_OFFSET: Final = 1 << 127
@@ -58,6 +59,8 @@ def index_values(column: MappedField, values: pa.Array) -> list[Any]:
         case "f64":
             numbers = sortable(values.cast(pa.float64()).fill_null(0.0).to_numpy())
             values = pa.array(numbers, mask=pc.is_null(values).to_numpy(zero_copy_only=False))
+        case "text":
+            return list(tokenizer(column.tokenizer).prepare(values))
         case _:
             return strings(values)
     return list(values.to_pylist())

@@ -12,8 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import tantivy
 
-from indextables.schema import MappedField
+from indextables.schema import TOKENIZER, MappedField
 from indextables.split.index.fields import MAX_CUT_BYTES, MAX_TERM_BYTES, analyzer
+from indextables.split.index.string_values import strings
+from indextables.split.index.tokenizers import tokenizer
 
 _RUN: Final = re.compile(r"[0-9A-Za-z\x80-\U0010ffff]{10,}")
 """Matches every word of 40 bytes and more: words have no other ASCII characters, and at least 10 characters."""
@@ -28,22 +30,13 @@ _SHRINKING: Final = frozenset("ßωåɐɑɒɜɡɥɦɪɫɬɱɽɀȿʂʇʝʞ")
 """Lower-case letters of two bytes whose capital has three. `k` is the only letter of one byte with such a capital."""
 
 
-def tokens(text: str) -> tuple[tuple[int, str], ...]:
-    """Return the words of a text with their positions.
+def tokens(text: str, name: str = TOKENIZER) -> tuple[tuple[int, str], ...]:
+    """Return the words of a text with their positions, as the tokenizer of that name makes them.
 
     >>> tokens("Timed-out, twice")
     ((0, 'timed'), (1, 'out'), (2, 'twice'))
     """
-    return tuple(enumerate(analyzer().analyze(text)))
-
-
-def strings(values: pa.Array) -> list[str | None]:
-    """Return the strings of an array as the index has them: bytes that are not UTF-8 are replaced."""
-    try:
-        return list(values.to_pylist())
-    except UnicodeDecodeError:
-        raw = values.cast(pa.binary()).to_pylist()
-        return [value if value is None else value.decode("utf-8", "replace") for value in raw]
+    return tokenizer(name).tokens(text)
 
 
 def unindexed_rows(column: MappedField, values: pa.Array) -> list[int]:
@@ -56,18 +49,12 @@ def unindexed_rows(column: MappedField, values: pa.Array) -> list[int]:
     if column.kind == "string":
         return [int(row) for row in np.flatnonzero(lengths > MAX_TERM_BYTES)]
     rows = np.flatnonzero(lengths * _MAX_GROWTH > MAX_TERM_BYTES)
-    texts = strings(values.take(pa.array(rows)))
+    texts, words = strings(values.take(pa.array(rows))), tokenizer(column.tokenizer).words
     return [
         int(row)
         for row, text in zip(rows, texts, strict=True)
-        if any(_has_long_word(run[0]) for run in _RUN.finditer(text or ""))
+        if any(word is not None and len(word.encode()) > MAX_TERM_BYTES for word in words(text or ""))
     ]
-
-
-def _has_long_word(run: str) -> bool:
-    return len(run.encode()) * _MAX_GROWTH > MAX_TERM_BYTES and any(
-        len(word.encode()) > MAX_TERM_BYTES for word in analyzer().analyze(run)
-    )
 
 
 def cut_words(values: pa.Array) -> Iterator[tuple[int, str]]:

@@ -60,7 +60,7 @@ def link_indexes(
     with _engine_failures(target):
         _link_segments(directories, target)
         opened = tantivy.Index.open(str(target))
-        register_tokenizers(opened)
+        register_tokenizers(opened, fields)
         writer = opened.writer(MIN_HEAP_BYTES, 1)
         writer.commit()
         writer.wait_merging_threads()

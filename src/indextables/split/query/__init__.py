@@ -5,16 +5,18 @@ from indextables.split.query.bound import (
     BoundQuery,
     Part,
     Parts,
+    Regexes,
     Scaled,
     Terms,
     WordLeaf,
     build_clauses,
     leaves,
+    with_default_tokenizer,
 )
 from indextables.split.query.compiler import Compiler, boolean, unscored
 from indextables.split.query.numbers import index_number
 from indextables.split.query.tree import Occur
-from indextables.split.query.word_tests import WordTest, positioned_tests
+from indextables.split.query.word_tests import WordTest, accepted_words, positioned_tests
 
 __all__ = [
     "BoundQuery",
@@ -22,10 +24,12 @@ __all__ = [
     "Occur",
     "Part",
     "Parts",
+    "Regexes",
     "Scaled",
     "Terms",
     "WordLeaf",
     "WordTest",
+    "accepted_words",
     "bind_query",
     "boolean",
     "build_clauses",
@@ -34,4 +38,5 @@ __all__ = [
     "leaves",
     "positioned_tests",
     "unscored",
+    "with_default_tokenizer",
 ]

@@ -11,13 +11,14 @@ from typing import Final
 
 from indextables.errors import QueryError
 from indextables.predicates import ALL_FIELDS, QueryLimits, TextQuery
-from indextables.schema import FieldMapping, IndexKind, MappedField, shorten
-from indextables.split.index import tokens
+from indextables.schema import FieldMapping, IndexKind, MappedField, shorten, value_kind
+from indextables.split.index import tokenizer, tokens
 from indextables.split.query import tree as ast
 from indextables.split.query.bound import (
     NOTHING,
     All,
     BoundQuery,
+    Matching,
     Near,
     Numbers,
     Part,
@@ -29,9 +30,11 @@ from indextables.split.query.bound import (
     Terms,
     TermSet,
 )
-from indextables.split.query.numbers import LiteralError, number
+from indextables.split.query.moments import span
+from indextables.split.query.numbers import LiteralError
 from indextables.split.query.parser import parse
-from indextables.split.query.patterns import pattern_words
+from indextables.split.query.patterns import PatternError, pattern_words, token_characters
+from indextables.split.query.regexes import check_engines, lower_case, single_characters
 from indextables.split.query.scanner import QuerySyntaxError
 from indextables.split.query.special import bind_special, has_key, is_plain, special_name
 from indextables.split.query.tree import Occur
@@ -142,8 +145,6 @@ class _Binder:
         if column is None:
             names = ", ".join(field.name for field in self._mapping.of_kind(*_KINDS[self._query.op]))
             hint = "" if position is None else "; quote or escape the ':' to search for the text"
-            if name.lower() == "_exists_":
-                hint = "; write col:* to find rows that have a value"
             raise self.error(
                 f"unknown column {name!r}: {self._query.op} can search {names or 'no column'}{hint}", position
             )
@@ -154,9 +155,17 @@ class _Binder:
     def node(self, node: ast.Node, defaults: list[MappedField]) -> Part:
         """Bind a node and everything below it."""
         match node:
-            case ast.Clause(children):
-                operands = (_exclusion(child) if o is None else (o, child) for o, child in children)
-                return Parts(tuple((o or Occur.SHOULD, self.node(child, defaults)) for o, child in operands))
+            case ast.Clause(children, least):
+                operands = [_exclusion(child) if o is None else (o, child) for o, child in children]
+                alternatives = sum(o in (None, Occur.SHOULD) for o, _ in operands)
+                if least > alternatives:
+                    raise self.error(
+                        f"'@{least}' needs {least} alternatives, and the group has {alternatives}: do not join by AND",
+                        node.position,
+                    )
+                return Parts(
+                    tuple((o or Occur.SHOULD, self.node(child, defaults)) for o, child in operands), least
+                )
             case ast.Boost(child, factor):
                 return Scaled(self.node(child, defaults), factor)
             case ast.Everything():
@@ -168,6 +177,9 @@ class _Binder:
                 return self._over(node, defaults, lambda column: self._literal(node, column))
             case ast.Pattern():
                 return self._over(node, defaults, lambda column: self._pattern(node, column))
+            case ast.Regex():
+                self._refuse_impossible(node, defaults)
+                return self._over(node, defaults, lambda column: self._regex(node, column))
             case ast.Fuzzy():
                 return self._over(node, defaults, lambda column: self._fuzzy(node, column))
             case ast.Range():
@@ -182,7 +194,7 @@ class _Binder:
 
     def _over(
         self,
-        node: ast.Literal | ast.Pattern | ast.Fuzzy | ast.Range | ast.OneOf,
+        node: ast.Literal | ast.Pattern | ast.Regex | ast.Fuzzy | ast.Range | ast.OneOf,
         defaults: list[MappedField],
         bind: Callable[[MappedField], Part],
     ) -> Part:
@@ -192,8 +204,8 @@ class _Binder:
         parts = [part for part in bound if part != NOTHING]
         if not parts:
             raise self.error(
-                "nothing to search for: text is indexed by its letters and digits; remove this, or quote it together "
-                "with a word",
+                "nothing to search for: text is indexed by its letters and digits, without the stop words and long "
+                "words that its column may exclude; remove this, or quote it together with a word",
                 node.position,
             )
         return parts[0] if len(parts) == 1 else Parts(tuple((Occur.SHOULD, part) for part in parts))
@@ -225,10 +237,23 @@ class _Binder:
                     f"column {column.name!r} is {column.type_name}: '~' and '*' after quotes need a column of words",
                     node.position,
                 )
-            value = self._number(node.text, column, node.position)
-            return Numbers(column, value, value)
+            return Numbers(column, *self._span(node.text, column, node.position))
         words = _words(node.text, column)
+        if len(words) > 1:
+            self._must_have_positions(column, node.position)
+        if node.prefix and column.kind == "text" and tokenizer(column.tokenizer).recipe.grams:
+            raise self.error(
+                f"column {column.name!r} is indexed by runs of characters: leave the '*' out", node.position
+            )
         return Terms(column, words, node.slop, node.prefix) if words else NOTHING
+
+    def _must_have_positions(self, column: MappedField, position: int) -> None:
+        if column.record != "position":
+            raise self.error(
+                f"column {column.name!r} is indexed without positions (indexrecordoption is {column.record}), and this "
+                "is a phrase: join its words by AND",
+                position,
+            )
 
     def _single_word(self, text: str, column: MappedField, position: int, what: str) -> str:
         words = _words(text, column)
@@ -241,12 +266,55 @@ class _Binder:
         if column.kind == "string":
             return Regexes(column, (node.pieces,))
         letters = "".join(piece for piece in node.pieces if isinstance(piece, str))
-        if letters and not pattern_words((letters,)):
-            return (
-                NOTHING  # only punctuation and wildcards: without the punctuation it would match every word
+        try:
+            if letters and not pattern_words((letters,), column.tokenizer):
+                return NOTHING  # only punctuation and wildcards: without the punctuation it would match every word
+            words = pattern_words(node.pieces, column.tokenizer)
+        except PatternError as reason:
+            raise self.error(f"column {column.name!r}: {reason}", node.position) from None
+        if len(words) > 1:
+            self._must_have_positions(column, node.position)
+        return Regexes(column, words, node.slop if len(words) > 1 else 0) if words else NOTHING
+
+    def _regex(self, node: ast.Regex, column: MappedField) -> Part:
+        self._must_be_string(column, "regular expressions", node.position)
+        expression = node.expression
+        if column.kind == "text":
+            name = column.tokenizer
+            expression = lower_case(
+                expression, lambda character: token_characters(character, name) or character
             )
-        words = pattern_words(node.pieces)
-        return Regexes(column, words) if words else NOTHING
+        try:
+            check_engines(expression)
+        except ValueError as reason:
+            raise self.error(
+                f"the regular expression is too complex: use * or + instead of counts ({reason})",
+                node.position,
+            ) from None
+        return Matching(column, expression)
+
+    def _refuse_impossible(self, node: ast.Regex, defaults: list[MappedField]) -> None:
+        """Reject an expression over text that names a character which no word has."""
+        columns = defaults if node.field is None else [self._column(node.field, node.position)]
+        if any(column.kind == "text" and tokenizer(column.tokenizer).recipe.grams for column in columns):
+            raise self.error(
+                "a column is indexed by runs of characters, not by words: write the characters without slashes",
+                node.position,
+            )
+        if all(column.kind == "text" for column in columns):
+            for character in sorted(single_characters(node.expression)):
+                if any(tokenizer(column.tokenizer).is_single(character) for column in columns):
+                    raise self.error(
+                        f"{character!r} is a word of its own, as all characters of Chinese, Japanese and Thai: write "
+                        "it without slashes",
+                        node.position,
+                    )
+                if not any(token_characters(character, column.tokenizer) for column in columns):
+                    raise self.error(
+                        f"a regular expression is compared with single words, and no word has {character!r}: write a "
+                        'phrase, "web conn*", or remove the character',
+                        node.position,
+                    )
 
     def _fuzzy(self, node: ast.Fuzzy, column: MappedField) -> Part:
         self._must_be_string(column, "fuzzy words", node.position)
@@ -270,12 +338,13 @@ class _Binder:
             return Present(column)
         if column.kind in ("text", "string"):
             return TermRange(column, self._limit(lower, column, node), self._limit(upper, column, node))
-        low = (
-            None if lower is None else self._number(lower.text, column, node.position) + (not lower.inclusive)
-        )
-        high = (
-            None if upper is None else self._number(upper.text, column, node.position) - (not upper.inclusive)
-        )
+        low = high = None
+        if lower is not None:
+            first, last = self._span(lower.text, column, node.position)
+            low = first if lower.inclusive else last + 1
+        if upper is not None:
+            first, last = self._span(upper.text, column, node.position)
+            high = last if upper.inclusive else first - 1
         return Numbers(column, low, high)
 
     def _limit(self, limit: ast.Limit | None, column: MappedField, node: ast.Range) -> ast.Limit | None:
@@ -292,12 +361,13 @@ class _Binder:
         if column.kind in ("text", "string"):
             words = [self._single_word(value, column, node.position, "a set") for value in node.values]
             return TermSet(column, tuple(words))
-        values = [self._number(value, column, node.position) for value in node.values]
-        return Parts(tuple((Occur.SHOULD, Numbers(column, value, value)) for value in values))
+        spans = [self._span(value, column, node.position) for value in node.values]
+        return Parts(tuple((Occur.SHOULD, Numbers(column, *values)) for values in spans))
 
-    def _number(self, text: str, column: MappedField, position: int) -> int:
+    def _span(self, text: str, column: MappedField, position: int) -> tuple[int, int]:
+        """Return the first and last integer of the index that a value denotes: a day of timestamps is many."""
         try:
-            return number(text, column.value_type, self._query.zone)
+            return span(text, column.value_type, self._query.zone, self._query.now)
         except LiteralError as reason:
             raise self.error(f"column {column.name!r} is {column.type_name}: {reason}", position) from None
 
@@ -307,7 +377,7 @@ def _exclusion(node: ast.Node) -> tuple[Occur | None, ast.Node]:
     inner = node
     while isinstance(inner, ast.Boost):
         inner = inner.node
-    if isinstance(inner, ast.Clause) and len(set(inner.children)) == 1:
+    if isinstance(inner, ast.Clause) and len(set(inner.children)) == 1 and not inner.least:
         ((occur, child),) = set(inner.children)
         if occur is Occur.MUST_NOT:
             return occur, child
@@ -321,7 +391,10 @@ def _words_inside(column: MappedField) -> list[MappedField]:
 
 
 def _words(text: str, column: MappedField) -> tuple[tuple[int, str], ...]:
-    return ((0, text),) if column.kind == "string" else tokens(text)
+    if column.kind == "string":
+        return ((0, text),)
+    words = tokens(text, column.tokenizer)
+    return tuple((at - words[0][0], word) for at, word in words)
 
 
 def _excerpt(text: str, position: int) -> tuple[str, int]:
@@ -334,6 +407,11 @@ def _excerpt(text: str, position: int) -> tuple[str, int]:
 def _misfit(op: str, column: MappedField) -> str:
     """Explain why an operator cannot search a column, and what can."""
     if column.kind == "none":
+        if value_kind(column.spark_type) != "none":
+            return (
+                "is stored and not indexed (storeonlyfields or nonfastfields of the table): compare it in WHERE, or "
+                "write the table without the option"
+            )
         return f"is {column.type_name}, which is not indexed"
     if op == "TEXTSEARCH" and column.kind == "string":
         return f"is not tokenised: {_hint(op, column.name)}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, TypeVar
 
 from indextables.schema import MappedField
+from indextables.split.query.regexes import Expression
 from indextables.split.query.tree import Limit, Occur, Pieces
 
 
@@ -22,10 +23,19 @@ class Terms:
 
 @dataclass(frozen=True)
 class Regexes:
-    """One pattern for a word, or several for consecutive words."""
+    """One pattern for a word, or several for consecutive words, at most `slop` apart."""
 
     column: MappedField
     patterns: tuple[Pieces, ...]
+    slop: int = 0
+
+
+@dataclass(frozen=True)
+class Matching:
+    """The words that match a regular expression."""
+
+    column: MappedField
+    expression: Expression
 
 
 @dataclass(frozen=True)
@@ -94,12 +104,16 @@ class Scaled:
 
 @dataclass(frozen=True)
 class Parts:
-    """A Boolean combination. Without children it matches nothing, and its parent ignores it."""
+    """A Boolean combination. Without children it matches nothing, and its parent ignores it.
+
+    `least` optional children must match; with 0, one if none is required.
+    """
 
     children: tuple[tuple[Occur, Part], ...] = ()
+    least: int = 0
 
 
-WordLeaf: TypeAlias = Terms | Regexes | Near | TermRange | TermSet
+WordLeaf: TypeAlias = Terms | Regexes | Matching | Near | TermRange | TermSet
 """The parts that match words, or whole values, of one column."""
 
 Part: TypeAlias = WordLeaf | Numbers | Entry | Present | All | Scaled | Parts
@@ -135,13 +149,28 @@ def _flatten(parts: Parts) -> Parts:
         inner = _flatten(child) if isinstance(child, Parts) else child
         if (
             isinstance(inner, Parts)
+            and not parts.least
+            and not inner.least
             and occur is not Occur.MUST_NOT
             and all(o is occur for o, _ in inner.children)
         ):
             children.extend(inner.children)
         else:
             children.append((occur, inner))
-    return Parts(tuple(children))
+    return Parts(tuple(children), parts.least)
+
+
+def with_default_tokenizer(part: Part) -> Part:
+    """Return the part as if its columns had the default tokenizer, to compare queries of different splits."""
+    match part:
+        case Parts(children):
+            return replace(part, children=tuple((o, with_default_tokenizer(child)) for o, child in children))
+        case Scaled(inner):
+            return replace(part, part=with_default_tokenizer(inner))
+        case All():
+            return part
+        case _:
+            return replace(part, column=replace(part.column, tokenizer=""))
 
 
 def leaves(part: Part) -> list[Part]:

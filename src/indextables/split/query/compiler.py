@@ -12,6 +12,7 @@ from indextables.schema import MappedField
 from indextables.split.index import NULLS, ROW, UNINDEXED, IndexFields, register_tokenizers, wide_term
 from indextables.split.query import bound as kinds
 from indextables.split.query.patterns import escape, prefix_regex, regex
+from indextables.split.query.regexes import Expression, engine_form
 from indextables.split.query.tree import Limit, Occur, Pieces, Wildcard
 from indextables.split.query.word_tests import Fits
 
@@ -35,7 +36,7 @@ class Compiler:
     """Builds queries for one open index."""
 
     def __init__(self, index: tantivy.Index, searcher: tantivy.Searcher, fields: IndexFields) -> None:
-        register_tokenizers(index)  # for Tantivy's parser and for snippets
+        register_tokenizers(index, fields)  # for Tantivy's parser and for snippets
         self._index = index
         self._searcher = searcher
         self._schema = index.schema
@@ -115,7 +116,7 @@ class Compiler:
         match part:
             case kinds.Parts():
                 clauses = kinds.build_clauses(part, self.part, lambda: unscored(Query.all_query()))
-                return None if clauses is None else boolean(clauses)
+                return None if clauses is None else boolean(clauses, part.least)
             case kinds.Scaled(inner, factor):
                 return Query.boost_query(self.part(inner) or Query.empty_query(), factor)
             case kinds.All():
@@ -124,8 +125,10 @@ class Compiler:
                 return self.numbers(column, None, None)
             case kinds.Terms():
                 return self._terms(part)
-            case kinds.Regexes(column, patterns):
-                return self._regexes(column, patterns)
+            case kinds.Regexes(column, patterns, slop):
+                return self._regexes(column, patterns, slop)
+            case kinds.Matching(column, expression):
+                return self.matching(column, expression)
             case kinds.Near(column, word, distance):
                 return Query.fuzzy_term_query(self._schema, self._name(column), word, distance)
             case kinds.Numbers(column, low, high):
@@ -155,12 +158,21 @@ class Compiler:
         patterns.append((words[-1][0], prefix_regex(last)))
         return Query.const_score_query(Query.regex_phrase_query(self._schema, name, patterns), 1.0)
 
-    def _regexes(self, column: MappedField, patterns: tuple[Pieces, ...]) -> Query:
+    def matching(self, column: MappedField, expression: Expression) -> Query:
+        """Return the query for the words that match a regular expression, which binding has checked."""
+        return Query.regex_query(self._schema, self._name(column), engine_form(expression))
+
+    def pattern(self, column: MappedField, pieces: Pieces) -> Query:
+        """Return the query for the words that match a pattern."""
+        return self._regexes(column, (pieces,))
+
+    def _regexes(self, column: MappedField, patterns: tuple[Pieces, ...], slop: int = 0) -> Query:
         name = self._name(column)
         try:
             if len(patterns) == 1:
                 return Query.regex_query(self._schema, name, regex(patterns[0]))
-            return Query.regex_phrase_query(self._schema, name, list(map(regex, patterns)))
+            phrase = Query.regex_phrase_query(self._schema, name, list(map(regex, patterns)), slop)
+            return Query.const_score_query(phrase, 1.0)  # as one pattern: the same in every split
         except ValueError as reason:
             if len(patterns) == 1 and (query := self._enumerate(column, patterns[0])) is not None:
                 return query
@@ -195,9 +207,9 @@ I64_MIN: Final = -(1 << 63)
 I64_MAX: Final = (1 << 63) - 1
 
 
-def boolean(clauses: Clauses) -> Query:
-    """Return the Boolean query of some clauses."""
-    return Query.boolean_query([(_OCCUR[occur], query) for occur, query in clauses])
+def boolean(clauses: Clauses, least: int = 0) -> Query:
+    """Return the Boolean query of some clauses, of whose optional ones at least so many must match."""
+    return Query.boolean_query([(_OCCUR[occur], query) for occur, query in clauses], least or None)
 
 
 def unscored(query: Query) -> Query:

@@ -3,21 +3,22 @@
 It is written by hand because Tantivy's own parser reports no positions and does not support wildcards (`conn*`). What
 Tantivy's grammar accepts means the same here, including mixtures of AND, OR and words without an operator, except for:
 
-- wildcards and `~1` in words, which Tantivy treats as letters;
+- wildcards, `~1` and the syntax of Lucene (`!a`, `a && b`, `/a.*/`, `"a*"`, `a~`, `(a b c)@2`), which Tantivy treats
+  as letters;
 - NOT in front of an operand (`a AND NOT b`), which Tantivy parses and never matches;
 - quotes inside words, paths and adjacent parentheses, which Tantivy rejects;
-- a backslash before a letter inside quotes, which Tantivy drops;
-- the syntax of other languages (`!a`, `a && b`, `/a.*/`, `"a*"`, `a~`), which Tantivy treats as letters and this
-  parser rejects.
+- a backslash before a letter inside quotes, which Tantivy drops.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final, TypeAlias
 from typing import Literal as OneOfThese
 
 from indextables.predicates import QueryLimits
+from indextables.split.query.regexes import parse_regex
 from indextables.split.query.scanner import DISTANCE, QuerySyntaxError, Scanner
 from indextables.split.query.tree import (
     Boost,
@@ -33,6 +34,7 @@ from indextables.split.query.tree import (
     Pattern,
     Pieces,
     Range,
+    Regex,
     Wildcard,
     with_default_field,
     without_repeats,
@@ -42,6 +44,8 @@ Operator: TypeAlias = OneOfThese["AND", "OR"]
 Item: TypeAlias = tuple[Operator | None, Occur | None, Node]
 
 MAX_FUZZY: Final = 2
+"""The most edits of a fuzzy word, and how many `word~` allows, as in Lucene."""
+
 MAX_SLOP: Final = 1000
 MAX_BOOST: Final = 1_000_000
 
@@ -55,6 +59,9 @@ _COMPARISON: Final = re.compile(r"(>=|<=|<|>)\s*(?=[^\s{}\[\]()])")
 _RANGE_WORD: Final = re.compile(r'[^\s{}"\[\]()]+')
 _TO: Final = re.compile(r"\s+TO\s+")
 _IN: Final = re.compile(r"IN\s+\[\s*")
+_LEAST: Final = re.compile(r"@(\d{1,9})(?=[\s)^]|$)")
+_EXISTS: Final = "_exists_"
+_MISSING: Final = "_missing_"
 
 
 def parse(text: str, limits: QueryLimits | None = None) -> Node:
@@ -88,20 +95,20 @@ class _Parser(Scanner):
         self._patterns = 0
 
     def whole(self) -> Node:
-        node = self._clause()
+        node, _ = self._clause()
         if self.at < len(self.text):
             self.fail("')' has no matching '(': remove it, or write \\) for the character itself")
         if node == Clause(()):
             self.fail("the query is empty: write * to match every row", 0)
         return node
 
-    def _clause(self) -> Node:
-        """Parse up to the end of the query or to a closing parenthesis."""
+    def _clause(self) -> tuple[Node, int]:
+        """Parse up to the end of the query or to a closing parenthesis. Return also the number of operands."""
         items: list[Item] = []
         while True:
             self.skip_space()
             if self.peek() in ("", ")"):
-                return _combine(items)
+                return _combine(items), len(items)
             items.append(self._item(first=not items))
 
     def _item(self, *, first: bool) -> Item:
@@ -133,9 +140,10 @@ class _Parser(Scanner):
         return operator, occur, node
 
     def _operator(self) -> Operator | None:
-        for operator in ("AND", "OR"):
-            if self.keyword(operator):
-                return operator
+        if self.keyword("AND") or self.symbol("&&"):
+            return "AND"
+        if self.keyword("OR") or self.symbol("||"):
+            return "OR"
         return None
 
     def _boost(self, node: Node) -> Node:
@@ -155,16 +163,19 @@ class _Parser(Scanner):
             return self._group()
         if self.standalone_star():
             if self.peek() == ":":
-                self.fail(
-                    "'*:' does not name a column: write * for every row, or col:* for rows that have a value",
-                    start,
-                )
+                self.at += 1
+                if not self.standalone_star():
+                    self.fail(
+                        "'*:' does not name a column: write the word alone to search all columns, or * for every row",
+                        start,
+                    )
             return Everything()
-        if self.keyword("NOT"):
+        if self.keyword("NOT") or self.exclamation():
+            sign = self.text[start : self.at]
             self.skip_space()
             if self.peek() in ("", ")"):
                 self.fail(
-                    'NOT needs an operand after it: write "NOT" in quotes to search for the word', start
+                    f'{sign} needs an operand after it: write "{sign}" in quotes to search for it', start
                 )
             self._descend(start)
             negated = self._leaf()
@@ -173,6 +184,12 @@ class _Parser(Scanner):
         name = self.field_name()
         if name is None:
             return self._term(None, start)
+        if name == _EXISTS:
+            return self._existing(start)
+        if name == _MISSING:
+            self.fail("'_missing_:' is not supported: write NOT col:* for the rows without a value", start)
+        if self.peek() == "!":
+            self.fail(f"'!' stands before the column: write NOT {name}:value or !{name}:value")
         if self.peek() == "(":
             return with_default_field(self._group(), name, start)
         if self.standalone_star():
@@ -183,7 +200,7 @@ class _Parser(Scanner):
         start = self.at
         self.at += 1
         self._descend(start)
-        node = self._clause()
+        node, operands = self._clause()
         if self.peek() != ")":
             self.fail(
                 "unclosed parenthesis: add the closing ')', or write \\( for the character itself", start
@@ -192,7 +209,28 @@ class _Parser(Scanner):
             self.fail("empty parentheses: write a query between them, or remove them", start)
         self.at += 1
         self._depth -= 1
-        return node
+        return self._at_least(node, operands) if self.peek() == "@" else node
+
+    def _at_least(self, node: Node, operands: int) -> Node:
+        """Parse the number of alternatives of a group that must match, as Lucene writes it: `(a b c)@2`."""
+        least = _LEAST.match(self.text, self.at)
+        if not least or int(least[1]) < 1:
+            self.fail("'@' after a group takes the number of its alternatives that must match: (a b c)@2")
+        clause = replace(
+            node if isinstance(node, Clause) and operands > 1 else Clause(((None, node),)),
+            least=int(least[1]),
+            position=self.at,
+        )
+        self.at = least.end()
+        return clause
+
+    def _existing(self, start: int) -> Node:
+        """Parse the column after `_exists_:`."""
+        pieces = self.pieces()
+        if any(isinstance(piece, Wildcard) for piece in pieces):
+            self.fail("'_exists_:' takes the name of one column: write col:* OR other:*", start)
+        self.must_end("'_exists_:' takes the name of one column")
+        return Exists("".join(map(str, pieces)), start)
 
     def _descend(self, start: int) -> None:
         self._depth += 1
@@ -224,17 +262,26 @@ class _Parser(Scanner):
             return self._range(name, start)
         if self.peek() in ('"', "'"):
             return self._phrase(name, start)
+        if expression := self.regex():
+            self._count_pattern(start)
+            return Regex(parse_regex(*expression), name, start)
         if number := _NUMBER.match(self.text, self.at):
             self.at = number.end()
             return Literal(number[0], name, position=start)
         return self._word(name, start)
 
     def _phrase(self, name: str | None, start: int) -> Node:
-        quote, text = self.peek(), self.quoted()
+        quote, pieces = self.peek(), self.quoted()
+        wild = any(isinstance(piece, Wildcard) for piece in pieces)
+        text = "" if wild else "".join(map(str, pieces))
+        if wild:
+            self._count_pattern(start)
         if self.peek() == "*":
             self.at += 1
             self.must_end(f"unexpected {self.peek()!r} after the '*' of a phrase: write a space after it")
             self._count_pattern(start)
+            if wild:
+                return Pattern((*pieces, Wildcard.ANY), name, quote, position=start)
             return Literal(text, name, quote, prefix=True, position=start)
         if self.peek() == "~":
             slop = _SLOP.match(self.text, self.at)
@@ -246,7 +293,11 @@ class _Parser(Scanner):
             self.must_end(
                 f"unexpected {self.peek()!r} after '{slop[0]}': '~' after a phrase takes a whole number of words"
             )
+            if wild:
+                return Pattern(pieces, name, quote, int(slop[1]), start)
             return Literal(text, name, quote, slop=int(slop[1]), position=start)
+        if wild:
+            return Pattern(pieces, name, quote, position=start)
         return Literal(text, name, quote, position=start)
 
     def _range(self, name: str | None, start: int) -> Node:
@@ -274,7 +325,7 @@ class _Parser(Scanner):
 
     def _limit(self, *, stop_at_boost: bool = False) -> str:
         if self.peek() in ('"', "'"):
-            return self.quoted()
+            return self.quoted_text("a range")
         word = _RANGE_WORD.match(self.text, self.at)
         if not word:
             self.fail("a range needs a value here, or * for no limit")
@@ -292,7 +343,7 @@ class _Parser(Scanner):
             if self.at >= len(self.text):
                 self.fail("unclosed set: ] is missing", start)
             if self.peek() in ('"', "'"):
-                values.append(self.quoted())
+                values.append(self.quoted_text("a set"))
             elif number := _NUMBER.match(self.text, self.at):
                 self.at = number.end()
                 values.append(number[0])
@@ -325,10 +376,10 @@ class _Parser(Scanner):
         if distance := DISTANCE.match(self.text, self.at):
             self.at = distance.end()
             self._count_pattern(start)
-            return self._fuzzy(pieces, int(distance[1]), name, start)
+            return self._fuzzy(pieces, int(distance[1] or MAX_FUZZY), name, start)
         if any(isinstance(piece, Wildcard) for piece in pieces):
             self._count_pattern(start)
-            return Pattern(pieces, name, start)
+            return Pattern(pieces, name, position=start)
         return Literal("".join(map(str, pieces)), name, position=start)
 
     def _fuzzy(self, pieces: Pieces, distance: int, name: str | None, start: int) -> Node:

@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 
 from indextables.split.query.tree import Pieces, Wildcard
 
-DISTANCE: Final = re.compile(r"~(\d{1,9})(?=[\s)^]|$)")
+DISTANCE: Final = re.compile(r"~(\d{0,9})(?=[\s)^]|$)")
 
 _FIELD_STOPS: Final = frozenset("+^`:{}\"'[]()!\\* ")
 _WORD_STOPS: Final = frozenset('^:{}"[]()')
@@ -16,8 +16,10 @@ _WORD_START_STOPS: Final = _WORD_STOPS | frozenset("'`-")
 _STANDALONE_STOPS: Final = _WORD_STOPS | frozenset("'`")
 _SPACE: Final = re.compile(r"\s*")
 _UNICODE_ESCAPE: Final = re.compile(r"\\u[0-9A-Fa-f]{4}(?![0-9A-Za-z])")
-_CLOSING_SLASH: Final = re.compile(r"/(?=[\s)^~]|$)")
-_REFUSED_IN_WORDS: Final = {"&&": "AND", "||": "OR"}
+_REGEX: Final = re.compile(r"/((?:[^/\\]|\\.)*)/", re.DOTALL)
+_WORD: Final = re.compile(r"\S*")
+_SYMBOLS: Final = {"&&": "AND", "||": "OR"}
+_DATE_ANCHOR: Final = re.compile(r"\|\|(?=[-+]\d|/[yMwdhHms])")
 _WILDCARDS: Final = {"*": Wildcard.ANY, "?": Wildcard.ONE}
 
 
@@ -39,9 +41,6 @@ class Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        # A regular expression may contain spaces: a word that begins with a slash is taken for one if a later slash
-        # ends a word.
-        self._last_closing_slash = max((match.start() for match in _CLOSING_SLASH.finditer(text)), default=-1)
 
     def peek(self) -> str:
         return self.text[self.at : self.at + 1]
@@ -58,6 +57,55 @@ class Scanner:
             return True
         return False
 
+    def symbol(self, symbol: str) -> bool:
+        """Consume `&&` or `||` if an operand begins after it, or nothing does."""
+        after = self.text[self.at + 2 : self.at + 3]
+        if self.text.startswith(symbol, self.at) and (
+            after in ("", "(", ")", '"', "'", "!") or after.isspace()
+        ):
+            self.at += 2
+            return True
+        return False
+
+    def exclamation(self) -> bool:
+        """Consume a `!` in front of an operand."""
+        if self.peek() != "!":
+            return False
+        if self.text[self.at + 1 : self.at + 2] == "=":
+            self.fail("'!=' is not an operator: write NOT col:value, or quote the text that contains it")
+        self.at += 1
+        return True
+
+    def regex(self) -> tuple[str, int] | None:
+        """Consume `/expression/`; return the text between the slashes and its position, or None for a path.
+
+        An expression ends at the first slash without a backslash, as in Lucene. `/var/log` is a path: its second slash
+        ends no word.
+        """
+        if self.peek() != "/":
+            return None
+        whole = _REGEX.match(self.text, self.at)
+        if whole is None:
+            return None
+        after = self.text[whole.end() : whole.end() + 1]
+        if after in ("", ")", "^") or after.isspace():
+            start, self.at = self.at + 1, whole.end()
+            if not whole[1]:
+                self.fail('nothing between the slashes: write a regular expression, or quote "//"', start - 1)
+            return whole[1], start
+        word = _WORD.match(self.text, self.at)[0]  # type: ignore[index]
+        if after == "i" and word.endswith("/i"):
+            self.fail(
+                "flags after a regular expression are not supported: text columns ignore case; in other columns write "
+                'both cases, /[eE]rr/; quote a path, "/etc/i"'
+            )
+        if not any(map(str.isspace, whole[1])) and word.rstrip(")").endswith("/"):
+            self.fail(
+                "a regular expression ends at the first slash: write \\/ for a slash in it, or quote a path "
+                '("/var/log/")'
+            )
+        return None
+
     def standalone_star(self) -> bool:
         """Consume a `*` that is not part of a word."""
         after = self.text[self.at + 1 : self.at + 2]
@@ -66,9 +114,21 @@ class Scanner:
             return True
         return False
 
-    def quoted(self) -> str:
-        """Return the text between quotes. A backslash before a letter or digit is kept, as in a Windows path."""
-        start, quote, text = self.at, self.peek(), []
+    def quoted_text(self, what: str) -> str:
+        """Return the text between quotes, which must have no wildcards: `what` takes whole values."""
+        start, pieces = self.at, self.quoted()
+        for wildcard in pieces:
+            if isinstance(wildcard, Wildcard):
+                sign = wildcard.value
+                self.fail(
+                    f"{what} takes whole values, and {sign!r} is a wildcard: write \\{sign} for it", start
+                )
+        return "".join(map(str, pieces))
+
+    def quoted(self) -> Pieces:
+        """Return the pieces between quotes. A backslash before a letter or digit is kept, as in a Windows path."""
+        start, quote = self.at, self.peek()
+        text: list[str | Wildcard] = []
         self.at += 1
         while (character := self.peek()) != quote:
             if not character:
@@ -78,20 +138,15 @@ class Scanner:
                     self._fail_unclosed(start, quote)
                 text.append(self._escape())
                 continue
-            if character in _WILDCARDS:
-                self.fail(
-                    f"{character!r} inside quotes is not a wildcard: write \\{character} for the character itself, "
-                    'conn* without quotes for a wildcard, or "web conn"* for a phrase whose last word is a prefix'
-                )
             if _is_control(character):
                 self.fail(
                     f"control character {character!r} inside quotes: write a space instead, or, if a backslash in a "
                     'string literal produced it, double the backslash ("C:\\\\temp")'
                 )
-            text.append(character)
+            text.append(_WILDCARDS.get(character, character))
             self.at += 1
         self.at += 1
-        return "".join(text)
+        return tuple(_merge(text))
 
     def _fail_unclosed(self, start: int, quote: str) -> NoReturn:
         if self.text.endswith(f"\\{quote}"):
@@ -105,7 +160,6 @@ class Scanner:
         """Return the pieces of a word: text without escapes, and wildcards."""
         pieces: list[str | Wildcard] = []
         stops = _WORD_START_STOPS
-        self._refuse_word_start()
         while (character := self.peek()) and not character.isspace() and character not in stops:
             stops = _WORD_STOPS
             if character == "~" and pieces and DISTANCE.match(self.text, self.at):
@@ -120,27 +174,21 @@ class Scanner:
             self.fail(self._no_word())
         return tuple(_merge(pieces))
 
-    def _refuse_word_start(self) -> None:
-        if self.peek() == "!":
-            self.fail(
-                "'!' does not negate: write NOT or '-' before a word, or quote the text that contains it"
-            )
-        if self.peek() == "/" and self.at < self._last_closing_slash:
-            self.fail(
-                "regular expressions between slashes are not supported: write wildcards (conn*, t?meout), "
-                'or quote a path ("/var/log/")'
-            )
-
     def _refuse_in_word(self, character: str) -> None:
         operator = self.text[self.at : self.at + 2]
-        if operator in _REFUSED_IN_WORDS:
+        if operator in _SYMBOLS and not _DATE_ANCHOR.match(self.text, self.at):
             self.fail(
-                f"'{operator}' is not an operator: write {_REFUSED_IN_WORDS[operator]} between spaces, "
-                "or quote the text that contains it"
+                f"'{operator}' inside a word: write {_SYMBOLS[operator]} or {operator} between spaces, or quote the "
+                "text that contains it"
+            )
+        if character == "!" and operator[1:].isalnum():
+            self.fail(
+                "'!' inside a word: write a space before it to negate, or quote the text that contains it"
             )
         if character == "~":
             self.fail(
-                "'~' makes a word fuzzy and needs a distance: write ~1 or ~2, or quote the text that contains it"
+                "'~' makes a word fuzzy and stands at its end, as in word~, word~1 or word~2: quote the text that "
+                "contains it"
             )
         if _is_control(character):
             self.fail(

@@ -8,7 +8,10 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from indextables.split.query.regexes import Expression
 
 
 class Occur(Enum):
@@ -46,9 +49,20 @@ class Literal:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A word with wildcards."""
+    """A word with wildcards or, in quotes, a phrase whose words have some. `slop` is as in `Literal`."""
 
     pieces: Pieces
+    field: str | None = None
+    quote: str = ""
+    slop: int = 0
+    position: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Regex:
+    """The words that match a regular expression, `/err(or)?/`."""
+
+    expression: Expression
     field: str | None = None
     position: int = dataclasses.field(default=0, compare=False)
 
@@ -113,12 +127,14 @@ class Boost:
 
 @dataclass(frozen=True)
 class Clause:
-    """A Boolean combination. Children without an `Occur` are alternatives."""
+    """A Boolean combination. Children without an `Occur` are alternatives, of which `least` must match: `(a b c)@2`."""
 
     children: tuple[tuple[Occur | None, Node], ...]
+    least: int = 0
+    position: int = dataclasses.field(default=0, compare=False)
 
 
-Leaf: TypeAlias = Literal | Pattern | Fuzzy | Range | OneOf | Exists | Everything
+Leaf: TypeAlias = Literal | Pattern | Regex | Fuzzy | Range | OneOf | Exists | Everything
 Node: TypeAlias = Leaf | Boost | Clause
 
 
@@ -126,12 +142,13 @@ def with_default_field(node: Node, name: str, position: int) -> Node:
     """Return the node of `name:(...)`: every leaf below that names no column gets this one."""
     match node:
         case Clause(children):
-            return Clause(tuple((o, with_default_field(child, name, position)) for o, child in children))
+            named = tuple((o, with_default_field(child, name, position)) for o, child in children)
+            return replace(node, children=named)
         case Boost(child, factor):
             return Boost(with_default_field(child, name, position), factor)
         case Everything():
             return Exists(name, position)
-        case Literal() | Pattern() | Fuzzy() | Range() | OneOf() if node.field is None:
+        case Literal() | Pattern() | Regex() | Fuzzy() | Range() | OneOf() if node.field is None:
             return replace(node, field=name)
         case _:
             return node
@@ -142,10 +159,10 @@ def without_repeats(node: Node) -> Node:
     if not isinstance(node, Clause):
         return node
     distinct = dict.fromkeys((occur, without_repeats(child)) for occur, child in node.children)
-    return Clause(tuple(_unwrap(occur, child) for occur, child in distinct))
+    return replace(node, children=tuple(_unwrap(occur, child) for occur, child in distinct))
 
 
 def _unwrap(occur: Occur | None, child: Node) -> tuple[Occur | None, Node]:
-    if occur is None and isinstance(child, Clause) and len(child.children) == 1:
+    if occur is None and isinstance(child, Clause) and len(child.children) == 1 and not child.least:
         return child.children[0]
     return occur, child

@@ -6,12 +6,14 @@ answer that Tantivy gives for words in the index.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 from indextables.runtime import lazy_property
 from indextables.split.index import bytes_as_written
-from indextables.split.query.bound import Near, Regexes, TermRange, Terms, TermSet, WordLeaf
+from indextables.split.query.bound import Matching, Near, Regexes, TermRange, Terms, TermSet, WordLeaf
+from indextables.split.query.regexes import Expression, longest_match, matching_words
 from indextables.split.query.tree import Limit, Pieces, Wildcard
 
 Run: TypeAlias = str | list[str | None]
@@ -130,6 +132,27 @@ class Alike:
         return bytes_as_written(self.word) + self.distance * _CHARACTER_BYTES
 
 
+@dataclass(frozen=True)
+class Matches:
+    """Accepts words that match a regular expression."""
+
+    expression: Expression
+
+    def accepts(self, word: str) -> bool:
+        return bool(matching_words(self.expression, [word]))
+
+    @property
+    def longest(self) -> float:
+        return longest_match(self.expression) * _CHARACTER_BYTES
+
+
+def accepted_words(test: WordTest, words: Iterable[str]) -> set[str]:
+    """Return the words that a test accepts; many at once cost less than one by one."""
+    if isinstance(test, Matches):
+        return matching_words(test.expression, list(set(words)))
+    return {word for word in set(words) if test.accepts(word)}
+
+
 def positioned_tests(leaf: WordLeaf) -> list[tuple[int, WordTest]]:
     """Return the tests that the words of a match pass, each with the position of the word."""
     match leaf:
@@ -140,6 +163,8 @@ def positioned_tests(leaf: WordLeaf) -> list[tuple[int, WordTest]]:
             return tests
         case Regexes(_, patterns):
             return [(at, _fits(pieces)) for at, pieces in enumerate(patterns)]
+        case Matching(_, expression):
+            return [(0, Matches(expression))]
         case Near(_, word, distance):
             return [(0, Alike(word, distance))]
         case TermSet(_, words):

@@ -71,7 +71,8 @@ class Weighting:
                     tuple(
                         (occur, child if occur is Occur.MUST_NOT else self.bound(child))
                         for occur, child in children
-                    )
+                    ),
+                    part.least,
                 )
             case _:
                 return part

@@ -36,6 +36,8 @@ from indextables.split.query import (
     Compiler,
     Occur,
     Part,
+    Regexes,
+    Terms,
     bind_query,
     boolean,
     index_number,
@@ -232,9 +234,14 @@ class IndexSearch:
         return self._bitmap(part, self._compiler.part(part) or Query.empty_query())[rows]
 
     @engine_call
-    def rows_with_words(self, column: MappedField, words: list[str]) -> RowIds:
-        """Return the rows in which the column has all of these words."""
-        return self.rows(boolean([(Occur.MUST, self._compiler.term(column, word)) for word in set(words)]))
+    def rows_with_all(self, phrase: Terms | Regexes) -> RowIds:
+        """Return the rows that have all words of a phrase, anywhere in its column."""
+        column = phrase.column
+        if isinstance(phrase, Terms):
+            words = [self._compiler.term(column, word) for word in {word for _, word in phrase.words}]
+        else:
+            words = [self._compiler.pattern(column, pieces) for pieces in set(phrase.patterns)]
+        return self.rows(boolean([(Occur.MUST, word) for word in words]))
 
     @engine_call
     def unindexed(self, column: MappedField) -> RowIds:

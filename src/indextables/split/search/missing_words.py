@@ -24,7 +24,7 @@ from indextables.schema import MappedField
 from indextables.split.container import Bundle
 from indextables.split.index import MAX_CUT_BYTES, MAX_TERM_BYTES, cut_words
 from indextables.split.index_cache import checksum, entry_name, is_cached, read_cached
-from indextables.split.query import WordTest
+from indextables.split.query import WordTest, accepted_words
 from indextables.split.rows import Window
 from indextables.split.search.index_search import IndexSearch
 
@@ -67,9 +67,13 @@ class MissingWords:
         rows: list[int] = []
         for batch in self._cut_words(column):
             words = batch.column("word").to_pylist()
-            for row, word in zip(batch.column("row").to_pylist(), words, strict=True):
-                if word is None or any(test.accepts(word) for test in tests):
-                    rows.append(row)
+            known = {word for word in words if word is not None}
+            accepted = {None}.union(*(accepted_words(test, known) for test in tests))
+            rows += [
+                row
+                for row, word in zip(batch.column("row").to_pylist(), words, strict=True)
+                if word in accepted
+            ]
         return np.unique(np.array(rows, dtype=np.int64))
 
     def is_ready(self, column: MappedField) -> bool:

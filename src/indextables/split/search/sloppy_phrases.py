@@ -1,8 +1,8 @@
 """Phrases with slop, as Lucene defines them, by the words of a text.
 
 Each word of the phrase is moved to a place where the text has it. The phrase matches if the words are moved by amounts
-that differ by at most `slop`: `"a b"~1` matches `a x b`, and `"a b"~2` also matches `b a`. Repeated words of the phrase
-are different words of the text.
+that differ by at most `slop`: `"a b"~1` matches `a x b`, and `"a b"~2` also matches `b a`. The words of the phrase,
+also repeated ones and patterns that match the same word, are different words of the text.
 
 Tantivy decides this exactly for two different words. For three and more it adds the slop of each pair, and it matches a
 repeated word with itself.
@@ -13,38 +13,54 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from indextables.split.query import Terms
+from indextables.split.query import Regexes, Terms, WordTest, accepted_words
 
 
-def index_decides_slop(leaf: Terms) -> bool:
+def index_decides_slop(leaf: Terms | Regexes) -> bool:
     """Return True if Tantivy finds exactly the rows that match a phrase."""
+    if isinstance(leaf, Regexes):
+        return not leaf.slop or len(leaf.patterns) == 1
     words = [word for _, word in leaf.words]
     return not leaf.slop or len(words) == 1 or (len(words) == 2 and words[0] != words[1])
 
 
-def has_sloppy_phrase(leaf: Terms, row: Sequence[tuple[int, str]]) -> bool:
-    """Return True if the words of a text, with their positions, contain the phrase.
+def has_sloppy_phrase(
+    tests: Sequence[tuple[int, WordTest]], slop: int, row: Sequence[tuple[int, str]]
+) -> bool:
+    """Return True if the words of a text, with their positions, contain the phrase of some tests.
 
-    For each least move, the words take the first free place that their slop allows. All words have the same slop, so
-    that no later choice is better.
+    For each least move of a word, the others must have different places within the slop.
     """
-    sought = {word for _, word in leaf.words}
-    places: dict[str, list[int]] = {word: [] for word in sought}
-    for at, word in row:
-        if word in sought:
-            places[word].append(at)
-    if not all(places.values()):
+    accepted = {test: accepted_words(test, (word for _, word in row)) for _, test in tests}
+    places = [[at for at, word in row if word in accepted[test]] for _, test in tests]
+    if not all(places):
         return False
-    moves = {at - offset for offset, word in leaf.words for at in places[word]}
-    return any(_fits(leaf, places, least) for least in moves)
+    offsets = [offset for offset, _ in tests]
+    moves = {at - offset for offset, here in zip(offsets, places, strict=True) for at in here}
+    return any(_fits(offsets, places, least, slop) for least in moves)
 
 
-def _fits(leaf: Terms, places: dict[str, list[int]], least: int) -> bool:
-    """Return True if every word has a place that moves it by `least` to `least + slop`."""
-    free: dict[str, int] = {}
-    for offset, word in leaf.words:
-        first = max(free.get(word, 0), bisect_left(places[word], offset + least))
-        if first == len(places[word]) or places[word][first] > offset + least + leaf.slop:
+def _fits(offsets: list[int], places: list[list[int]], least: int, slop: int) -> bool:
+    """Return True if every word can have a place of its own that moves it by `least` to `least + slop`.
+
+    This is a matching of words and places, found by augmenting paths.
+    """
+    allowed = []
+    for offset, here in zip(offsets, places, strict=True):
+        first = bisect_left(here, offset + least)
+        last = bisect_left(here, offset + least + slop + 1)
+        if first == last:
             return False
-        free[word] = first + 1
-    return True
+        allowed.append(here[first:last])
+    taken: dict[int, int] = {}
+
+    def place(word: int, tried: set[int]) -> bool:
+        for at in allowed[word]:
+            if at not in tried:
+                tried.add(at)
+                if at not in taken or place(taken[at], tried):
+                    taken[at] = word
+                    return True
+        return False
+
+    return all(place(word, set()) for word in range(len(allowed)))

@@ -22,10 +22,12 @@ from indextables.split.query import (
     Occur,
     Part,
     Parts,
+    Regexes,
     Scaled,
     Terms,
     WordLeaf,
     WordTest,
+    accepted_words,
     build_clauses,
     leaves,
     positioned_tests,
@@ -86,8 +88,8 @@ class TextAnswers:
             unsure = self._unsure(part)
             candidates = [self._missing.rows_with(column, tests) for column, tests in unsure.items()]
             for leaf in leaves(part):
-                if isinstance(leaf, Terms) and not index_decides_slop(leaf):
-                    candidates.append(self._search().rows_with_words(leaf.column, [w for _, w in leaf.words]))
+                if isinstance(leaf, Terms | Regexes) and not index_decides_slop(leaf):
+                    candidates.append(self._search().rows_with_all(leaf))
                     unsure.setdefault(leaf.column, [])
             rows = np.unique(np.concatenate(candidates)) if candidates else np.empty(0, dtype=np.int64)
             if len(rows):
@@ -134,7 +136,7 @@ class _RowCheck:
         match part:
             case Parts():
                 clauses = build_clauses(part, self.holds, lambda: np.ones(len(self._rows), dtype=np.bool_))
-                return None if clauses is None else _combine(clauses)
+                return None if clauses is None else _combine(clauses, part.least)
             case Scaled(inner):
                 truth = self.holds(inner)
                 return np.zeros(len(self._rows), dtype=np.bool_) if truth is None else truth
@@ -145,11 +147,15 @@ class _RowCheck:
                 return self._search.part(part, self._rows)
 
 
-def _combine(clauses: list[tuple[Occur, Bitmap]]) -> Bitmap:
-    """Combine clauses as Tantivy does: alternatives do not matter if another clause is required."""
+def _combine(clauses: list[tuple[Occur, Bitmap]], least: int) -> Bitmap:
+    """Combine clauses as Tantivy does.
+
+    `least` alternatives must match; with 0, one of them, or none if another clause is required.
+    """
     required = [truth for occur, truth in clauses if occur is Occur.MUST]
-    if not required:
-        required = [np.logical_or.reduce([truth for occur, truth in clauses if occur is Occur.SHOULD])]
+    if least or not required:
+        alternatives = [truth for occur, truth in clauses if occur is Occur.SHOULD]
+        required.append(np.add.reduce(alternatives, dtype=np.int64) >= max(1, least))
     excluded = [~truth for occur, truth in clauses if occur is Occur.MUST_NOT]
     truth: Bitmap = np.logical_and.reduce([*required, *excluded])
     return truth
@@ -162,7 +168,7 @@ def _words(column: MappedField, values: pa.Array) -> list[Tokens]:
         return [_one_after_the_other(islice(flat, n or 0)) for n in pc.list_value_length(values).to_pylist()]
     if column.kind == "string":
         return [[] if value is None else [(0, value)] for value in strings(values)]
-    return [[] if value is None else tokens(value) for value in strings(values)]
+    return [[] if value is None else tokens(value, column.tokenizer) for value in strings(values)]
 
 
 def _one_after_the_other(elements: Iterable[Tokens]) -> Tokens:
@@ -178,11 +184,11 @@ def _one_after_the_other(elements: Iterable[Tokens]) -> Tokens:
 def _matches(leaf: WordLeaf, rows: list[Tokens]) -> Bitmap:
     """Return whether a leaf matches the words of each row."""
     tests = positioned_tests(leaf)
-    if isinstance(leaf, Terms) and leaf.slop and len(tests) > 1:
-        return np.array([has_sloppy_phrase(leaf, row) for row in rows], dtype=np.bool_)
+    if isinstance(leaf, Terms | Regexes) and leaf.slop and len(tests) > 1:
+        return np.array([has_sloppy_phrase(tests, leaf.slop, row) for row in rows], dtype=np.bool_)
     if len(tests) == 1:
-        accepts = tests[0][1].accepts
-        return np.array([any(accepts(word) for _, word in row) for row in rows], dtype=np.bool_)
+        accepted = accepted_words(tests[0][1], (word for row in rows for _, word in row))
+        return np.array([any(word in accepted for _, word in row) for row in rows], dtype=np.bool_)
     return np.array([_has_phrase(tests, row) for row in rows], dtype=np.bool_)
 
 

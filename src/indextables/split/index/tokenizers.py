@@ -1,0 +1,215 @@
+"""Tokenizers of text columns: one implementation for the index, for queries and for words that are tested on rows.
+
+The name of a tokenizer in a mapping says all that it does, with a number, so that a change of its rules is a new name:
+
+    words      runs of letters and digits, in lower case
+    words2     the same, and each character of Chinese, Japanese and Thai is a word of its own, so that any run of them
+               is found as a phrase
+    whitespace1, code1, ngram<n>_1, <language>_stem1
+    words2 stop:en fold max:100     with stop words, letters without accents, and no words of more than 100 bytes
+
+The index stores no text, so that text can be prepared before it is indexed. `words2` puts spaces around those
+characters, only in columns that have any; the engine does the rest. Other tokenizers give the engine their words,
+joined by spaces. A word that is dropped leaves a gap, so that the others keep their positions.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import tantivy
+
+from indextables.runtime import lazy_property
+from indextables.schema import STEMMERS, Recipe, parse_recipe
+from indextables.split.index.string_values import strings
+
+_SINGLE: Final = (
+    "\u0e01-\u0e5b\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+"""The characters that are words of their own: Thai, Hiragana, Katakana and Han."""
+
+_SINGLE_CHARACTER: Final = re.compile(f"[{_SINGLE}]")
+_SINGLE_IN_ARROW: Final = f"([{_SINGLE}])"
+_LEAD_BYTE: Final = 0xE0
+"""The first byte of these characters in UTF-8 is at least this."""
+
+_GAP: Final = "\u2400"
+"""Stands for a word that was dropped: no tokenizer makes such a word, as it is neither letter nor digit."""
+
+
+@dataclass(frozen=True)
+class TextTokenizer:
+    """A tokenizer by the recipe of its name."""
+
+    recipe: Recipe
+
+    def words(self, text: str) -> list[str | None]:
+        """Return the words at each position; None is a word that was dropped."""
+        recipe = self.recipe
+        if recipe.base == "whitespace1":
+            whole = text.split()
+            final: list[str] = [_fold_analyzer().analyze(word)[0] for word in whole] if recipe.fold else whole
+        else:
+            prepared = self.separate(text)
+            whole = _lower_analyzer().analyze(prepared)
+            final = self._analyzer.analyze(prepared)
+        kept: list[str | None] = [
+            None if self._drops(word) else changed for word, changed in zip(whole, final, strict=True)
+        ]
+        if recipe.grams:
+            return [gram for word in kept for gram in _grams(word, recipe.grams)]
+        return kept
+
+    def tokens(self, text: str) -> tuple[tuple[int, str], ...]:
+        """Return the words of a text with their positions."""
+        return tuple((at, word) for at, word in enumerate(self.words(text)) if word is not None)
+
+    def prepare(self, values: pa.Array) -> list[str | None]:
+        """Return the texts as the engine gets them."""
+        recipe = self.recipe
+        if recipe.is_plain and recipe.base == "words":
+            return strings(values)
+        if recipe.is_plain and recipe.base == "words2":
+            return _space_out(values)
+        return [
+            None if text is None else " ".join(_GAP if word is None else word for word in self.words(text))
+            for text in strings(values)
+        ]
+
+    def character(self, character: str) -> str:
+        """Return a character as words have it; empty if it separates words."""
+        if self.recipe.base == "whitespace1":
+            return "" if character.isspace() else "".join(filter(None, self.words(character)))
+        changed = _fold_analyzer() if self.recipe.fold else _lower_analyzer()
+        return "".join(changed.analyze(character))
+
+    def is_single(self, character: str) -> bool:
+        """Return True for a character that is a word of its own."""
+        return self.recipe.base == "words2" and _SINGLE_CHARACTER.fullmatch(character) is not None
+
+    @property
+    def index_analyzer(self) -> tantivy.TextAnalyzer:
+        """The engine's tokenizer for texts that `prepare` returns."""
+        if self.recipe.is_plain and self.recipe.base in ("words", "words2"):
+            return _lower_analyzer()
+        builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+        return builder.filter(tantivy.Filter.custom_stopword([_GAP])).build()
+
+    @lazy_property
+    def display_analyzer(self) -> tantivy.TextAnalyzer:
+        """The engine's tokenizer for texts as they are, which finds the words of a snippet."""
+        match self.recipe.base:
+            case "words2":
+                pattern = f"[{_SINGLE}]|(?:[^\\W_](?:[^\\W_{_SINGLE}])*)"
+                return self._filters(tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.regex(pattern)))
+            case "whitespace1":
+                return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
+            case _:
+                return self._analyzer
+
+    @lazy_property
+    def _analyzer(self) -> tantivy.TextAnalyzer:
+        return self._filters(tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()))
+
+    def _filters(self, builder: tantivy.TextAnalyzerBuilder) -> tantivy.TextAnalyzer:
+        builder = builder.filter(tantivy.Filter.lowercase())
+        if self.recipe.fold:
+            builder = builder.filter(tantivy.Filter.ascii_fold())
+        if self.recipe.language:
+            builder = builder.filter(tantivy.Filter.stemmer(STEMMERS[self.recipe.language]))
+        return builder.build()
+
+    def separate(self, text: str) -> str:
+        """Return the text with spaces between words that no character separates."""
+        if self.recipe.base == "words2":
+            return _SINGLE_CHARACTER.sub(r" \g<0> ", text)
+        return _split_identifiers(text) if self.recipe.base == "code1" else text
+
+    def _drops(self, word: str) -> bool:
+        recipe = self.recipe
+        if recipe.longest is not None and len(word.encode()) > recipe.longest:
+            return True
+        return word in recipe.stop_words or (
+            bool(recipe.stop_language) and _is_stop(word, recipe.stop_language)
+        )
+
+
+@lru_cache(maxsize=256)
+def tokenizer(name: str) -> TextTokenizer:
+    """Return the tokenizer of a name in a mapping. ValueError if this release does not have it."""
+    return TextTokenizer(parse_recipe(name))
+
+
+@cache
+def _lower_analyzer() -> tantivy.TextAnalyzer:
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+    return builder.filter(tantivy.Filter.lowercase()).build()
+
+
+@cache
+def _fold_analyzer() -> tantivy.TextAnalyzer:
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw())
+    return builder.filter(tantivy.Filter.ascii_fold()).build()
+
+
+@lru_cache(maxsize=65536)
+def _is_stop(word: str, language: str) -> bool:
+    return not _stop_analyzer(language).analyze(word)
+
+
+@cache
+def _stop_analyzer(language: str) -> tantivy.TextAnalyzer:
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw())
+    return builder.filter(tantivy.Filter.stopword(STEMMERS[language])).build()
+
+
+def _grams(word: str | None, size: int) -> list[str | None]:
+    """Return the overlapping runs of that many characters; a shorter word is one."""
+    if word is None or len(word) <= size:
+        return [word]
+    return [word[at : at + size] for at in range(len(word) - size + 1)]
+
+
+def _split_identifiers(text: str) -> str:
+    """Put a space where an identifier has a hump: `parseHTTPHeader2` becomes `parse HTTP Header 2`.
+
+    >>> _split_identifiers("parseHTTPHeader2 org.apache.Spark")
+    'parse HTTP Header 2 org.apache.Spark'
+    """
+    parts: list[str] = []
+    for at, character in enumerate(text):
+        before = text[at - 1] if at else " "
+        after = text[at + 1] if at + 1 < len(text) else " "
+        hump = character.isupper() and (before.islower() or (before.isupper() and after.islower()))
+        digits = before.isalnum() and character.isalnum() and before.isdigit() != character.isdigit()
+        if hump or digits:
+            parts.append(" ")
+        parts.append(character)
+    return "".join(parts)
+
+
+def _space_out(values: pa.Array) -> list[str | None]:
+    """Put spaces around single characters. Texts of other languages are not touched."""
+    if not _may_have_single(values):
+        return strings(values)
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:  # bytes that are not UTF-8
+        return [text if text is None else _SINGLE_CHARACTER.sub(r" \g<0> ", text) for text in strings(values)]
+    return strings(pc.replace_substring_regex(values, pattern=_SINGLE_IN_ARROW, replacement=r" \1 "))
+
+
+def _may_have_single(values: pa.Array) -> bool:
+    data = values.buffers()[2]
+    if data is None or not len(values):
+        return False
+    width = np.int64 if pa.types.is_large_string(values.type) else np.int32
+    offsets = np.frombuffer(values.buffers()[1], dtype=width)[values.offset : values.offset + len(values) + 1]
+    return bool((np.frombuffer(data, dtype=np.uint8)[offsets[0] : offsets[-1]] >= _LEAD_BYTE).any())
