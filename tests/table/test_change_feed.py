@@ -15,8 +15,14 @@ from indextables.errors import InputError, VersionNotFoundError
 
 
 def feed(path: Path, since: int, until: int | None = None) -> Counter[tuple[object, ...]]:
+    """Return the net changes: an upsert, or a restore from before a merge, may delete and insert the same row."""
     rows = it.open(path).changes(since=since, until=until).to_arrow(feed=True).to_pylist()
-    return Counter((row["n"], row["p"], row["_change_type"], row["_commit_version"]) for row in rows)
+    net: Counter[tuple[object, ...]] = Counter()
+    for row in rows:
+        change = {"insert": 1, "delete": -1}[row["_change_type"]]
+        net[row["n"], row["p"], row["_commit_version"]] += change
+    kinds = {1: "insert", -1: "delete"}
+    return Counter({(n, p, kinds[change], version): 1 for (n, p, version), change in net.items() if change})
 
 
 def test_the_feed_is_what_each_version_did(tmp_path: Path):
@@ -24,9 +30,11 @@ def test_the_feed_is_what_each_version_did(tmp_path: Path):
     print(f"seed {seed}")
     rng = random.Random(seed)
     live: set[tuple[int, str]] = set()
+    states: list[set[tuple[int, str]]] = []
     expected: list[Counter[tuple[object, ...]]] = []
-    for number in range(12):
-        before, step = set(live), rng.choice(["append", "append", "overwrite", "drop", "merge"])
+    steps = ["append", "append", "overwrite", "drop", "merge", "delete", "delete", "upsert", "restore"]
+    for number in range(16):
+        before, step = set(live), rng.choice(steps)
         new = {(number * 10 + i, rng.choice("ab")) for i in range(rng.randint(1, 3))}
         data = pa.table({"n": [n for n, _ in new], "p": [p for _, p in new]})
         if step in ("append", "overwrite") or not live:
@@ -36,11 +44,28 @@ def test_the_feed_is_what_each_version_did(tmp_path: Path):
         elif step == "drop":
             version = it.open(tmp_path).drop_partitions("p = 'a'")
             live = {row for row in live if row[1] != "a"}
+        elif step == "delete":
+            gone = rng.sample(sorted(live), rng.randint(1, len(live)))
+            it.open(tmp_path).delete(where=f"n IN ({', '.join(str(n) for n, _ in gone)})")
+            live -= set(gone)
+            version = it.open(tmp_path).version
+        elif step == "upsert":
+            changed = {n: rng.choice("ab") for n, _ in rng.sample(sorted(live), rng.randint(1, len(live)))}
+            rows = pa.table({"n": list(changed), "p": list(changed.values())})
+            version = it.open(tmp_path).upsert(rows, on=["n"]).version
+            replaced = {row for row in live if row[0] in changed}
+            live = (live - replaced) | set(changed.items())
+        elif step == "restore":
+            back = rng.randrange(len(states))
+            version = it.open(tmp_path).restore(back)
+            live = states[back]
         else:
             it.open(tmp_path).merge_splits()
             version = it.open(tmp_path).version
         while len(expected) <= version:
             expected.append(Counter())
+            states.append(set(before))
+        states[version] = set(live)
         expected[version].update((*row, "insert", version) for row in live - before)
         expected[version].update((*row, "delete", version) for row in before - live)
     last = it.open(tmp_path).version

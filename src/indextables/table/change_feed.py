@@ -6,10 +6,11 @@ A changeset is net. A feed is not: a row that was inserted and deleted again is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, InputError, VersionNotFoundError
@@ -17,6 +18,7 @@ from indextables.log import AddFile, RemoveFile, Snapshot, split_key
 from indextables.log.diffs import read_range
 from indextables.log.versions import VersionActions
 from indextables.schema import decode_value
+from indextables.split import POSITION, DeltaLogRef
 from indextables.storage import Store, options_for_tasks
 from indextables.table.arguments import to_columns
 from indextables.table.scan import ScanRequest, ScanTask, SplitRef, run_scan_task, scan_schema
@@ -34,21 +36,23 @@ FEED_FIELDS: Final = (
 
 @dataclass(frozen=True)
 class FileChange:
-    """One file whose rows a version inserted or deleted, all of them."""
+    """One file of which a version inserted or deleted rows: those that the delta log `log` leaves.
+
+    `other` has one delta log if the version removes the file and adds it again: rows that it leaves are no change.
+    """
 
     kind: Literal["insert", "delete"]
     version: int
     timestamp_ms: int
     file: AddFile
+    log: DeltaLogRef | None = None
+    other: tuple[DeltaLogRef | None, ...] = ()
 
 
 def file_changes(
     uri: str, versions: Iterable[VersionActions], *, is_partitioned: bool
 ) -> Iterator[FileChange]:
     """Yield the files that changed, deleted ones of a version first. Merges change no rows.
-
-    InputError for a version that removes a file and adds it again: only some of its rows were deleted, and this release
-    does not tell which.
 
     >>> versions = [VersionActions(5, [AddFile("b", {}, 1), RemoveFile("a", size=1)], modified_ms=7)]
     >>> changes = file_changes("memory://t", versions, is_partitioned=False)
@@ -58,21 +62,28 @@ def file_changes(
     timestamp = 0
     for version in versions:
         timestamp = max(timestamp, version.raw_timestamp_ms)
-        removed, added = set(), []
-        for action in version.actions:
-            if isinstance(action, RemoveFile) and action.data_change:
-                removed.add(split_key(action.path, uri))
-                file = _removed_file(action, version.version, is_partitioned=is_partitioned)
-                yield FileChange("delete", version.version, timestamp, file)
-            elif isinstance(action, AddFile) and action.data_change:
-                added.append(action)
-        for file in added:
-            if split_key(file.path, uri) in removed:
-                raise InputError(
-                    f"version {version.version} of {uri} deletes some rows of {file.path}; its changes cannot be told "
-                    f"row by row: ask for changes since version {version.version}"
-                )
-            yield FileChange("insert", version.version, timestamp, file)
+        removes = {split_key(a.path, uri): a for a in version.actions if isinstance(a, RemoveFile)}
+        adds = {split_key(a.path, uri): a for a in version.actions if isinstance(a, AddFile)}
+        inserts: list[FileChange] = []
+        for key, remove in removes.items():
+            old = DeltaLogRef.of(remove.delta_log, remove.num_deleted, None, key)
+            if key in adds:  # the same rows, of which others are deleted now; a merge never adds a file again
+                new = _delta_log(key, adds[key])
+                if new != old:
+                    change = FileChange("delete", version.version, timestamp, adds[key], old, other=(new,))
+                    yield change
+                    inserts.append(replace(change, kind="insert", log=new, other=(old,)))
+            elif remove.data_change:
+                file = _removed_file(remove, version.version, is_partitioned=is_partitioned)
+                yield FileChange("delete", version.version, timestamp, file, old)
+        yield from inserts
+        for key, file in adds.items():
+            if key not in removes and file.data_change:
+                yield FileChange("insert", version.version, timestamp, file, _delta_log(key, file))
+
+
+def _delta_log(key: str, file: AddFile) -> DeltaLogRef | None:
+    return DeltaLogRef.of(file.delta_log, file.num_deleted, file.num_records, key)
 
 
 def read_feed(
@@ -93,7 +104,7 @@ def read_feed(
     tables = []
     for change in file_changes(store.uri, versions, is_partitioned=bool(snapshot.partition_columns)):
         try:
-            batches = list(run_scan_task(_task(store, snapshot, change, request, settings)))
+            rows = _changed_rows(store, snapshot, change, request, settings)
         except CorruptTableError:
             if store.exists(split_key(change.file.path, store.uri)):
                 raise
@@ -101,7 +112,6 @@ def read_feed(
                 f"rows that version {change.version} of {store.uri} {change.kind}s have been purged; ask for changes "
                 f"since version {change.version}"
             ) from None
-        rows = pa.Table.from_batches(batches, schema=schema)
         values = (change.kind, change.version, pa.scalar(change.timestamp_ms * 1000, pa.int64()).cast(_TIME))
         for field, value in zip(FEED_FIELDS, values, strict=True):
             rows = rows.append_column(field, pa.repeat(pa.scalar(value, field.type), rows.num_rows))
@@ -110,10 +120,31 @@ def read_feed(
     return pa.concat_tables([empty, *tables])
 
 
-def _task(
+def _changed_rows(
     store: Store, snapshot: Snapshot, change: FileChange, request: ScanRequest, settings: Settings
+) -> pa.Table:
+    def scan(columns: tuple[str, ...], log: DeltaLogRef | None) -> pa.Table:
+        narrowed = replace(request, columns=columns)
+        task = _task(store, snapshot, change.file, narrowed, log, settings)
+        return pa.Table.from_batches(run_scan_task(task), schema=scan_schema(snapshot.schema, narrowed))
+
+    if not change.other:
+        return scan(request.columns, change.log)
+    rows = scan((*request.columns, POSITION), change.log)
+    others = scan((POSITION,), change.other[0]).column(POSITION)
+    is_other = pc.is_in(rows.column(POSITION), value_set=others.combine_chunks())
+    return rows.filter(pc.invert(is_other)).drop_columns([POSITION])
+
+
+def _task(
+    store: Store,
+    snapshot: Snapshot,
+    file: AddFile,
+    request: ScanRequest,
+    log: DeltaLogRef | None,
+    settings: Settings,
 ) -> ScanTask:
-    file, partitions = change.file, [snapshot.schema.field(name) for name in snapshot.partition_columns]
+    partitions = [snapshot.schema.field(name) for name in snapshot.partition_columns]
     ref = SplitRef(
         path=split_key(file.path, store.uri),
         size=file.size,
@@ -122,6 +153,7 @@ def _task(
             column.name: decode_value(file.partition_values.get(column.name), column.type)
             for column in partitions
         },
+        delta_log=log,
     )
     return ScanTask(
         uri=store.uri,

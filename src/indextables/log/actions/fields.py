@@ -187,7 +187,7 @@ _SHAPES: Final[dict[str, _Shape]] = {
         added_at_version=_PLACE,
         added_at_timestamp=_MOMENT,
     ),
-    "remove": _shape(RemoveFile, deletion_timestamp=_MOMENT, size=_PLACE),
+    "remove": _shape(RemoveFile, deletion_timestamp=_MOMENT, size=_PLACE, num_deleted=_COUNT),
     "mergeskip": _shape(
         SkipFile,
         skip_timestamp=_figure(is_moment, 0),

@@ -87,7 +87,7 @@ class AddFile:
 class RemoveFile:
     """A split that is no longer live. Without a `deletion_timestamp`, the commit sets its own time.
 
-    `delta_log` is the delta log that the split had.
+    `delta_log` is the delta log that the split had, and `num_deleted` the number of rows that it deleted.
     """
 
     path: str
@@ -98,6 +98,7 @@ class RemoveFile:
     size: int | None = None
     tags: Mapping[str, str] | None = None
     delta_log: str | None = None
+    num_deleted: int | None = None
     extra: Extra = field(default_factory=dict)
 
 

@@ -300,6 +300,7 @@ def remove_files(files: Iterable[AddFile], *, data_change: bool = True) -> list[
             partition_values=file.partition_values,
             size=file.size,
             delta_log=file.delta_log,
+            num_deleted=file.num_deleted,
         )
         for file in files
     ]
