@@ -89,7 +89,9 @@ def test_rows_in_many_splits_are_looked_up_by_tasks(spark, tmp_path: Path, monke
 def test_a_delete_from_a_table_of_many_splits_runs_as_a_job(spark, tmp_path: Path):
     path = str(tmp_path / "t")
     for n in range(36):
-        it.write(path, _rows(n), text=["message"])
+        it.write(
+            path, _rows(n), text=["message"], settings={"spark.indextables.mergeOnWrite.enabled": "false"}
+        )
     spark.sql(f"DELETE FROM indextables.`{path}` WHERE message TEXTSEARCH 'odd'")
     table = it.open(path)
     assert table.count() == 36
