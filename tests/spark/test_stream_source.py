@@ -42,10 +42,14 @@ class Copy:
     def run(self, frame=None, **options: str) -> int:
         """Copy what is there now; return the number of batches."""
         frame = self.frame(**options) if frame is None else frame
+        before = self._batches()
         stream = frame.writeStream.format("indextables").trigger(availableNow=True)
         query = stream.option("checkpointLocation", str(self.directory / "checkpoint")).start(self.copy)
         query.awaitTermination()
-        return len([progress for progress in query.recentProgress if progress["numInputRows"]])
+        return self._batches() - before
+
+    def _batches(self) -> int:
+        return len(list((self.directory / "checkpoint" / "commits").glob("[0-9]*")))
 
     def copied(self, column: str = "n") -> list[Any]:
         return sorted(it.open(self.copy).to_arrow().column(column).to_pylist())
