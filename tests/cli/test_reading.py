@@ -52,7 +52,7 @@ def test_search_in_the_past(cli, logs):
         (["message:("], 2, "unclosed parenthesis"),
         (["disk", "--where", "id <"], 2, ""),
         (["disk", "-c", "absent"], 2, "absent"),
-        (["disk", "--snippet", "level"], 2, "not indexed as text"),
+        (["disk", "--snippet", "level"], 2, "indexed as text"),
         (["disk", "--version", "9"], 3, "9"),
         (["disk", "--as-of", "yesterday"], 2, "yesterday"),
         (["disk", "--set", "nonsense=1"], 2, "nonsense"),

@@ -14,7 +14,7 @@ from indextables.cli.exit_codes import DONE, NOTHING_FOUND
 from indextables.cli.opening import open_at, split_names
 from indextables.cli.output import SNIPPET, Output, PeopleOutput
 from indextables.errors import InputError
-from indextables.table import Table, plain_rows
+from indextables.table import Table, plain_rows, text_columns
 
 _BAR = 40
 
@@ -26,7 +26,7 @@ def search(args: Namespace, output: Output) -> int:
     shown = columns or table.schema.names
     replaced = None
     if snippet is None and isinstance(output, PeopleOutput):  # people see the hits in the text itself
-        snippet = replaced = next((name for name in _text_columns(table) if name in shown), None)
+        snippet = replaced = next((name for name in text_columns(table) if name in shown), None)
     limit = None if args.all else args.limit
     rows = table.search(args.query, limit=limit, columns=columns, where=args.where, snippet=snippet)
     names = rows.column_names
@@ -154,10 +154,6 @@ def _time_column(table: Table, name: str | None) -> str:
     if first is None:
         raise InputError(f"{table.uri} has no column of times; name a column with --by, or --on for --every")
     return str(first)
-
-
-def _text_columns(table: Table) -> list[str]:
-    return [field.name for field in table.snapshot.mapping.fields if field.kind == "text"]
 
 
 def _with_text(rows: pa.Table, column: str) -> pa.Table:

@@ -7,7 +7,7 @@ from indextables.table.changes import ChangeSet
 from indextables.table.conditions import ANY_FIELDS, parse_condition
 from indextables.table.driver_answers import answer_on_driver, may_open
 from indextables.table.handle import Table
-from indextables.table.hits import Hits, bucket_width
+from indextables.table.hits import Hits, bucket_width, text_columns
 from indextables.table.inspection import (
     DISK_CACHE_SCHEMA,
     ENVIRONMENT_SCHEMA,
@@ -149,6 +149,7 @@ __all__ = [
     "skipping_table",
     "storage_rows",
     "storage_stats",
+    "text_columns",
     "whole_files",
     "write_table",
 ]

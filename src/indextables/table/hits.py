@@ -105,8 +105,7 @@ def find_hits(
 ) -> Hits:
     """Search, count and draw. See `Table.hits`."""
     if snippet is None:
-        texts = (field.name for field in table.snapshot.mapping.fields if field.kind == "text")
-        snippet = next(texts, None)
+        snippet = next(iter(text_columns(table)), None)
     rows = table.search(query, limit=limit, columns=columns, where=where, snippet=snippet)
     total = table.count(query, where=where)
     times = (f.name for f in table.schema if pa.types.is_timestamp(f.type) and f.type.tz is not None)
@@ -121,6 +120,12 @@ def find_hits(
             )
             histogram = table.histogram(name, every=width, query=query, where=where, fill=True)
     return Hits(query, rows, total, histogram)
+
+
+def text_columns(table: Table) -> list[str]:
+    """Return the string columns that are indexed as text: those that have snippets."""
+    mapped = {field.name for field in table.snapshot.mapping.fields if field.kind == "text"}
+    return [f.name for f in table.schema if f.name in mapped and pa.types.is_string(f.type)]
 
 
 def bucket_width(latest_us: int, earliest_us: int, bars: int = _BARS) -> str:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from indextables.errors import InputError
 from indextables.schema import SCORE, SNIPPET
-from indextables.table import Overview, Table, bucket_width, find_overview, plain_rows
+from indextables.table import Overview, Table, bucket_width, find_overview, plain_rows, text_columns
 from indextables.ui.conditions import Asked, quoted, time_literal
 from indextables.ui.limits import MAX_CELL
 
@@ -101,7 +101,7 @@ def around_answer(asked: Asked, moment: str) -> dict[str, Any]:
 
 def text_column(table: Table) -> str | None:
     """Return the first column that is indexed as text."""
-    return next((field.name for field in table.snapshot.mapping.fields if field.kind == "text"), None)
+    return next(iter(text_columns(table)), None)
 
 
 def to_row(row: Mapping[str, Any]) -> dict[str, Any]:
