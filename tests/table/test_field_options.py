@@ -42,6 +42,8 @@ def _size(table: it.Table) -> int:
         ({"tokenizer__m": "code"}, "m:http", [1], []),
         ({"stopwords__m": "lost,at"}, '"connection home"~1', [], []),
         ({"asciifolding__m": "true"}, "m:zurich", [0], []),
+        ({"asciifolding__m": "true"}, 'm:"hom? ZÜR*"', [0], [0]),
+        ({"asciifolding__m": "true"}, "m:/zur[iî]ch/", [0], []),
         ({"tokenLength__m": "10"}, "m:home OR m:/.{11,30}/", [0], [0, 1]),
         ({"text__maxTokenLength": "10"}, "m:home OR m:/.{11,30}/", [0], [0, 1]),
         ({"tokenLength__10": "m"}, "m:home OR m:/.{11,30}/", [0], [0, 1]),
@@ -162,7 +164,7 @@ def test_merging_keeps_the_tokenizer(tmp_path):
     [
         ({"tokenizer__m": "klingon"}, "not a tokenizer"),
         ({"tokenizer__nothing": "default"}, "unknown column"),
-        ({"tokenizer__id": "default"}, "only string columns"),
+        ({"tokenizer__id": "default"}, "only strings"),
         ({"stopwords__m": "not words!"}, "neither a language"),
         ({"stopwords__m": "ta"}, "no stop words"),
         ({"asciifolding__m": "perhaps"}, "not true or false"),

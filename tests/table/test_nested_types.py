@@ -217,7 +217,7 @@ def test_tables_without_new_types_are_written_as_before() -> None:
     schema = TableSchema.from_arrow(pa.schema({"n": pa.int64(), "s": pa.string()}))
     assert FieldMapping.of(schema, (), {"s": "text"}).to_json() == (
         '[{"name":"n","type":"i64","sparkType":"long","indexed":false,"fast":true,"stored":false},'
-        '{"name":"s","type":"text","sparkType":"string","indexed":true,"fast":false,"stored":false,"tokenizer":"words"}]'
+        '{"name":"s","type":"text","sparkType":"string","indexed":true,"fast":false,"stored":false,"tokenizer":"words2"}]'
     )
 
 

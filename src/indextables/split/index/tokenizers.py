@@ -87,8 +87,8 @@ class TextTokenizer:
         """Return a character as words have it; empty if it separates words."""
         if self.recipe.base == "whitespace1":
             return "" if character.isspace() else "".join(filter(None, self.words(character)))
-        changed = _fold_analyzer() if self.recipe.fold else _lower_analyzer()
-        return "".join(changed.analyze(character))
+        lower = "".join(_lower_analyzer().analyze(character))
+        return "".join(_fold_analyzer().analyze(lower)) if self.recipe.fold and lower else lower
 
     def is_single(self, character: str) -> bool:
         """Return True for a character that is a word of its own."""
