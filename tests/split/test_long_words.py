@@ -425,7 +425,9 @@ def test_a_split_says_how_its_words_were_cut(tmp_path: Path) -> None:
         [{"name": "t", "type": "text", "sparkType": "string", "tokenizer": "default"}]
     ).decode()
     assert tokenizers(old) == {"t": "default"}
-    assert FieldMapping.from_json(old) == FieldMapping((MappedField("t", "string", "text", tokenizer="words"),))
+    assert FieldMapping.from_json(old) == FieldMapping(
+        (MappedField("t", "string", "text", tokenizer="words"),)
+    )
 
 
 def test_a_tokenizer_of_the_future_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,3 +96,22 @@ def test_a_table_whose_write_has_returned_is_whole_after_a_power_cut(
         path.write_bytes(data)
     monkeypatch.undo()
     assert sorted(it.open(tmp_path / "restored").to_arrow().column("id").to_pylist()) == [1, 2, 3]
+
+
+def test_a_write_is_repeated_if_its_temporary_file_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A purge whose clock is days ahead takes the file of a running writer for an abandoned one."""
+    store, link = open_store(tmp_path), os.link
+    deleted: list[str] = []
+
+    def delete_first(source: str, target: str) -> None:
+        if not deleted:
+            deleted.append(source)
+            Path(source).unlink()
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", delete_first)
+    store.create("a/b", b"1")
+    assert (store.get("a/b"), len(deleted)) == (b"1", 1)
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]

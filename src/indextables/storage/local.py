@@ -243,23 +243,17 @@ class LocalStore(ExistsByHead):
     def _write(
         self, verb: str, key: str, path: str, fill: Callable[[int], None], publish: Callable[[str], None]
     ) -> None:
-        directory = os.path.dirname(path)
-        temporary = f"{directory}/.{new_id().hex}.tmp"
         try:
             self._check_directories(key)
-            fd = _within_directory(
-                path, lambda: os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
-            )
-            try:
+            for attempt in range(_WRITE_TRIES):
                 try:
-                    fill(fd)
-                    os.fsync(fd)
-                finally:
-                    os.close(fd)
-                publish(temporary)
-            finally:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(temporary)
+                    _write_once(path, fill, publish)
+                    break
+                except FileNotFoundError:
+                    # A purge whose clock is far ahead took the temporary file for one that its writer had abandoned.
+                    # Nothing was published, so the write can be repeated.
+                    if attempt == _WRITE_TRIES - 1:
+                        raise
         except OSError as reason:
             self._fail(verb, key, reason)
         self._sync_name(key, path)
@@ -284,6 +278,25 @@ class LocalStore(ExistsByHead):
 
 
 _WRITING: Final = frozenset({"create", "write"})
+_WRITE_TRIES: Final = 3
+
+
+def _write_once(path: str, fill: Callable[[int], None], publish: Callable[[str], None]) -> None:
+    """Fill a temporary file next to `path`, and publish it. FileNotFoundError if it was deleted in between."""
+    temporary = f"{os.path.dirname(path)}/.{new_id().hex}.tmp"
+    fd = _within_directory(
+        path, lambda: os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+    )
+    try:
+        try:
+            fill(fd)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        publish(temporary)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
 
 
 def _within_directory(path: str, action: Callable[[], int | None]) -> int:
