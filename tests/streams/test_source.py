@@ -62,6 +62,34 @@ def test_a_stream_begins_with_the_table_and_continues_with_versions(tmp_path: Pa
     assert read_all(stream, limits=ALL) == [[0, 1, 2, 3, 4, 5]]
 
 
+def test_deleted_rows_are_not_in_the_beginning_of_a_stream(tmp_path: Path):
+    write(tmp_path, 1, 2, 3)
+    it.open(tmp_path).delete(where="n = 2")
+    assert read_all(source(tmp_path)) == [[1, 3]]
+
+
+def test_deleted_rows_stop_a_stream_unless_it_ignores_them(tmp_path: Path):
+    write(tmp_path, 1, 2, 3)
+    start = source(tmp_path).initial_offset()
+    it.open(tmp_path).delete(where="n = 2")
+    write(tmp_path, 4)
+    with pytest.raises(TableError, match=r"version 1 .*DELETE.* removes rows.*ignoreDeletes=true"):
+        read_all(source(tmp_path, startingVersion="1"))
+    for option in ("ignoreDeletes", "skipChangeCommits"):
+        assert read_all(source(tmp_path, startingVersion="1", **{option: "true"})) == [[4]]
+        assert read_all(source(tmp_path, **{option: "true"}), start) == [[1, 2, 3, 4]]
+
+
+def test_replaced_rows_stop_a_stream_unless_it_skips_them(tmp_path: Path):
+    write(tmp_path, 1, 2, 3)
+    it.open(tmp_path).upsert(pa.table({"n": [2]}), on=["n"])
+    write(tmp_path, 4)
+    for options in ({}, {"ignoreDeletes": "true"}):
+        with pytest.raises(TableError, match=r"version 1 .* replaces rows.*skipChangeCommits=true"):
+            read_all(source(tmp_path, startingVersion="1", **options))
+    assert read_all(source(tmp_path, startingVersion="1", skipChangeCommits="true")) == [[4]]
+
+
 def test_limits_cut_inside_a_version(tmp_path: Path):
     data = pa.table({"n": range(5), "p": [str(i) for i in range(5)]})
     it.write(tmp_path, data, partition_by=["p"])

@@ -15,19 +15,20 @@ from indextables.streams.options import StreamOptions
 def new_files(uri: str, version: VersionActions, options: StreamOptions) -> list[tuple[str, AddFile]]:
     """Return the files that a version adds with new rows, with their keys, in the order of the log.
 
-    A file that is removed and added in one version has lost rows of its own, and has no new ones.
+    A file that is removed and added again in one version has lost rows, if its delta log is another one, and has no
+    new ones.
 
     >>> version = VersionActions(5, [AddFile("a", {}, 1), AddFile("merged", {}, 1, data_change=False)])
     >>> [key for key, _ in new_files("memory://t", version, StreamOptions())]
     ['a']
     """
-    removed, adds = set(), []
-    for action in version.actions:
-        if isinstance(action, RemoveFile) and action.data_change:
-            removed.add(split_key(action.path, uri))
-        elif isinstance(action, AddFile) and action.data_change:
-            adds.append((split_key(action.path, uri), action))
-    new = [(key, file) for key, file in adds if key not in removed]
+    removes = {split_key(a.path, uri): a for a in version.actions if isinstance(a, RemoveFile)}
+    adds = {split_key(a.path, uri): a for a in version.actions if isinstance(a, AddFile)}
+    removed = {key for key, action in removes.items() if action.data_change}
+    removed |= {
+        key for key in removes.keys() & adds.keys() if removes[key].delta_log != adds[key].delta_log
+    }
+    new = [(key, file) for key, file in adds.items() if file.data_change and key not in removes]
     if not removed:
         return new
     if options.skip_change_commits:
@@ -38,13 +39,12 @@ def new_files(uri: str, version: VersionActions, options: StreamOptions) -> list
             "start it with skipChangeCommits=true to pass over such versions, or with a new checkpointLocation to read "
             "the table from the beginning"
         )
-    if len(adds) == 0 and options.ignore_deletes:
+    if options.ignore_deletes:
         return []
-    remedy = "ignoreDeletes=true" if len(adds) == 0 else "skipChangeCommits=true"
     raise TableError(
         f"version {version.version} of {uri} ({_operation(version)}) removes rows that the stream may have read; start "
-        f"it with {remedy} to pass over such versions, or with a new checkpointLocation to read the table from the "
-        "beginning"
+        f"it with ignoreDeletes=true to pass over such versions, or with a new checkpointLocation to read the table "
+        "from the beginning"
     )
 
 
