@@ -93,9 +93,14 @@ class CommitError(IndexTablesError):
 
 
 class CommitConflictError(CommitError):
-    """Another writer committed first, and the change no longer applies."""
+    """Another writer committed first, and the change no longer applies.
+
+    `only_moved` says that merges have moved the rows to other files and nothing else was in the way: the same change
+    can be made again.
+    """
 
     kind = "COMMIT_CONFLICT"
+    only_moved: bool = False
 
 
 class CommitUnknownError(CommitError):

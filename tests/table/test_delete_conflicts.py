@@ -19,7 +19,7 @@ from indextables.maintenance.merge_commits import commit_merge
 from indextables.predicates import parse_where
 from indextables.runtime import now_ms
 from indextables.storage import open_store
-from indextables.table import delete_where
+from indextables.table import delete_where, row_deletes, upserts
 
 
 @pytest.fixture
@@ -104,6 +104,31 @@ def test_a_delete_conflicts_with_a_commit_that_removed_its_file(path: str, other
     with pytest.raises(CommitConflictError, match="has removed"):
         delete(path, "id IN (3, 13)", before)
     assert ids(path) == expected
+    check_no_other_logs(path)
+
+
+@pytest.mark.parametrize("kind", ["delete", "upsert"])
+def test_a_change_is_repeated_if_a_merge_has_moved_its_rows(
+    path: str, monkeypatch: pytest.MonkeyPatch, kind: str
+):
+    merges = iter([True, False])
+    original = row_deletes.commit_deletes
+
+    def merge_first(*args: object, **named: object) -> object:
+        if next(merges):
+            it.open(path).merge_splits()
+        return original(*args, **named)
+
+    for module in (row_deletes, upserts):
+        monkeypatch.setattr(module, "commit_deletes", merge_first)
+    table = it.open(path)
+    if kind == "delete":
+        assert table.delete("id IN (3, 13)").rows_deleted == 2
+        assert ids(path) == [n for n in range(20) if n not in (3, 13)]
+    else:
+        assert table.upsert(pa.table({"id": [3, 13, 33]}), on=["id"]).rows_deleted == 2
+        assert ids(path) == [*range(20), 33]
+    assert next(merges, None) is None
     check_no_other_logs(path)
 
 

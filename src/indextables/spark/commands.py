@@ -7,7 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from indextables.errors import IndexTablesError
+from indextables.errors import CommitConflictError, IndexTablesError
 from indextables.runtime import current, difference
 from indextables.spark.formats import (
     DATASETS,
@@ -80,7 +80,12 @@ def _delete(request: Request) -> Answer:
     """Delete rows and return how many; or return a job that looks them up, if the JVM is to run it first."""
     arguments = request.arguments
     if "job" in arguments:
-        outcome = finish_job(arguments["job"], arguments["results"])
+        try:
+            outcome = finish_job(arguments["job"], arguments["results"])
+        except CommitConflictError as conflict:
+            if not conflict.only_moved:
+                raise
+            return {"moved": str(conflict)}
         assert not isinstance(outcome, Job), "a delete has one job"
         return {"deleted": outcome.column("deleted").to_pylist()[0]}
     table = open_table(request.path, settings=request.options)

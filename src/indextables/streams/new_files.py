@@ -25,9 +25,7 @@ def new_files(uri: str, version: VersionActions, options: StreamOptions) -> list
     removes = {split_key(a.path, uri): a for a in version.actions if isinstance(a, RemoveFile)}
     adds = {split_key(a.path, uri): a for a in version.actions if isinstance(a, AddFile)}
     removed = {key for key, action in removes.items() if action.data_change}
-    removed |= {
-        key for key in removes.keys() & adds.keys() if removes[key].delta_log != adds[key].delta_log
-    }
+    removed |= {key for key in removes.keys() & adds.keys() if removes[key].delta_log != adds[key].delta_log}
     new = [(key, file) for key, file in adds.items() if file.data_change and key not in removes]
     if not removed:
         return new

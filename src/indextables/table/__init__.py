@@ -42,6 +42,7 @@ from indextables.table.row_deletes import (
     delete_where,
     discard_deletes,
     plan_delete,
+    repeat_after_merges,
     run_delete_task,
     whole_files,
 )
@@ -138,6 +139,7 @@ __all__ = [
     "plan_scan",
     "plan_write",
     "record_scan",
+    "repeat_after_merges",
     "run_delete_task",
     "run_prewarm_task",
     "run_scan_task",

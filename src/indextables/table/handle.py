@@ -45,7 +45,7 @@ from indextables.table.conditions import ANY_FIELDS, text_query
 from indextables.table.input_rows import arrow_stream
 from indextables.table.listing import files_table, history_table
 from indextables.table.prewarming import Prewarmed, plan_prewarm, run_prewarm_task, total_prewarmed
-from indextables.table.row_deletes import RowChange, delete_where
+from indextables.table.row_deletes import RowChange, delete_where, repeat_after_merges
 from indextables.table.scan import (
     ScanPlan,
     ScanRequest,
@@ -417,7 +417,7 @@ class Table:
         leaves the rows out of the new ones, and a purge then deletes the bytes.
 
         Rows that other writers append at the same time stay. CommitConflictError, and nothing is deleted, if another
-        writer has changed the same rows or moved them to other files: call it again.
+        writer has changed the same rows: call it again. A merge that moves them to another file is no conflict.
 
         >>> import indextables as it, pyarrow as pa
         >>> rows = pa.table({"id": [1, 2, 3], "message": ["disk full", "login ok", "disk slow"]})
@@ -429,10 +429,14 @@ class Table:
         """
         if where is None and query is None:
             raise InputError("delete takes a condition: give where or query; where='true' deletes all rows")
-        store = self._store()
-        newest = load_snapshot(store, settings=self._settings)
-        predicate = _condition_on(newest, query, where, self._settings)
-        return delete_where(store, newest, predicate, Settings(dict(self._settings) | ANY_FIELDS))
+        store, settings = self._store(), Settings(dict(self._settings) | ANY_FIELDS)
+
+        def delete_newest() -> RowChange:
+            newest = load_snapshot(store, settings=self._settings)
+            predicate = _condition_on(newest, query, where, self._settings)
+            return delete_where(store, newest, predicate, settings)
+
+        return repeat_after_merges(delete_newest)
 
     def upsert(self, data: Any, *, on: Sequence[str]) -> RowChange:
         """Replace the rows that have the keys of these rows, and append the others, in one commit.
@@ -442,7 +446,7 @@ class Table:
         Rows of the table whose key is null are never replaced, and all rows with a key of `data` are.
 
         Like `delete`, it changes the newest version and writes no split again. CommitConflictError, and nothing is
-        changed, if another writer has changed or added rows with the same keys, or moved them to other files.
+        changed, if another writer has changed or added rows with the same keys.
 
         >>> import indextables as it, pyarrow as pa
         >>> _ = it.write("memory://doc-upsert", pa.table({"id": [1, 2], "state": ["new", "new"]}))
@@ -456,8 +460,9 @@ class Table:
         names = to_names(on, "on")
         if not names:
             raise InputError("on is empty; name the columns of the key")
-        schema, batches = arrow_stream(data)
-        return upsert_rows(self._store(), schema, list(batches), names, self._settings)
+        schema, stream = arrow_stream(data)
+        batches = list(stream)
+        return repeat_after_merges(lambda: upsert_rows(self._store(), schema, batches, names, self._settings))
 
     def restore(self, version: int) -> int:
         """Make the table what it was at an older version, as a new version; return that version.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -37,6 +37,10 @@ from indextables.table.scan import ScanRequest, ScanTask, SplitRef, count_rows, 
 
 LookUp: TypeAlias = Callable[[SplitRef, SplitReader, Predicate], RowIds]
 """Returns rows of a split, given the condition with its partition values filled in."""
+
+
+_MOVED_TRIES: Final = 5
+"""A merge of the same rows takes longer than a delete: two in a row are rare."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,17 @@ def delete_where(store: Store, snapshot: Snapshot, predicate: Predicate, setting
     """Delete the rows of a snapshot for which the predicate is TRUE, in this process."""
     deletes = look_up_deletes(store, snapshot, predicate, settings)
     return commit_deletes(store, snapshot, deletes, settings, parameters={"predicate": to_sql(predicate)})
+
+
+def repeat_after_merges(change: Callable[[], RowChange]) -> RowChange:
+    """Return what `change` does. It is repeated if a merge has moved its rows: automatic merges may run at any time."""
+    for attempt in range(_MOVED_TRIES):
+        try:
+            return change()
+        except CommitConflictError as conflict:
+            if not conflict.only_moved or attempt == _MOVED_TRIES - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 def look_up_deletes(

@@ -3,7 +3,8 @@
 The rows were looked up in the files of one snapshot. A file is the same if it has the same path and the same delta
 log. For each file that is not the same in the newest snapshot:
 
-- it was removed: a conflict, unless this change and the commits that removed it only delete rows;
+- it was removed: a conflict, unless this change and the commits that removed it only delete rows. If a merge has
+  removed it, the conflict says so: the caller can look the rows up again;
 - it was added again with a delta log that deletes more rows: the positions are united. If a row is deleted by both, it
   is a conflict, unless both only delete rows;
 - it was added again with a delta log that lacks deleted rows, as a restore does: a conflict.
@@ -23,7 +24,7 @@ from typing import Protocol as Interface
 from indextables.errors import CommitConflictError, TableNotFoundError
 from indextables.log.actions import Action, Added, AddFile, Metadata, RemoveFile, Txn, split_key
 from indextables.log.changes.compatibility import check_compatible, register_mappings
-from indextables.log.changes.file_changes import is_batch_committed, remove_files
+from indextables.log.changes.file_changes import MergeSplits, is_batch_committed, remove_files
 from indextables.log.snapshots import Snapshot
 from indextables.log.versions import VersionActions
 
@@ -85,10 +86,10 @@ class ChangeRows:
         if is_batch_committed(self.txn, current):
             return []
         check_compatible(self.metadata, current)
-        if self.check is not None:
-            self.check(current)
         live = {rows.key: _live(current, rows.key) for rows in self.rows}
         resolved = self._resolve(live, current)
+        if self.check is not None:  # after it is known that no merge has moved the rows to a file that was added since
+            self.check(current)
         whole = [_file(live, rows) for rows in resolved if rows.new_log is None]
         again = [(rows, _added(live, rows)) for rows in resolved if rows.new_log is not None]
         return [
@@ -114,10 +115,12 @@ class ChangeRows:
             theirs = None if added is None else added.file
             united = resolve_rows(rows, theirs, self.unite, both_delete=both_delete)
             if isinstance(united, str):
-                raise CommitConflictError(
+                conflict = CommitConflictError(
                     f"{united} of {current.uri} (now at version {current.version}); read the table again and repeat "
                     f"the {self.operation}"
                 )
+                conflict.only_moved = theirs is None and operations.get(rows.key) == {MergeSplits.operation}
+                raise conflict
             if united is not None:
                 resolved.append(united)
         return resolved

@@ -26,6 +26,7 @@ from indextables.spark.sql.waiting_delete import (
 )
 from indextables.storage import open_store, options_for_tasks
 from indextables.table import (
+    RowChange,
     ScanTask,
     Table,
     TaskDeletes,
@@ -34,6 +35,7 @@ from indextables.table import (
     discard_deletes,
     may_open,
     plan_delete,
+    repeat_after_merges,
     run_delete_task,
     whole_files,
 )
@@ -63,7 +65,12 @@ def run_delete(
         file = job_files.save(WaitingDelete(table.uri, options, snapshot.version, filters, zone, plan))
         if file is not None:
             return Job(file, f"DELETE of {table.uri}: {to_open} splits")
-    return delete_where(store, snapshot, predicate, settings).rows_deleted
+
+    def delete_newest() -> RowChange:
+        newest = load_snapshot(store, settings=settings)
+        return delete_where(store, newest, predicate_of(filters, newest.schema, zone), settings)
+
+    return repeat_after_merges(delete_newest).rows_deleted
 
 
 def lookup_tasks(waiting: WaitingDelete) -> tuple[ScanTask, ...]:

@@ -9,6 +9,9 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate;
 
 /** {@code DELETE FROM} and {@code TRUNCATE TABLE}: Python looks up the rows, by tasks if they are in many splits. */
 final class RowDeletes {
+  /** How often a delete is run while merges move its rows to other files. */
+  private static final int TRIES = 5;
+
   private RowDeletes() {}
 
   /** Throws if Python cannot decide one of the conditions. Spark asks under EXPLAIN too, so nothing is changed here. */
@@ -35,10 +38,18 @@ final class RowDeletes {
         Request.of("delete", table)
             .with("filters", PredicateJson.of(List.of(predicates)))
             .with("parallelism", SparkSession.active().sparkContext().defaultParallelism());
-    JsonNode answer = PythonBridge.ask(request).get();
-    if (answer.has("job")) {
-      TaskJob.finished(request, answer);
+    JsonNode answer = run(request);
+    for (int attempt = 1; attempt < TRIES && answer.has("moved"); attempt++) {
+      answer = run(request);
     }
+    if (answer.has("moved")) {
+      throw Failures.analysis(answer.get("moved").asText());
+    }
+  }
+
+  private static JsonNode run(Request request) {
+    JsonNode answer = PythonBridge.ask(request).get();
+    return answer.has("job") ? TaskJob.finished(request, answer) : answer;
   }
 
   private static void refuseDatasets(TableRef table) {
