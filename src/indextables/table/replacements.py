@@ -16,7 +16,7 @@ from indextables.predicates import TRUE, Predicate, bind, to_sql
 from indextables.schema import FieldMapping, TableSchema, decode_value
 from indextables.split import open_split
 from indextables.storage import Store
-from indextables.table.row_deletes import commit_deletes, look_up_deletes
+from indextables.table.row_deletes import RowChange, commit_deletes, look_up_deletes, repeat_after_merges
 
 
 @dataclass(frozen=True)
@@ -63,24 +63,28 @@ def commit_replacement(
     settings: Settings,
 ) -> int:
     """Commit an overwrite of a part of the table; return the version."""
-    snapshot = load_snapshot(store, settings=settings)
     if replacement.where is None:
         change = OverwritePartitions(adds=adds, metadata=metadata, txn=txn)
+        snapshot = load_snapshot(store, settings=settings)
         return commit(store, change, base=snapshot, settings=settings).version
-    if snapshot.schema.names != TableSchema.of_table(metadata.schema_string).names:
-        raise SchemaError(
-            f"the columns of {store.uri} have changed since the rows were written; write them again"
+    where = replacement.where
+
+    def replace_rows() -> RowChange:
+        snapshot = load_snapshot(store, settings=settings)
+        if snapshot.schema.names != TableSchema.of_table(metadata.schema_string).names:
+            raise SchemaError(
+                f"the columns of {store.uri} have changed since the rows were written; write them again"
+            )
+        return commit_deletes(
+            store,
+            snapshot,
+            look_up_deletes(store, snapshot, where, settings),
+            settings,
+            adds=adds,
+            metadata=metadata,
+            txn=txn,
+            operation="WRITE",
+            parameters={"mode": "overwrite", "replaceWhere": to_sql(where)},
         )
-    deletes = look_up_deletes(store, snapshot, replacement.where, settings)
-    parameters = {"mode": "overwrite", "replaceWhere": to_sql(replacement.where)}
-    return commit_deletes(
-        store,
-        snapshot,
-        deletes,
-        settings,
-        adds=adds,
-        metadata=metadata,
-        txn=txn,
-        operation="WRITE",
-        parameters=parameters,
-    ).version
+
+    return repeat_after_merges(replace_rows).version

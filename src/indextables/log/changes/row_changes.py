@@ -88,7 +88,9 @@ class ChangeRows:
         check_compatible(self.metadata, current)
         live = {rows.key: _live(current, rows.key) for rows in self.rows}
         resolved = self._resolve(live, current)
-        if self.check is not None:  # after it is known that no merge has moved the rows to a file that was added since
+        if (
+            self.check is not None
+        ):  # after it is known that no merge has moved the rows to a file that was added since
             self.check(current)
         whole = [_file(live, rows) for rows in resolved if rows.new_log is None]
         again = [(rows, _added(live, rows)) for rows in resolved if rows.new_log is not None]
