@@ -20,7 +20,7 @@ from support.invariants import check_table
 
 SPLITS, ROWS = 64, 4
 HOUR = 3_600_000
-SMALL = {keys.HEAP_SIZE.key: "15M"}
+SMALL = {keys.HEAP_SIZE.key: "15M", keys.MERGE_ON_WRITE.key: "false"}
 
 
 def rows(first: int) -> pa.Table:

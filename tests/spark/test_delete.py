@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 
 import indextables as it
 from indextables.errors import InputError
-from indextables.spark.sql import finish_job, job_tasks, run_delete, run_job_task
+from indextables.spark.sql import Job, finish_job, job_tasks, run_delete, run_job_task
 
 CONDITIONS = (
     "id = 7",
@@ -73,8 +73,9 @@ def test_rows_in_many_splits_are_looked_up_by_tasks(spark, tmp_path: Path, monke
     filters = [{"op": "<", "args": [{"col": ["id"]}, {"lit": "50", "type": "bigint"}]}]
     monkeypatch.setattr("indextables.spark.sql.deleting.may_open", lambda *_: False)
     table = it.open(path)
-    file = run_delete(table, filters, "UTC", parallelism=2)
-    assert isinstance(file, str)
+    job = run_delete(table, filters, "UTC", parallelism=2)
+    assert isinstance(job, Job)
+    file = job.file
     tasks = job_tasks(file)
     assert len(tasks) == 2
     results = [next(run_job_task(task)).column("result")[0].as_py() for task in tasks]

@@ -73,7 +73,9 @@ def source(kind: Kind, command: str, path: str, **arguments: Any) -> IndexTables
 
 def ask(kind: Kind, command: str, path: str, **arguments: Any) -> dict[str, Any]:
     reply = source(kind, command, path, **arguments).schema()
-    return json.loads(reply[ANSWER].metadata[ANSWER])
+    answered = json.loads(reply[ANSWER].metadata[ANSWER])
+    answered.pop("counts", None)  # what the process has counted, which is not part of what it was asked
+    return answered
 
 
 def scan(**arguments: Any) -> dict[str, Any]:

@@ -65,12 +65,24 @@ def test_a_windows_path_is_found_by_a_parameter(spark):
     assert ids(spark, "message TEXTSEARCH :q", args={"q": query}) == [0]
 
 
-@pytest.mark.parametrize("time", ["2024-05-01T00:00:00", "2024-05-01 00:00:00", "2024-05-01"])
+@pytest.mark.parametrize("time", ["2024-05-01T00:00:00", "2024-05-01 00:00:00"])
 def test_times_in_searches_and_in_sql_are_in_the_sessions_zone(spark, time):
     assert ids(spark, f"at = TIMESTAMP '{time}'") == [0]
     assert ids(spark, f"at INDEXQUERY '\"{time}\"'") == [0]
     assert ids(spark, f"at INDEXQUERY '[\"{time}\" TO *]'") == ids(spark, f"at >= '{time}'") == [0, 1, 2]
     assert ids(spark, f"at INDEXQUERY '>\"{time}\"'") == ids(spark, f"at > '{time}'") == [1, 2]
+
+
+def test_a_date_is_the_whole_day_in_the_sessions_zone(spark):
+    assert ids(spark, "at INDEXQUERY '2024-05-01'") == [0, 1, 2]
+    assert ids(spark, "at INDEXQUERY '2024-04-30'") == []
+    assert ids(spark, "at INDEXQUERY '[2024-05-01 TO *]'") == ids(spark, "at >= '2024-05-01'") == [0, 1, 2]
+    assert ids(spark, "at INDEXQUERY '{2024-05-01 TO *]'") == []
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "+00:00")
+        assert ids(spark, "at INDEXQUERY '2024-04-30'") == [0, 2]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
 
 
 def test_a_time_with_an_offset_is_that_moment(spark, path):
@@ -97,7 +109,16 @@ def test_a_condition_of_a_command_is_in_the_sessions_zone(spark, tmp_path):
     assert sorted(it.open(path).to_arrow(["id"]).column("id").to_pylist()) == [1, 2]
 
 
-@pytest.mark.parametrize("query", ["->", "!disk", "disk && full", "/di.*/", '"di*"', "disk~", ""])
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("!windows", [2]), ("all && well", [2]), ("/w.*s/", [0, 1]), ('"is w*"', [2]), ("winsxx~", [0])],
+)
+def test_operators_of_lucene_have_their_meaning(spark, query, found):
+    rows = spark.sql("SELECT id FROM language WHERE message TEXTSEARCH :q ORDER BY id", args={"q": query})
+    assert [row.id for row in rows.collect()] == found
+
+
+@pytest.mark.parametrize("query", ["->", "/di(/", "disk~5", ""])
 def test_a_refused_spelling_is_an_error_of_planning(spark, query):
     with pytest.raises(AnalysisException, match="TEXTSEARCH on column 'message'"):
         spark.sql("SELECT id FROM language WHERE message TEXTSEARCH :q", args={"q": query}).collect()

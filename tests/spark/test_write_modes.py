@@ -122,10 +122,9 @@ def test_an_append_that_does_not_fit_is_refused(spark, rows, path):
 
 
 def test_a_type_that_a_table_cannot_hold_is_named(spark, rows, path):
-    with pytest.raises(AnalysisException, match="column 'list' has type"):
-        rows.selectExpr("id", "array(1, 2) AS list").write.format("indextables").save(path)
-    with pytest.raises(AnalysisException, match="column 'never' has type timestamp_ntz"):
-        rows.selectExpr("TIMESTAMP_NTZ'2024-01-01 00:00:00' AS never").write.format("indextables").save(path)
+    for column in ("INTERVAL '1' YEAR", "INTERVAL '1' DAY"):
+        with pytest.raises(AnalysisException, match="never"):
+            rows.selectExpr("id", f"{column} AS never").write.format("indextables").save(path)
     assert not Path(path).exists()
 
 

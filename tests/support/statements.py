@@ -81,7 +81,7 @@ def run_statement(spark: Any, original: Path, statement: str) -> None:
     assert len(searched.collect()) == ROWS / 2
     frame = spark.sql(statement.format(table=f"'{path}'", path=path))
     assert frame.columns == STATEMENTS[statement]
-    assert len(frame.collect()) > 0
+    assert len(frame.collect()) > 0 or statement.endswith("MERGE JOBS")  # no job may have run
     rows = ROWS / 2 if statement.startswith("DROP") else ROWS
     cache.forget()
     assert it.open(path).count() == rows

@@ -34,7 +34,10 @@ WRONG = {
         "settings has the key 1; keys are strings",
     ),
     "mode": (lambda t: it.write(t.uri, ROWS, mode=5), "mode is 5; it takes append, overwrite, error, ignore"),
-    "txn": (lambda t: it.write(t.uri, ROWS, txn=5), "txn is 5; it takes the application's name and a number"),
+    "txn": (
+        lambda t: it.write(t.uri, ROWS, txn=5),
+        "txn is 5; it takes the application's name, .* and a number",
+    ),
     "txn of three": (lambda t: it.write(t.uri, ROWS, txn=("a", 1, 2)), "txn is"),
     "txn with a flag": (lambda t: it.write(t.uri, ROWS, txn=("a", True)), "txn is"),
     "until": (lambda t: t.changes(0, until=5.0), "until is 5.0; it takes the number of a version"),

@@ -8,6 +8,8 @@ import sys
 import types
 import typing
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -88,7 +90,7 @@ def _returned_by(method: object) -> set[type]:
     from indextables import maintenance  # noqa: PLC0415
 
     function = method.fget if isinstance(method, property) else method
-    names = vars(maintenance) | function.__globals__
+    names = vars(maintenance) | vars(indextables.table) | {"pd": pd, "pl": pl} | function.__globals__
     return _types(typing.get_type_hints(function, names)["return"])
 
 

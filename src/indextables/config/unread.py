@@ -384,8 +384,8 @@ def find_unread(canonical: str) -> Unread | None:
 
     >>> find_unread("spark.indextables.read.MODE").reason
     'a read without LIMIT returns all rows that match'
-    >>> find_unread("spark.indextables.indexing.tokenLength.url").reason
-    'words of any length are indexed'
+    >>> find_unread("spark.indextables.write.compression") is None
+    True
     """
     folded = canonical.lower()
     exact = EXACT.get(folded)

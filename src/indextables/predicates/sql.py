@@ -71,7 +71,7 @@ def parse_where(
     >>> parse_where("level = 'ERROR' AND NOT code IN (1, 2)", schema)
     And(children=(Compare(op='=', column='level', value='ERROR'), Not(child=In(column='code', values=(1, 2)))))
     >>> parse_where("message TEXTSEARCH 'disk AND full'", schema)
-    TextQuery(op='TEXTSEARCH', column='message', query='disk AND full', zone='UTC')
+    TextQuery(op='TEXTSEARCH', column='message', query='disk AND full', zone='UTC', now=None)
     """
     if not isinstance(text, str):
         raise PredicateError(f"a condition is a string, not {type(text).__name__}")
