@@ -1,4 +1,4 @@
-"""A table as a stream, without Spark: every row once, whatever happens to the table meanwhile."""
+"""A table as a stream, without Spark: every row once, whatever other processes do to the table."""
 
 from __future__ import annotations
 
