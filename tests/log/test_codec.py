@@ -49,7 +49,7 @@ BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
 FIGURE = st.integers(0, 2**31 - 1)
 FIGURES = {
     AddFile: {field.name for field in fields(AddFile)} - {"size"},
-    RemoveFile: {"deletion_timestamp", "size"},
+    RemoveFile: {"deletion_timestamp", "size", "num_deleted"},
     SkipFile: {"skip_timestamp", "retry_after", "size", "skip_count"},
     Metadata: {"created_time"},
     CommitInfo: {"timestamp"},
