@@ -58,8 +58,8 @@ class SlowProxy:
             self.exchanges.append(Exchange(method, target, start, time.perf_counter(), len(answer)))
             writer.write(answer)
             await writer.drain()
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # a client that went away needs no answer
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # a client that went away needs no answer, nor does one whose proxy is stopping
         finally:
             writer.close()
             with contextlib.suppress(ConnectionError):
