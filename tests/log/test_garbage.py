@@ -550,6 +550,19 @@ def test_work_on_a_snapshot_whose_state_is_collected_goes_on_with_the_newest(
     assert struck
 
 
+def test_a_reader_of_a_state_that_is_collected_is_told_to_open_the_table_again(store: Store):
+    """The table is not damaged: the version was cleaned up after the snapshot was opened."""
+    write(store, "first")
+    checkpoint(store, QUIET)
+    cache.forget(store.uri)
+    snapshot = read_snapshot(store)
+    write(store, "second")
+    truncate_time_travel(store, QUIET)
+    collect(store, AT_ONCE, later(2))
+    with pytest.raises(VersionNotFoundError, match="open the table again"):
+        dict(snapshot.files.items())
+
+
 def test_what_cannot_be_deleted_is_told_of(store: Store):
     grown(store, 3)
     faulty = FaultyStore(store, Fault("delete", fails, key=state_directory(0)))

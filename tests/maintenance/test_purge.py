@@ -24,11 +24,20 @@ from indextables.errors import (
     StorageError,
     VersionNotFoundError,
 )
-from indextables.log import Append, Overwrite, checkpoint, commit, load_snapshot, version_key
+from indextables.log import (
+    Append,
+    CommitInfo,
+    Overwrite,
+    checkpoint,
+    commit,
+    encode_version,
+    load_snapshot,
+    version_key,
+)
 from indextables.log.changes import fence_time_ms
-from indextables.log.cleanup import ReachableFiles, orphaned_splits
+from indextables.log.cleanup import ReachableFiles, orphaned_splits, reachable_files
 from indextables.log.snapshots import VersionSelector, read_snapshot
-from indextables.log.versions import advance_watermark, read_txn_id
+from indextables.log.versions import advance_watermark, list_log, read_txn_id
 from indextables.maintenance import Purged, purge, restore, truncate_time_travel
 from indextables.runtime import Runtime, now_ms, use
 from indextables.schema import TableSchema
@@ -229,6 +238,22 @@ def test_a_state_that_versions_no_longer_lead_to_keeps_its_splits(store: Store):
     assert done.versions == (0, 1, 2)
     assert done.states == ()
     assert splits(store) == {"first", "later2"}
+    assert live(read_snapshot(store, VersionSelector(0))) == [path_of("first")]
+
+
+def test_a_version_file_that_came_after_clean_up_hides_no_split_of_an_older_state(store: Store):
+    """A slow writer creates a number that clean-up has freed; its file does not tell what that version removed."""
+    write(store, "first")
+    checkpoint(store, QUIET)
+    write(store, "second", overwrite=True)
+    write(store, "third", overwrite=True)
+    checkpoint(store, QUIET)
+    purge(store, Settings({keys.LOG_RETENTION_HOURS.key: "0"}), clock=after(8))
+    assert "first" in splits(store)
+    store.create(version_key(1), encode_version([CommitInfo(timestamp=1, txn_id="of a slow writer")]))
+    reachable = reachable_files(store, read_snapshot(store), list_log(store), QUIET)
+    assert path_of("first") in reachable
+    purge(store, QUIET, clock=after(8))
     assert live(read_snapshot(store, VersionSelector(0))) == [path_of("first")]
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from indextables.config import Settings, keys
-from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageError
+from indextables.errors import CorruptTableError, ObjectNotFoundError, StorageError, VersionNotFoundError
 from indextables.log import Snapshot, commit
 from indextables.log.actions import check_writable
 from indextables.log.changes import NextVersion
@@ -147,7 +147,7 @@ def _secure_state(store: Store, snapshot: Snapshot, settings: Settings, now: int
                     write_snapshot_state(store, snapshot, settings, now, compact=ALONE)
             if _has_valid_state(store, snapshot, settings):
                 return snapshot
-        except CorruptTableError:
+        except (CorruptTableError, VersionNotFoundError):
             if not is_expired(store, snapshot):
                 raise
             # The files of the snapshot were still to be read, and the state that has them has been deleted since.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from indextables.config import Settings, keys
-from indextables.errors import CorruptTableError, UnreadableSplitError
+from indextables.errors import CorruptTableError, UnreadableSplitError, VersionNotFoundError
 from indextables.log import Snapshot, load_snapshot, store_split
 from indextables.log.snapshots import is_expired, mapping_of, read_snapshot
 from indextables.maintenance.merge_commits import CommittedMerge, MergedGroup, commit_merge, discard_groups
@@ -97,7 +97,7 @@ def plan_newest(
     while True:
         try:
             return snapshot, plan_merge(snapshot, options, settings, now=now)
-        except CorruptTableError:
+        except (CorruptTableError, VersionNotFoundError):
             if not is_expired(store, snapshot):
                 raise
             # The files of the snapshot were still to be read, and the state that has them has been deleted since.

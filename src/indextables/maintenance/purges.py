@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from indextables.config import Settings, keys
-from indextables.errors import CorruptTableError, InputError
+from indextables.errors import CorruptTableError, InputError, VersionNotFoundError
 from indextables.log import Snapshot, commit
 from indextables.log.actions import check_writable
 from indextables.log.changes import SetPurgeFence
@@ -298,7 +298,7 @@ def _survey(
         listing = list_log(store)
         try:
             return newest, reachable_files(store, newest, remaining(listing), settings)
-        except CorruptTableError:
+        except (CorruptTableError, VersionNotFoundError):
             # Another clean-up may have deleted a file after it was listed, and be deleting others still. Then a new
             # listing differs from the one before. If it does not, the log is damaged.
             if listing == failed or attempt == _SURVEYS:

@@ -85,7 +85,7 @@ def reachable_files(
     files = [file for file in listing.versions if file.version in readable or file.version > watermark]
     for version in read_versions(store, files):
         keys.update(_named_keys(version, store.uri, removed=version.version - 1 in readable))
-    for base in _bases_before_gap(listing, newest.version):
+    for base in _bases_before_gap(listing, newest.version, watermark):
         # Another clean-up may have deleted the base since the listing. Its version cannot be read any more, so its
         # files are not needed for it.
         with contextlib.suppress(VersionNotFoundError):
@@ -157,9 +157,19 @@ def _complete(store: Store, listing: LogListing, newest: int) -> LogListing:
     return dataclasses.replace(listing, versions=tuple(sorted([*listing.versions, *late])))
 
 
-def _bases_before_gap(listing: LogListing, newest: int) -> list[int]:
-    """Return the states and checkpoints from which version files do not lead to the newest version without a gap."""
-    files = {file.version for file in listing.versions}
+def _bases_before_gap(listing: LogListing, newest: int, watermark: int) -> list[int]:
+    """Return the states and checkpoints from which version files do not lead to the newest version without a gap.
+
+    A version file up to the watermark counts as a gap. A slow writer may have created it after clean-up deleted the
+    version of that number, and before it notices and deletes its own: it does not tell what that version removed.
+
+    >>> files = tuple(VersionFile(version, 0) for version in (4, 5, 6))
+    >>> _bases_before_gap(LogListing(files, (3, 5), ()), 6, watermark=-1)
+    []
+    >>> _bases_before_gap(LogListing(files, (3, 5), ()), 6, watermark=4)
+    [3]
+    """
+    files = {file.version for file in listing.versions if file.version > watermark}
     start = newest
     while start in files:
         start -= 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from indextables.config import Settings, keys
-from indextables.errors import CorruptTableError
+from indextables.errors import CorruptTableError, VersionNotFoundError
 from indextables.log.actions import check_writable
 from indextables.log.changes import Change, MergeSplits
 from indextables.log.cleanup import StateRetention, clean_if_due, collect_if_due
@@ -182,7 +182,7 @@ def _write(
     """Write the state. After a compaction, also delete superseded states whose retention has expired."""
     try:
         written = write_snapshot_state(store, snapshot, settings, clock(), compact=compact)
-    except CorruptTableError:
+    except (CorruptTableError, VersionNotFoundError):
         if not is_expired(store, snapshot):
             raise
         # A collection has deleted the state that the snapshot was read from: read the same version from another one.

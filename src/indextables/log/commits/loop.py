@@ -24,6 +24,7 @@ from indextables.errors import (
     CorruptTableError,
     StorageError,
     TableNotFoundError,
+    VersionNotFoundError,
 )
 from indextables.log.actions import (
     CURRENT,
@@ -108,7 +109,7 @@ def commit(
                 change, Restore | UndoMerge
             ):  # these re-add old files and do this check themselves
                 check_purge_fence(store, current, actions)
-        except CorruptTableError:
+        except (CorruptTableError, VersionNotFoundError):
             if current is None or not is_expired(store, current):
                 raise
             # The files of the snapshot were still to be read, and the state that has them has been deleted since.

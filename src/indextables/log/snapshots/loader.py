@@ -36,7 +36,7 @@ from indextables.log.versions import (
     read_versions,
     read_watermark,
 )
-from indextables.state import read_pointer, state_was_seen
+from indextables.state import read_pointer, state_exists, state_was_seen
 from indextables.storage import Store
 
 
@@ -230,7 +230,8 @@ class SnapshotLoader:
     def _rescue(self, version: int, reason: CorruptTableError) -> pa.Table:
         """Return the entries of a state with damaged manifests, from older states and version files.
 
-        Raises `reason` again if these cannot be read either.
+        If these cannot be read either, raises VersionNotFoundError if clean-up has deleted the state since it was
+        opened, else `reason` again: the table is damaged.
         """
         older = SnapshotLoader(self._store, VersionSelector(version), self._settings, hinted=0, below=version)
         try:
@@ -238,7 +239,12 @@ class SnapshotLoader:
                 warnings.simplefilter("ignore", StateWarning)
                 snapshot = older.load(list_log(self._store))
         except (CorruptTableError, VersionNotFoundError):
-            raise reason from None
+            if state_exists(self._store, version):
+                raise reason from None
+            raise VersionNotFoundError(
+                f"the state of version {version} of {self._store.uri} was deleted by clean-up after this reader opened "
+                f"it; open the table again"
+            ) from reason
         assert snapshot is not None
         self._warn(f"state of version {version}", reason)
         return snapshot.files.entries()
