@@ -69,7 +69,8 @@ def test_nothing_breaks_the_log():
 
 
 @pytest.mark.parametrize(
-    "seed", [740830861207, 980733414484, 700000011592, 700000012056, 910000004381, 960000002513, 112480, 113314]
+    "seed",
+    [740830861207, 980733414484, 700000011592, 700000012056, 910000004381, 960000002513, 112480, 113314],
 )
 def test_a_seed_that_once_failed_passes(seed: int):
     run_scenario(seed)
