@@ -14,14 +14,17 @@ from typing import Any
 
 import pytest
 
-from indextables.log import Action, Change, MergeSplits, RemoveFile, Snapshot
-from support.simulation.actors import everything, read
+from indextables.log import Action, Change, ChangeRows, MergeSplits, RemoveFile, Snapshot
+from indextables.log.changes import MergeGroup
+from support.simulation.actors import cast, everything, read
 from support.simulation.faults import OPERATIONS, Fault, OneFault
 from support.simulation.process import Role
+from support.simulation.row_changes import row_cast
 from support.simulation.scenario import ViolationError, run_scenario
 
 SCENARIOS = 400
 SOAK_SCENARIOS = 20_000
+ROW_SCENARIOS = 150
 JSON_SCENARIOS = 2_000 if os.environ.get("INDEXTABLES_SOAK") else 40
 STRIDE = 1 if os.environ.get("INDEXTABLES_SOAK") else 5
 """One of so many calls is hit by a fault, one in each run."""
@@ -84,6 +87,25 @@ def test_nothing_breaks_the_log_in_the_long_run():
     check_reach(*play(range(first, first + SOAK_SCENARIOS)))
 
 
+def test_rows_that_change_are_neither_lost_nor_doubled():
+    outcomes: Counter[str] = Counter()
+    for seed in range(ROW_SCENARIOS):
+        outcomes += run_scenario(seed, choose=row_cast).outcomes
+    for kind in ("delete", "upsert", "replace"):
+        assert outcomes[f"{kind} acknowledged"] > ROW_SCENARIOS / 4, f"few {kind}s were acknowledged"
+    assert outcomes["delete refused CommitConflictError"], "no delete met another change"
+    assert outcomes["upsert refused CommitConflictError"], "no upsert met another change"
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_rows_that_change_are_neither_lost_nor_doubled_in_the_long_run():
+    first = int(os.environ.get("INDEXTABLES_SEED", random.SystemRandom().randrange(1 << 40)))
+    print(f"seeds from {first} on (INDEXTABLES_SEED={first} to see them again)")
+    for seed in range(first, first + SOAK_SCENARIOS):
+        run_scenario(seed, choose=row_cast)
+
+
 @pytest.mark.parametrize("formats", [("json",), ("avro", "json")], ids="-and-".join)
 def test_nothing_breaks_the_log_with_json_checkpoints(formats: tuple[str, ...]):
     for seed in range(JSON_SCENARIOS):
@@ -125,18 +147,18 @@ def test_one_fault_at_every_call_of_the_store(fault: Fault):
 # Proof that these scenarios can fail: without any one rule of a commit, an invariant is violated
 
 
-def violation(seed: int) -> ViolationError | None:
+def violation(seed: int, choose: Callable[[random.Random], list[Role]] = cast) -> ViolationError | None:
     try:
-        run_scenario(seed)
+        run_scenario(seed, choose=choose)
     except ViolationError as found:
         return found
     return None
 
 
-def first_violation() -> ViolationError:
-    found = next((found for seed in range(BOUND) if (found := violation(seed))), None)
+def first_violation(choose: Callable[[random.Random], list[Role]] = cast) -> ViolationError:
+    found = next((found for seed in range(BOUND) if (found := violation(seed, choose))), None)
     assert found is not None, f"{BOUND} scenarios noticed nothing"
-    again = violation(found.seed)
+    again = violation(found.seed, choose)
     assert again is not None
     assert again.trace == found.trace, "it is found again by its seed"
     return found
@@ -193,3 +215,25 @@ def merges_what_is_gone(change: MergeSplits, current: Snapshot | None) -> list[A
 def test_a_merge_that_does_not_look_whether_its_sources_are_live_is_noticed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(MergeSplits, "actions", merges_what_is_gone)
     print(first_violation())
+
+
+def test_a_change_of_rows_that_ignores_a_concurrent_delete_is_noticed(monkeypatch: pytest.MonkeyPatch):
+    """The rows that were looked up are deleted from the file as it was then, whatever it is now."""
+
+    def resolve(change: ChangeRows, live: Any, current: Snapshot) -> list[Any]:
+        return [rows for rows in change.rows if live[rows.key] is not None]
+
+    monkeypatch.setattr(ChangeRows, "_resolve", resolve)
+    print(first_violation(row_cast))
+
+
+def test_a_merge_that_ignores_a_concurrent_delete_is_noticed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(
+        MergeGroup, "is_live", lambda group, files: all(key in files for key in group.sources)
+    )
+    print(first_violation(row_cast))
+
+
+def test_an_upsert_that_does_not_look_at_later_files_is_noticed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("support.simulation.row_changes._check_later", lambda *asked: None)
+    print(first_violation(row_cast))

@@ -126,7 +126,7 @@ def replayed(versions: Iterable[Sequence[Action]]) -> list[Replayed]:
         info = next(action for action in actions if isinstance(action, CommitInfo))
         for action in actions:
             if isinstance(action, AddFile):
-                files[action.path] = action
+                files[action.path] = _as_first_added(action)
             elif isinstance(action, RemoveFile):
                 files.pop(action.path, None)
             elif isinstance(action, Txn):
@@ -138,6 +138,19 @@ def replayed(versions: Iterable[Sequence[Action]]) -> list[Replayed]:
             Replayed(info.txn_id, info.operation, info.timestamp or 0, metadata, dict(files), dict(batches))
         )
     return found
+
+
+def _as_first_added(action: AddFile) -> AddFile:
+    """A file that is added again with another delta log is as it was added first, but for its deleted rows."""
+    if action.added_at_version is None:
+        return action
+    return replace(
+        action,
+        data_change=bool(action.added_data_change),
+        added_at_version=None,
+        added_at_timestamp=None,
+        added_data_change=None,
+    )
 
 
 def check_transactions(versions: Sequence[Replayed]) -> None:
@@ -218,11 +231,16 @@ def check_added(
     actions: Sequence[Action], before: Sequence[frozenset[str]], names: Collection[str]
 ) -> frozenset[str]:
     """A version was made, and every file that it brings into the table is there; the files that live from it on."""
-    added = {action.path for action in actions if isinstance(action, AddFile)}
-    removed = {action.path for action in actions if isinstance(action, RemoveFile)}
+    added = {key for action in actions if isinstance(action, AddFile) for key in _keys(action)}
+    removed = {key for action in actions if isinstance(action, RemoveFile) for key in _keys(action)}
     missing = sorted(added - set(names))
     assert not missing, f"version {len(before)} names {missing}, which purge has deleted"
     return frozenset(((before[-1] if before else frozenset()) - removed) | added)
+
+
+def _keys(action: AddFile | RemoveFile) -> list[str]:
+    """The split of an action, and its delta log if it has one."""
+    return [action.path] if action.delta_log is None else [action.path, action.delta_log]
 
 
 def check_split_deletion(key: str, names: Collection[str], versions: Mapping[int, frozenset[str]]) -> None:
@@ -265,6 +283,7 @@ def check_ledger(versions: Sequence[Replayed], ledger: Ledger) -> None:
     for attempt in ledger.attempts:
         check_answer(attempt, places, versions)
     check_rows(versions, meant, ledger.contents)
+    check_deletes(versions, ledger)
     check_batches(versions, meant)
     for seen in ledger.observations:
         check_observation(seen, versions)
@@ -306,6 +325,8 @@ def check_answer(attempt: Attempt, places: Mapping[str | None, int], versions: S
         assert attempt.outcome != "acknowledged" or groups == attempt.groups, (
             f"{told}: it says that {attempt.groups} groups were merged, and versions {made} have {groups}"
         )
+    elif attempt.outcome == "acknowledged" and attempt.kind == "delete" and not made:
+        pass  # there was nothing to delete: see `check_deletes`
     elif attempt.outcome == "acknowledged":
         assert made == [attempt.version], f"{told}: it is not in version {attempt.version}"
     elif attempt.outcome in ("refused", "skipped"):
@@ -343,6 +364,14 @@ def check_rows(
         match attempt.kind:
             case "append":
                 expected = before | added
+            case "delete":
+                expected = {row: day for row, day in before.items() if row not in attempt.victims}
+            case "upsert":
+                assert attempt.victims <= before.keys(), f"version {number} changes rows that are gone"
+                expected = {row: day for row, day in before.items() if row not in attempt.victims} | added
+            case "replace":
+                days = set(added.values())
+                expected = {row: day for row, day in before.items() if day not in days} | added
             case "overwrite":
                 expected = added
             case "drop":
@@ -353,6 +382,14 @@ def check_rows(
                 expected = before
         rows.append(rows_of(version.files.values(), contents))
         assert rows[-1] == expected, f"version {number} is not what a {attempt.kind} makes of the one before"
+
+
+def check_deletes(versions: Sequence[Replayed], ledger: Ledger) -> None:
+    """The version that a delete was told has none of the rows that it deleted."""
+    for attempt in ledger.attempts:
+        if attempt.kind == "delete" and attempt.version is not None:
+            rows = rows_of(versions[attempt.version].files.values(), ledger.contents)
+            assert not attempt.victims & rows.keys(), f"a delete of {attempt.actor} left rows behind"
 
 
 def check_batches(versions: Sequence[Replayed], meant: Mapping[str, Attempt]) -> None:

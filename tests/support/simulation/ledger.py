@@ -6,9 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from indextables.columns import decode_positions
 from indextables.log import AddFile
 
-Kind = Literal["append", "overwrite", "drop", "restore", "merge", "purge", "upkeep"]
+Kind = Literal[
+    "append", "overwrite", "drop", "restore", "merge", "purge", "upkeep", "delete", "upsert", "replace"
+]
 Outcome = Literal["pending", "acknowledged", "skipped", "unknown", "refused", "crashed"]
 
 
@@ -17,7 +20,7 @@ class Attempt:
     """One commit that a process tried, or the commits of one merge.
 
     `batch` is that of an idempotent writer: application and number. `groups` is how many groups a merge says to have
-    merged.
+    merged. `victims` are the rows that a delete or an upsert takes away.
     """
 
     actor: str
@@ -26,6 +29,7 @@ class Attempt:
     day: str | None = None
     target: int | None = None
     batch: tuple[str, int] | None = None
+    victims: set[str] = field(default_factory=set)
     txn_ids: list[str] = field(default_factory=list)
     outcome: Outcome = "pending"
     version: int | None = None
@@ -62,7 +66,10 @@ class Refusal:
 
 @dataclass
 class Ledger:
-    """Everything that was tried and seen in one run. `contents` are those of every split that was ever stored."""
+    """Everything that was tried and seen in one run.
+
+    `contents` are those of every split and every delta log that was ever stored.
+    """
 
     attempts: list[Attempt] = field(default_factory=list)
     observations: list[Observation] = field(default_factory=list)
@@ -81,7 +88,19 @@ def rows_of(files: Iterable[AddFile], contents: Mapping[str, bytes]) -> dict[str
     for file in files:
         names = contents[file.path].decode().split()
         assert len(names) == file.num_records, f"{file.path} has {len(names)} rows, not {file.num_records}"
-        for name in names:
-            assert name not in rows, f"row {name} is there twice"
-            rows[name] = file.partition_values["day"]
+        deleted = _positions(file, contents)
+        for position, name in enumerate(names):
+            if position not in deleted:
+                assert name not in rows, f"row {name} is there twice"
+                rows[name] = file.partition_values["day"]
     return rows
+
+
+def _positions(file: AddFile, contents: Mapping[str, bytes]) -> set[int]:
+    if file.delta_log is None:
+        return set()
+    assert file.num_deleted is not None
+    assert file.num_records is not None
+    raw = contents[file.delta_log]
+    rows = decode_positions(raw, file.delta_log, num_entries=file.num_deleted, num_rows=file.num_records)
+    return set(rows.tolist())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from indextables.config import Settings, keys
 from indextables.errors import ObjectNotFoundError, UnreadableSplitError
 from indextables.maintenance import (
@@ -20,7 +22,7 @@ from indextables.maintenance import (
 from indextables.predicates import TRUE, Compare, Predicate
 from indextables.runtime import now_ms
 from indextables.schema import FieldMapping, TableSchema
-from indextables.split import MergedSplit, MergeSource
+from indextables.split import MergedSplit, MergeSource, load_deleted_rows
 from support.simulation.process import DAYS, Process
 
 _UNREADABLE = 0.03
@@ -83,7 +85,8 @@ class _Joiner:
             if self._process.rng.random() < _UNREADABLE:
                 raise UnreadableSplitError("it is damaged", path=source.path)
             assert len(found) == source.num_records
-            rows += found
+            deleted = load_deleted_rows(source.store, source.delta_log, len(found))
+            rows += [found[row] for row in deleted.without(np.arange(len(found)))]
         content = b" ".join(rows)
         path = directory / "merged"
         path.write_bytes(content)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import tempfile
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from indextables.log import AddFile, Change, Committed, Snapshot, commit, load_s
 from indextables.log.snapshots import mapping_of
 from indextables.maintenance import Merged
 from indextables.split import FinishedSplit
+from indextables.table import RowChange
 from support.logs import metadata
 from support.simulation.ledger import Attempt, Kind, Ledger
 from support.simulation.scheduler import Actor, Crash
@@ -92,7 +93,7 @@ class Process:
         return txn_id
 
     def try_to(
-        self, kind: Kind, action: Callable[[], Committed | Merged | int | None], **meant: object
+        self, kind: Kind, action: Callable[[], Committed | Merged | RowChange | int | None], **meant: object
     ) -> Attempt:
         """Carry it out and write down what became of it. A writer deletes the files of a commit that is known lost."""
         attempt = Attempt(self.actor.name, kind, **meant)  # type: ignore[arg-type]
@@ -111,7 +112,7 @@ class Process:
         else:
             skipped = isinstance(done, Committed) and done.skipped
             attempt.outcome = "skipped" if skipped else "acknowledged"
-            attempt.version = done.version if isinstance(done, Committed | Merged) else done
+            attempt.version = done.version if isinstance(done, Committed | Merged | RowChange) else done
             attempt.groups = done.merge_groups if isinstance(done, Merged) else None
         finally:
             attempt.unanswered = self.store.unanswered - before
@@ -135,8 +136,11 @@ class Process:
         for day in days:
             name = self.name()
             rows = [f"{name}.{n}" for n in range(self.rng.randint(1, 3))]
-            files.append(self._store(day, " ".join(rows).encode(), len(rows)))
+            files.append(self.new_file(day, rows))
         return tuple(files)
+
+    def new_file(self, day: str, rows: Sequence[str]) -> AddFile:
+        return self._store(day, " ".join(rows).encode(), len(rows))
 
     def _store(self, day: str, content: bytes, rows: int) -> AddFile:
         with tempfile.NamedTemporaryFile() as file:

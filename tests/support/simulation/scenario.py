@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from indextables.config import Settings, keys
 from indextables.log import Action, decode_version
 from indextables.log.actions import version_of
+from indextables.log.cleanup import is_data_key
 from indextables.runtime import Runtime, use
 from indextables.state import LOG_DIRECTORY
 from support.invariants import (
@@ -65,12 +66,14 @@ def run_scenario(
     plan: FaultPlan | None = None,
     roles: list[Role] | None = None,
     formats: Sequence[str] = ("avro",),
+    choose: Callable[[random.Random], list[Role]] = cast,
 ) -> Report:
     """Play the scenario of a seed to its end. ViolationError if an invariant did not hold.
 
-    Faults and cast are the seed's own choice, unless they are given. Processes write states in these formats in turn.
+    Faults and cast are the seed's own choice (`choose` is called for the latter), unless they are given. Processes
+    write states in these formats in turn.
     """
-    scenario = _Scenario(seed, plan, roles, formats)
+    scenario = _Scenario(seed, plan, roles, formats, choose)
     try:
         return scenario.play()
     except Exception as reason:
@@ -84,8 +87,10 @@ class _Scenario:
         plan: FaultPlan | None = None,
         roles: list[Role] | None = None,
         formats: Sequence[str] = ("avro",),
+        choose: Callable[[random.Random], list[Role]] = cast,
     ) -> None:
         self.seed = seed
+        self.choose = choose
         self.formats = itertools.cycle(formats)
         self.cast = roles
         self.rng = random.Random(seed)
@@ -120,7 +125,7 @@ class _Scenario:
             if self.rng.random() < 0.85:
                 self._fill(Role("founder", append, self.rng.randint(1, 6)), faultless=True)
                 self.scheduler.run(_MAX_STEPS)
-            for role in self.cast or cast(self.rng):
+            for role in self.cast or self.choose(self.rng):
                 self._fill(role)
             self.scheduler.run(_MAX_STEPS)
             self.network.deliver_some(everything=True)
@@ -183,7 +188,7 @@ class _Scenario:
         """Called at every change of the store, in the middle of production code: errors wait until it is safe."""
         try:
             check_written_once(change.key, change.before, change.after)
-            if change.after is not None and change.key.endswith(".split"):
+            if change.after is not None and is_data_key(change.key):
                 self.ledger.contents[change.key] = change.after[0]
             number = version_of(change.key)
             if number is not None and change.after is not None and number >= len(self.versions):
@@ -192,7 +197,7 @@ class _Scenario:
                 self.files.append(check_added(self.versions[-1], self.files, self.store.objects.keys()))
             if change.after is not None and is_late(change.key, self.store.objects):
                 self.late.add(change.key)
-            if change.after is None and change.key.endswith(".split"):
+            if change.after is None and is_data_key(change.key):
                 check_split_deletion(change.key, self.store.objects.keys() - self.late, self._needing())
             if change.after is None and change.key.startswith(LOG_DIRECTORY):
                 check_deletion(change.key, self.store.objects.keys(), len(self.versions) - 1)
