@@ -24,7 +24,7 @@ from support.simulation.scenario import ViolationError, run_scenario
 
 SCENARIOS = 400
 SOAK_SCENARIOS = 20_000
-ROW_SCENARIOS = 150
+ROW_SCENARIOS = 100
 JSON_SCENARIOS = 2_000 if os.environ.get("INDEXTABLES_SOAK") else 40
 STRIDE = 1 if os.environ.get("INDEXTABLES_SOAK") else 5
 """One of so many calls is hit by a fault, one in each run."""
