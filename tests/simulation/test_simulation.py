@@ -97,6 +97,10 @@ def test_rows_that_change_are_neither_lost_nor_doubled():
     assert outcomes["upsert refused CommitConflictError"], "no upsert met another change"
 
 
+def test_a_delete_whose_versions_are_cleaned_up_while_they_are_read_is_a_conflict():
+    run_scenario(301111, choose=row_cast)
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_rows_that_change_are_neither_lost_nor_doubled_in_the_long_run():

@@ -21,12 +21,13 @@ from indextables.config import Settings
 from indextables.errors import (
     CommitConflictError,
     CommitUnknownError,
+    CorruptTableError,
     IndexTablesError,
     StorageError,
 )
 from indextables.log import AddFile, ChangeRows, DeletedRows, Metadata, Snapshot, Txn, commit
 from indextables.log.changes import DELETE, United
-from indextables.log.versions import VersionActions, list_versions_after, read_versions
+from indextables.log.versions import VersionActions, list_versions_after, read_versions, read_watermark
 from indextables.predicates import Constant, Predicate, bind, to_sql
 from indextables.rows import RowIds
 from indextables.split import DeltaLogRef, SplitReader, load_deleted_rows, store_delta_log
@@ -266,10 +267,17 @@ class _StoredUnion:
 
 
 def _versions_between(store: Store, before: Snapshot, after: Snapshot) -> list[VersionActions]:
+    """Return the versions after one snapshot, up to another. CommitConflictError if clean-up has deleted some."""
     files = [file for file in list_versions_after(store, before.version) if file.version <= after.version]
+    cleaned_up = CommitConflictError(
+        f"what concurrent commits did to {store.uri} since version {before.version} is not known any more: "
+        f"clean-up has deleted version files; read the table again and repeat the change"
+    )
     if [file.version for file in files] != list(range(before.version + 1, after.version + 1)):
-        raise CommitConflictError(
-            f"what concurrent commits did to {store.uri} since version {before.version} is not known any more: "
-            f"clean-up has deleted version files; read the table again and repeat the change"
-        )
-    return list(read_versions(store, files))
+        raise cleaned_up
+    try:
+        return list(read_versions(store, files))
+    except CorruptTableError:
+        if read_watermark(store) <= before.version:
+            raise
+        raise cleaned_up from None  # after it was listed

@@ -83,17 +83,24 @@ class Ledger:
 
 
 def rows_of(files: Iterable[AddFile], contents: Mapping[str, bytes]) -> dict[str, str]:
-    """The rows in the splits of the files, each with its partition. A row that is there twice is an error."""
+    """The rows in the splits of the files, each with its partition. A key that is there twice is an error."""
     rows: dict[str, str] = {}
+    keys: set[str] = set()
     for file in files:
         names = contents[file.path].decode().split()
         assert len(names) == file.num_records, f"{file.path} has {len(names)} rows, not {file.num_records}"
         deleted = _positions(file, contents)
         for position, name in enumerate(names):
             if position not in deleted:
-                assert name not in rows, f"row {name} is there twice"
+                assert key_of(name) not in keys, f"row {name} is there twice"
+                keys.add(key_of(name))
                 rows[name] = file.partition_values["day"]
     return rows
+
+
+def key_of(name: str) -> str:
+    """The key of a row. Upserts write rows with the same key, each with a name of its own."""
+    return name.partition("#")[0]
 
 
 def _positions(file: AddFile, contents: Mapping[str, bytes]) -> set[int]:

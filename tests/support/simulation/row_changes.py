@@ -1,7 +1,6 @@
 """Deletes, upserts and replacements by simulated processes: delta logs and commits of production code.
 
-A row is its name, so it is its own key: an upsert deletes the rows that have the names of its new ones. Names come from
-a small pool, so that upserts meet.
+An upsert deletes the rows that have the keys of its new ones. Keys come from a small pool, so that upserts meet.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from indextables.log import AddFile, DeletedRows, OverwritePartitions, Snapshot,
 from indextables.split import DeltaLogRef, load_deleted_rows, store_delta_log
 from indextables.table import RowChange, TaskDeletes, commit_deletes, repeat_after_merges
 from support.simulation.actors import append, clean_up, compact, read, table_of, write
+from support.simulation.ledger import key_of
 from support.simulation.merging import merge
 from support.simulation.process import DAYS, Process, Role
 
@@ -48,9 +48,9 @@ def delete(process: Process) -> None:
 
 def upsert(process: Process) -> None:
     """Write rows with keys of the pool; those that have these keys go."""
-    names = process.rng.sample(POOL, process.rng.randint(1, 3))
-    adds = (process.new_file(process.rng.choice(DAYS), names),)
-    _try_to_change(process, "upsert", lambda found: found & set(names), adds)
+    keys = process.rng.sample(POOL, process.rng.randint(1, 3))
+    adds = (process.new_file(process.rng.choice(DAYS), [f"{key}#{process.name()}" for key in keys]),)
+    _try_to_change(process, "upsert", lambda found: {name for name in found if key_of(name) in keys}, adds)
 
 
 def replace_partitions(process: Process) -> None:
@@ -90,6 +90,10 @@ def _try_to_change(
     process.try_to(kind, lambda: repeat_after_merges(change), adds=adds, victims=victims)  # type: ignore[arg-type]
 
 
+def _keys(process: Process, *files: AddFile) -> set[str]:
+    return {key_of(name) for file in files for name in _live_rows(process, file).values()}
+
+
 def _live_rows(process: Process, file: AddFile) -> dict[int, str]:
     """The rows of a split that are not deleted, by position."""
     try:
@@ -118,9 +122,9 @@ def _deleted(process: Process, file: AddFile, names: dict[int, str], victims: se
 
 def _check_later(process: Process, before: Snapshot, newest: Snapshot, adds: tuple[AddFile, ...]) -> None:
     """As an upsert does: no file that was added since may have one of the keys."""
-    keys = {name for add in adds for name in _live_rows(process, add).values()}
+    keys = _keys(process, *adds)
     for _, added in newest.files.added_after(before.version):
-        if keys & set(_live_rows(process, added.file).values()):
+        if keys & _keys(process, added.file):
             raise CommitConflictError("a concurrent commit has added rows with keys of this upsert")
 
 
