@@ -147,10 +147,11 @@ def _secure_state(store: Store, snapshot: Snapshot, settings: Settings, now: int
                     write_snapshot_state(store, snapshot, settings, now, compact=ALONE)
             if _has_valid_state(store, snapshot, settings):
                 return snapshot
-        except (CorruptTableError, VersionNotFoundError):
-            if not is_expired(store, snapshot):
+        except (CorruptTableError, VersionNotFoundError) as reason:
+            if not (isinstance(reason, VersionNotFoundError) or is_expired(store, snapshot)):
                 raise
-            # The files of the snapshot were still to be read, and the state that has them has been deleted since.
+            # A collection has deleted the state that has the files of the snapshot, which were still to be read, or
+            # the state of this version that another writer created.
             snapshot = read_snapshot(store, settings=settings)
             continue
         newest = read_snapshot(store, settings=settings)

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.errors import CorruptTableError
+from indextables.errors import CorruptTableError, ObjectNotFoundError, VersionNotFoundError
 from indextables.schema import Field
 from indextables.state import metrics
 from indextables.state.compaction import TOO_MANY, compaction_reason, to_merge
@@ -221,11 +221,19 @@ def _publish(store: Store, state: StateManifest, options: StateOptions) -> State
     """Create the state, and return the one that the store has then.
 
     The store creates an object once. If another writer created the state of this version first, its state has the same
-    files, perhaps in more manifests, and is the one to use. CorruptTableError if it cannot be read.
+    files, perhaps in more manifests, and is the one to use. CorruptTableError if it cannot be read,
+    VersionNotFoundError if a collection has deleted it since: then there are newer ones.
     """
     data = encode_state(state, codec=options.codec, level=options.level)
-    created = create_once(store, state_key(state.state_version), data)
-    return state if created else read_state(store, state.state_version)
+    if create_once(store, state_key(state.state_version), data):
+        return state
+    try:
+        return read_state(store, state.state_version)
+    except ObjectNotFoundError as reason:
+        raise VersionNotFoundError(
+            f"the state of version {state.state_version} of {store.uri} was deleted by clean-up while it was written: "
+            f"newer versions have states; repeat what you did"
+        ) from reason
 
 
 def _pointer(state: StateManifest) -> LastCheckpoint:
