@@ -107,8 +107,10 @@ def test_rows_that_change_are_neither_lost_nor_doubled():
     assert outcomes["upsert refused CommitConflictError"], "no upsert met another change"
 
 
-def test_a_delete_whose_versions_are_cleaned_up_while_they_are_read_is_a_conflict():
-    run_scenario(301111, choose=row_cast)
+@pytest.mark.parametrize("seed", [301111, 320091], ids=["versions", "delta-log"])
+def test_a_change_of_rows_that_clean_up_overtakes_is_a_conflict(seed: int):
+    """What it needs to know of concurrent commits is deleted while it looks."""
+    run_scenario(seed, choose=row_cast)
 
 
 @pytest.mark.soak

@@ -263,7 +263,17 @@ class _StoredUnion:
         return self._load(log, file.num_records)
 
     def _load(self, log: DeltaLogRef | None, num_rows: int | None) -> RowIds:
-        return load_deleted_rows(self._store, log, MAX_RECORDS if num_rows is None else num_rows).rows
+        try:
+            return load_deleted_rows(self._store, log, MAX_RECORDS if num_rows is None else num_rows).rows
+        except CorruptTableError:
+            if log is None or self._store.exists(log.key):
+                raise
+            # Concurrent commits have replaced it, and a purge has deleted it. If the table still needs it, whoever
+            # looks the rows up again is told that it is missing.
+            raise CommitConflictError(
+                f"the delta log {self._store.uri}/{log.key} has been deleted since the rows to change were looked up; "
+                f"read the table again and repeat the change"
+            ) from None
 
 
 def _versions_between(store: Store, before: Snapshot, after: Snapshot) -> list[VersionActions]:
