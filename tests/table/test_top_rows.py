@@ -34,9 +34,9 @@ def test_a_second_search_opens_no_split(path, monkeypatch):
     opened = []
     init = SplitReader.__init__
 
-    def counted(self, contents):
+    def counted(self, contents, *rest):
         opened.append(contents)
-        init(self, contents)
+        init(self, contents, *rest)
 
     monkeypatch.setattr(SplitReader, "__init__", counted)
     readers.reader_cache().clear()

@@ -8,7 +8,10 @@ pytest.importorskip("starlette")
 
 import indextables as it
 from indextables.ui.app import make_app
+from indextables.ui.conditions import to_asked
+from indextables.ui.discovery import overview_answer
 from indextables.ui.guard import Access
+from indextables.ui.limits import Turn
 from support.ui_client import Client
 
 
@@ -53,10 +56,21 @@ def test_an_overview_counts_what_the_table_counts(ask, ui_table, params, query, 
     found = ask("overview", **params, by="level", fields="level\x1fhost")
     assert found["total"] == table.count(query, where=where)
     assert sum(sum(counts) for counts in found["histogram"]["series"].values()) == found["total"]
+    assert found["nulls"] == {"level": 0, "host": 0}
     for column in ("level", "host"):
         assert found["top"][column] == table.top_values(column, query=query, where=where).to_pylist()
     expected = table.histogram("at", every=found["every"], query=query, where=where, by="level").to_pylist()
     assert found["histogram"]["times"] == sorted({row["bucket"].timestamp() for row in expected})
+
+
+def test_an_overview_whose_time_is_up_says_how_many_rows_it_has(ui_table):
+    table = it.open(ui_table)
+    found = overview_answer(to_asked(table, {"q": "disk"}), ["level"], Turn(counting_seconds=-1))
+    counted = sum(sum(counts) for counts in found["histogram"]["series"].values())
+    assert counted == found["counted"] == sum(row["count"] for row in found["top"]["level"])
+    assert 0 < found["counted"] < found["total"] == table.count("disk")
+    whole = overview_answer(to_asked(table, {"q": "disk"}), ["level"], Turn())
+    assert whole["counted"] == whole["total"] == found["total"]
 
 
 def test_rows_are_the_best_or_the_newest(ask, ui_table):

@@ -15,7 +15,7 @@ import indextables as it
 from indextables.ui import listen
 from indextables.ui.app import make_app
 from indextables.ui.guard import WRITE_HEADER, Access
-from indextables.ui.limits import TooBusyError, Workers
+from indextables.ui.limits import GoneError, TooBusyError, Turn, Workers
 from support.ui_client import Client
 
 PORT = 4711
@@ -211,7 +211,7 @@ def test_too_many_searches_and_too_long_ones_are_refused():
     async def scenario() -> list[object]:
         workers = Workers(threads=1, seconds=0.05)
         try:
-            waiting = [asyncio.create_task(workers.run(held.wait)) for _ in range(31)]
+            waiting = [asyncio.create_task(workers.run(lambda _: held.wait())) for _ in range(31)]
             return await asyncio.gather(*waiting, return_exceptions=True)
         finally:
             held.set()
@@ -221,6 +221,33 @@ def test_too_many_searches_and_too_long_ones_are_refused():
     assert all(isinstance(answer, TooBusyError) for answer in answers)
     assert "waiting" in str(answers[-1])
     assert "more than" in str(answers[0])
+
+
+def test_a_search_ends_when_its_browser_leaves():
+    import asyncio  # noqa: PLC0415
+
+    began, checks = threading.Event(), []
+
+    def search(turn: Turn) -> None:
+        began.set()
+        while True:
+            checks.append(turn)
+            turn.check()
+
+    async def gone() -> bool:
+        return began.is_set()
+
+    async def scenario() -> list[object]:
+        workers = Workers(threads=1)
+        try:
+            running = [asyncio.create_task(workers.run(search, gone)) for _ in range(3)]
+            return await asyncio.gather(*running, return_exceptions=True)
+        finally:
+            workers.close()
+
+    answers = asyncio.run(scenario())
+    assert all(isinstance(answer, GoneError) for answer in answers)
+    assert len(set(checks)) == 1  # the two that waited for the thread have not begun
 
 
 def test_the_server_listens_on_the_loopback_alone(ui_table):

@@ -17,6 +17,7 @@ from indextables.config.parsers import (
     positive_size,
     probability,
     ratio,
+    size,
     size_from,
     size_or,
     size_up_to,
@@ -140,6 +141,12 @@ AGGREGATION_MAX_MEMORY: Final = Setting(
     128 << 20,
     "Size of the distinct values and buckets that `Table.histogram`, `Table.top_values` and `Table.stats` may "
     "count. A column with more of them is an error. The operation takes about three times as much. At most 512M.",
+)
+AGGREGATION_COLUMN_CACHE: Final = Setting(
+    "spark.indextables.aggregation.columnCache",
+    size,
+    256 << 20,
+    "Memory of a process for decoded columns of splits, which the web UI counts again with every query. 0: none.",
 )
 INDEX_ALL_MAX_FIELDS: Final = Setting(
     "spark.indextables.indexquery.indexall.maxUnqualifiedFields",

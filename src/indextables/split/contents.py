@@ -62,6 +62,10 @@ class Contents(Protocol):
     deleted: DeletedRows
 
     @property
+    def identity(self) -> str:
+        """A name that no other split has."""
+
+    @property
     def rows(self) -> Rows: ...
 
     @property
@@ -120,6 +124,10 @@ class SplitContents:
                     f"({reason}); upgrade indextables to read it"
                 ) from None
         self._cut = frozenset(name for name, tokenizer in used.items() if tokenizer == CUTTING_TOKENIZER)
+
+    @lazy_property
+    def identity(self) -> str:
+        return entry_name(self._bundle)
 
     @lazy_property
     def search(self) -> IndexSearch:

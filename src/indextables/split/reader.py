@@ -9,7 +9,7 @@ from typing import Final, Self
 import numpy as np
 import pyarrow as pa
 
-from indextables.config import Settings
+from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError
 from indextables.predicates import TRUE, Constant, Predicate, TextQuery
 from indextables.rows import RowIds
@@ -17,6 +17,7 @@ from indextables.runtime import current
 from indextables.schema import SCORE, FieldMapping, TableSchema
 from indextables.split.container import MANIFEST, MAPPING, open_bundle
 from indextables.split.contents import Contents, SplitContents
+from indextables.split.decoded_columns import DecodedColumns, take
 from indextables.split.deleted_rows import DeltaLogRef, load_deleted_rows
 from indextables.split.foreign import ForeignContents, is_foreign
 from indextables.split.index import RankingStatistics
@@ -43,6 +44,9 @@ BLOOM_SKIPS: Final = "splits.bloom_skips"
 _FETCHED_AT_ONCE: Final = 10_000
 """How many rows of a ranked answer are read together."""
 
+
+_COUNTED_AT_ONCE: Final = 1 << 20
+"""How many rows of decoded columns are handed out together."""
 
 _MORE_HITS: Final = 16
 """How many hits more than needed are asked for at least, if rows are deleted."""
@@ -80,7 +84,7 @@ def open_split(
         contents = ForeignContents(bundle, resolved, schema, mapping)
     if contents is not None:
         contents.deleted = load_deleted_rows(store, delta_log, contents.num_rows)
-        return SplitReader(contents)
+        return SplitReader(contents, resolved.get(keys.AGGREGATION_COLUMN_CACHE))
     raise CorruptTableError(
         f"{bundle.name} is not a split of a table: it has neither a member {MANIFEST} nor an index"
     )
@@ -92,8 +96,9 @@ class SplitReader:
     `num_rows` is the number of rows in the file, and `num_live` that of the rows that are not deleted.
     """
 
-    def __init__(self, contents: Contents) -> None:
+    def __init__(self, contents: Contents, column_cache: int = 0) -> None:
         self._contents = contents
+        self._decoded = DecodedColumns(contents, column_cache)
         self.mapping = contents.mapping
         self.schema = contents.schema
         self.num_rows = contents.num_rows
@@ -157,7 +162,25 @@ class SplitReader:
         """Return the rows that match, ascending."""
         if self.num_rows == 0 or not self._may_match(predicate):
             return np.empty(0, np.int64)
-        return self._ranked(self._contents.plan(predicate), [], None).rows
+        planned = self._contents.plan(predicate)
+        search = None if not planned.indexed else lambda most: self._search(planned.indexed, most)
+        wanted = self._wanted(planned, search, None)
+        return self._contents.deleted.without(np.arange(self.num_rows)) if wanted is None else wanted
+
+    def values_of(self, rows: RowIds, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield some columns of rows, which are ascending, for aggregates. Strings may be dictionary arrays.
+
+        The columns are kept in memory where most of them would be decoded for these rows.
+        """
+        held = {name: self._decoded.get(name, len(rows)) for name in columns}
+        kept = {name: values for name, values in held.items() if values is not None}
+        rest = [name for name in columns if name not in kept]
+        step = WINDOW_ROWS if rest else _COUNTED_AT_ONCE
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            read = dict(zip(rest, self._contents.rows.fetch(part, rest).columns, strict=True)) if rest else {}
+            arrays = [take(kept[name], part) if name in kept else read[name] for name in columns]
+            yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
     def columns_of(self, rows: RowIds, columns: Sequence[str]) -> Iterator[tuple[RowIds, pa.RecordBatch]]:
         """Yield some columns of rows, which are ascending, with the rows that a batch has."""
@@ -314,17 +337,24 @@ class SplitReader:
         self, planned: Plan, scoring: list[TextQuery], top: int | None, weighting: Weighting | None = None
     ) -> Hits:
         scores = ScoreBook(self._contents, scoring, weighting=weighting)
+        search = None if not planned.indexed else lambda most: scores.search(planned, most)
+        wanted = self._wanted(planned, search, top)
+        if wanted is None:
+            wanted = self._contents.deleted.without(np.arange(self.num_rows))
+        hits = Hits(wanted, scores.of(wanted), scores.positions(wanted))
+        return hits.take(np.lexsort((hits.positions, -hits.scores))[:top])
+
+    def _wanted(
+        self, planned: Plan, search: Callable[[int | None], RowIds] | None, top: int | None
+    ) -> RowIds | None:
+        """Return the rows that match, those of the index by `search`; None: all that are not deleted."""
         wanted: RowIds | None = None
-        if planned.indexed:
-            enough = top if planned.residual == TRUE else None
-            wanted = self._live(lambda most: scores.search(planned, most), enough)
+        if search is not None:
+            wanted = self._live(search, top if planned.residual == TRUE else None)
         if planned.residual != TRUE:
             matching = [
                 matching_rows(self._contents, window, planned.residual)[0]
                 for window in self._contents.rows.windows(wanted, planned.residual)
             ]
             wanted = np.concatenate(matching) if matching else np.empty(0, dtype=np.int64)
-        if wanted is None:
-            wanted = self._contents.deleted.without(np.arange(self.num_rows))
-        hits = Hits(wanted, scores.of(wanted), scores.positions(wanted))
-        return hits.take(np.lexsort((hits.positions, -hits.scores))[:top])
+        return wanted

@@ -24,6 +24,7 @@ from indextables.table.inspection import (
     storage_stats,
 )
 from indextables.table.leases import SPLITS_SEARCHED
+from indextables.table.newest_rows import newest_rows
 from indextables.table.overview import Overview, find_overview
 from indextables.table.plain_values import plain_rows
 from indextables.table.prewarming import (
@@ -130,6 +131,7 @@ __all__ = [
     "find_snapshot",
     "flush_caches",
     "may_open",
+    "newest_rows",
     "open_table",
     "parse_condition",
     "parse_mode",

@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import InputError
+from indextables.predicates import bind
 from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Field, Value, decimal_size, is_nested
 from indextables.table.buckets import Buckets
 from indextables.table.exact_sums import DecimalSum, FloatSum, IntegerSum
 from indextables.table.group_counts import COUNT, GroupCounts, canonical
 from indextables.table.leases import SplitLeases
-from indextables.table.scan import ScanPlan, count_rows, split_rows
+from indextables.table.scan import ScanPlan, ScanTask, SplitRef, count_rows, split_rows, split_values
 
 _BUCKET = "bucket"
 _VALUE = "value"
@@ -53,15 +54,22 @@ def histogram(
     key_type = pa.float64() if buckets.type == pa.float64() else pa.int64()
     groups = pa.schema([(_BUCKET, key_type), *([] if by is None else [(by.name, by.arrow_type)])])
     counts = GroupCounts(groups, max_bytes=max_bytes, subject=f"the histogram of {column.name!r}")
-    for batch, weight in weighted_batches(plan):
+    for batch, weight in counted_batches(plan):
         values = [] if by is None else [batch.column(by.name)]
-        counts.add([buckets.keys(batch.column(column.name)), *values], weight)
+        counts.add([bucket_keys(buckets, batch.column(column.name)), *values], weight)
     table = counts.result()
     if fill and table.num_rows:
         table = _filled(table, buckets, groups, max_bytes)
     table = table.sort_by([(name, "ascending") for name in groups.names]).combine_chunks()
     starts = buckets.starts(_array(table, _BUCKET))
     return table.set_column(0, _BUCKET, starts)
+
+
+def bucket_keys(buckets: Buckets, values: pa.Array) -> pa.Array:
+    """Return the key of each value's bucket. A dictionary array has the keys of its distinct values."""
+    if not pa.types.is_dictionary(values.type):
+        return buckets.keys(values)
+    return pa.DictionaryArray.from_arrays(values.indices, buckets.keys(values.dictionary))
 
 
 def top_values(plan: ScanPlan, column: Field, n: int | None, *, max_bytes: int) -> pa.Table:
@@ -103,22 +111,44 @@ def column_stats(plan: ScanPlan, column: Field, *, distinct: bool, max_bytes: in
 
 def weighted_batches(plan: ScanPlan) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Yield batches of the plan's rows, and how many rows each row of the batch stands for."""
+    for task, ref, lease in _splits(plan):
+        if (constants := _constants(task, ref)) is not None:
+            yield constants, count_rows(task, ref, lease)
+        else:
+            with lease(ref) as split:
+                for batch in split_rows(task, ref, split, None):
+                    yield batch, 1
+
+
+def counted_batches(plan: ScanPlan) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """Yield batches as `weighted_batches` does, whose columns may be dictionary arrays: see `SplitReader.values_of`."""
+    for task, ref, lease in _splits(plan):
+        if (constants := _constants(task, ref)) is not None:
+            yield constants, count_rows(task, ref, lease)
+        else:
+            with lease(ref) as split:
+                rows = split.matching(bind(task.request.predicate, ref.partition_values))
+                for batch in split_values(task, ref, split, rows):
+                    yield batch, 1
+
+
+def _splits(plan: ScanPlan) -> Iterator[tuple[ScanTask, SplitRef, SplitLeases]]:
     lease = SplitLeases(plan.tasks[0])
-    for task in plan.tasks:
-        schema = pa.schema([(name, task.schema.field(name).arrow_type) for name in task.request.columns])
-        for ref in task.splits:
-            if all(name in ref.partition_values for name in schema.names):
-                values = [pa.array([ref.partition_values[column.name]], column.type) for column in schema]
-                yield pa.RecordBatch.from_arrays(values, schema=schema), count_rows(task, ref, lease)
-            else:
-                with lease(ref) as split:
-                    for batch in split_rows(task, ref, split, None):
-                        yield batch, 1
+    return ((task, ref, lease) for task in plan.tasks for ref in task.splits)
+
+
+def _constants(task: ScanTask, ref: SplitRef) -> pa.RecordBatch | None:
+    """Return one row with the columns if all of them are partition columns."""
+    schema = pa.schema([(name, task.schema.field(name).arrow_type) for name in task.request.columns])
+    if not all(name in ref.partition_values for name in schema.names):
+        return None
+    values = [pa.array([ref.partition_values[column.name]], column.type) for column in schema]
+    return pa.RecordBatch.from_arrays(values, schema=schema)
 
 
 def _count_values(plan: ScanPlan, column: Field, max_bytes: int) -> pa.Table:
     counts = value_counts(column, max_bytes)
-    for batch, weight in weighted_batches(plan):
+    for batch, weight in counted_batches(plan):
         counts.add([batch.column(column.name)], weight)
     return counts.result()
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from indextables.config import Settings, keys
 from indextables.errors import InputError
 from indextables.predicates import ALL_FIELDS, Predicate, QueryLimits, TextQuery, conjunction, parse_where
-from indextables.table.aggregates import check_values, value_counts, weighted_batches
-from indextables.table.buckets import buckets_of
+from indextables.schema import Field
+from indextables.table.aggregates import bucket_keys, check_values, counted_batches, value_counts
+from indextables.table.buckets import Buckets, buckets_of
 from indextables.table.group_counts import COUNT, GroupCounts
 from indextables.table.scan import ScanPlan, ScanRequest, plan_scan
 
@@ -28,12 +30,21 @@ class Overview:
     """What was found. `histogram` has `bucket`, `value` (of `by`, else null) and `count`, in the order of buckets.
 
     `top` has `value` and `count` of each column, most frequent first; None for a column with too many values.
+    `total` is the number of all rows that match. `counted` is the number of rows in the histogram and the values: it is
+    smaller if the time was up. `nulls` is how many of them have no value in a column.
     """
 
     total: int
+    counted: int
     histogram: pa.Table | None
     top: dict[str, pa.Table | None]
+    nulls: dict[str, int]
     plan: ScanPlan
+
+    @property
+    def is_complete(self) -> bool:
+        """True if the histogram and the values are those of all rows."""
+        return self.counted == self.total
 
 
 def find_overview(
@@ -46,45 +57,74 @@ def find_overview(
     by: str | None,
     fields: Sequence[str],
     n: int = 10,
+    is_time_up: Callable[[], bool] = lambda: False,
 ) -> Overview:
-    """Return the overview of the rows that `Table.count` counts, with columns that each take bounded memory."""
+    """Return the overview of the rows that `Table.count` counts, with columns that each take bounded memory.
+
+    `is_time_up` is asked after every batch of rows. Once it is True, the rest is not counted, but for the total.
+    """
     schema = table.snapshot.schema
     time_field, by_field = (None if name is None else schema.field(name) for name in (time, by))
     top_fields = [check_values(schema.field(name)) for name in fields]
     columns = dict.fromkeys(f.name for f in (time_field, by_field, *top_fields) if f is not None)
+    plan = plan_matching(table, tuple(columns), query, where)
+    if not columns:
+        total = table.count(query, where=where)
+        return Overview(total, total, None, {}, {}, plan)
+    bars = None if time_field is None else _Bars(time_field, every, by_field)
+    counts: dict[str, GroupCounts | None] = {f.name: value_counts(f, _MAX_BYTES) for f in top_fields}
+    counted, is_complete = 0, True
+    for batch, weight in counted_batches(plan):
+        counted += weight * batch.num_rows
+        if bars is not None:
+            bars.add(batch, weight)
+        for name, groups in counts.items():
+            counts[name] = _added(groups, batch.column(name), weight)
+        if is_time_up():
+            is_complete = False
+            break
+    total = counted if is_complete else table.count(query, where=where)
+    values = {name: _values(groups) for name, groups in counts.items()}
+    return Overview(
+        total,
+        counted,
+        None if bars is None else bars.result(),
+        {name: None if of is None else _top(of, n) for name, of in values.items()},
+        {name: _nulls(of) for name, of in values.items() if of is not None},
+        plan,
+    )
+
+
+def plan_matching(table: Table, columns: tuple[str, ...], query: str | None, where: str | None) -> ScanPlan:
+    """Return the plan of a scan of the rows that a query and a condition select."""
     settings = Settings(dict(table.settings) | {keys.INDEX_ALL_MAX_FIELDS.key: "0"})
     conditions: list[Predicate] = [] if query is None else [TextQuery("INDEXQUERY", ALL_FIELDS, query)]
     if where is not None:
-        conditions.append(parse_where(where, schema, limits=QueryLimits.of(settings)))
-    request = ScanRequest(tuple(columns), conjunction(conditions), count_only=not columns)
-    plan = plan_scan(table.uri, table.snapshot, request, settings)
-    if not columns:
-        return Overview(table.count(query, where=where), None, {}, plan)
-    buckets = None if time_field is None else buckets_of(time_field, every)
-    value_type = pa.null() if by_field is None else by_field.arrow_type
-    bars: GroupCounts | None = None
-    if buckets is not None:
-        key = pa.float64() if buckets.type == pa.float64() else pa.int64()
-        groups = pa.schema([(_BUCKET, key), ("value", value_type)])
-        bars = GroupCounts(groups, max_bytes=_MAX_BYTES, subject="the histogram")
-    counts: dict[str, GroupCounts | None] = {f.name: value_counts(f, _MAX_BYTES) for f in top_fields}
-    total = 0
-    for batch, weight in weighted_batches(plan):
-        total += weight * batch.num_rows
-        if bars is not None and buckets is not None and time_field is not None:
-            values = pa.nulls(batch.num_rows) if by_field is None else batch.column(by_field.name)
-            bars.add([buckets.keys(batch.column(time_field.name)), values], weight)
-        for name, groups_of in counts.items():
-            counts[name] = _added(groups_of, batch.column(name), weight)
-    histogram = None
-    if bars is not None and buckets is not None:
-        found = bars.result().sort_by([(_BUCKET, "ascending")]).combine_chunks()
+        conditions.append(parse_where(where, table.snapshot.schema, limits=QueryLimits.of(settings)))
+    request = ScanRequest(columns, conjunction(conditions), count_only=not columns)
+    return plan_scan(table.uri, table.snapshot, request, settings)
+
+
+class _Bars:
+    """The bars of the histogram while rows are counted."""
+
+    def __init__(self, column: Field, every: str | float, by: Field | None) -> None:
+        self._column, self._by = column, by
+        self._buckets: Buckets = buckets_of(column, every)
+        key = pa.float64() if self._buckets.type == pa.float64() else pa.int64()
+        value = pa.null() if by is None else by.arrow_type
+        groups = pa.schema([(_BUCKET, key), ("value", value)])
+        self._counts = GroupCounts(groups, max_bytes=_MAX_BYTES, subject="the histogram")
+
+    def add(self, batch: pa.RecordBatch, weight: int) -> None:
+        values = pa.nulls(batch.num_rows) if self._by is None else batch.column(self._by.name)
+        self._counts.add([bucket_keys(self._buckets, batch.column(self._column.name)), values], weight)
+
+    def result(self) -> pa.Table:
+        found = self._counts.result().sort_by([(_BUCKET, "ascending")]).combine_chunks()
         column = found.column(_BUCKET)
-        starts = buckets.starts(
-            pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-        )
-        histogram = found.set_column(0, _BUCKET, starts)
-    return Overview(total, histogram, {name: _top(group, n) for name, group in counts.items()}, plan)
+        bounds = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+        return found.set_column(0, _BUCKET, self._buckets.starts(bounds))
 
 
 def _added(groups: GroupCounts | None, values: pa.Array, weight: int) -> GroupCounts | None:
@@ -98,11 +138,16 @@ def _added(groups: GroupCounts | None, values: pa.Array, weight: int) -> GroupCo
     return groups
 
 
-def _top(groups: GroupCounts | None, n: int) -> pa.Table | None:
-    if groups is None:
-        return None
+def _values(groups: GroupCounts | None) -> pa.Table | None:
     try:
-        counted = groups.result()
+        return None if groups is None else groups.result()
     except InputError:
         return None
-    return counted.sort_by([(COUNT, "descending"), ("value", "ascending")]).slice(0, n).combine_chunks()
+
+
+def _top(values: pa.Table, n: int) -> pa.Table:
+    return values.sort_by([(COUNT, "descending"), ("value", "ascending")]).slice(0, n).combine_chunks()
+
+
+def _nulls(values: pa.Table) -> int:
+    return pc.sum(values.filter(pc.is_null(values.column("value"))).column(COUNT)).as_py() or 0

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from indextables.config import Settings, keys
@@ -26,6 +27,7 @@ from indextables.predicates import (
     bind,
     text_queries,
 )
+from indextables.rows import RowIds
 from indextables.runtime import current
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import (
@@ -281,6 +283,24 @@ def split_rows(
 def split_hits(task: ScanTask, ref: SplitRef, split: SplitReader, hits: Hits) -> Iterator[pa.RecordBatch]:
     """Yield the rows of some hits of one split, in the order of the rows, as `split_rows` does."""
     yield from _conform(task, ref, split.fetch(_row_request(task, ref, None), hits.by_row()))
+
+
+def split_values(task: ScanTask, ref: SplitRef, split: SplitReader, rows: RowIds) -> Iterator[pa.RecordBatch]:
+    """Yield the columns of some rows of one split, which are ascending, for aggregates: see `SplitReader.values_of`."""
+    names = [name for name in task.request.columns if name not in ref.partition_values]
+    for batch in split.values_of(rows, names):
+        current().counters.add(ROWS_FETCHED, batch.num_rows)
+        columns = [
+            batch.column(name) if name in names else _constant(task, ref, name, batch.num_rows)
+            for name in task.request.columns
+        ]
+        yield pa.RecordBatch.from_arrays(columns, names=list(task.request.columns))
+
+
+def _constant(task: ScanTask, ref: SplitRef, name: str, length: int) -> pa.Array:
+    """Return a partition column of a split: one value, and the code 0 for each row."""
+    value = pa.array([ref.partition_values[name]], task.schema.field(name).arrow_type)
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(length, np.uint8)), value)
 
 
 def _row_request(task: ScanTask, ref: SplitRef, limit: int | None) -> RowRequest:

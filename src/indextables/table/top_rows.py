@@ -41,7 +41,7 @@ def top_rows(plan: ScanPlan, start: int, stop: int | None) -> pa.Table:
         hits = rank_together(searched, readers.use, stop)
         if hits is None:
             hits = _best_of_each(searched, readers, stop)
-        return _fetch(first, refs, readers, hits, slice(start, stop))
+        return fetch_ranked(first, refs, readers, hits, slice(start, stop))
 
 
 class OpenReaders:
@@ -89,7 +89,7 @@ def _best_of_each(splits: Sequence[Searched], readers: OpenReaders, top: int | N
     return hits
 
 
-def _fetch(
+def fetch_ranked(
     task: ScanTask, refs: Sequence[SplitRef], readers: OpenReaders, hits: Sequence[Hits], ranks: slice
 ) -> pa.Table:
     """Return the rows with these ranks, best first, from the hits of each split."""

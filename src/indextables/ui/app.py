@@ -35,10 +35,10 @@ from indextables.ui.inspection import (
     settings_answer,
     split_answer,
 )
-from indextables.ui.limits import MAX_EXPORTED, TooBusyError, Workers
+from indextables.ui.limits import MAX_EXPORTED, GoneError, TooBusyError, Turn, Workers
 
 Params = Mapping[str, str]
-View = Callable[[Table, Params], dict[str, Any]]
+View = Callable[[Table, Params, Turn], dict[str, Any]]
 
 _TYPES: Final = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 _MAX_FIELDS: Final = 20
@@ -80,21 +80,21 @@ def _whole(params: Params, name: str) -> int:
 
 
 _VIEWS: Final[Mapping[str, View]] = {
-    "describe": lambda table, _: describe_answer(table),
-    "rows": lambda table, params: rows_answer(to_asked(table, params)),
-    "overview": lambda table, params: overview_answer(to_asked(table, params), _fields(params)),
-    "around": lambda table, params: around_answer(to_asked(table, params), params.get("at", "")),
-    "history": lambda table, _: history_answer(table),
-    "diff": lambda table, params: diff_answer(table, _whole(params, "old")),
-    "health": lambda table, _: health_answer(table),
-    "files": lambda table, _: files_answer(table),
-    "split": lambda table, params: split_answer(table, params.get("path", "")),
-    "settings": lambda table, _: settings_answer(table),
+    "describe": lambda table, _, __: describe_answer(table),
+    "rows": lambda table, params, turn: rows_answer(to_asked(table, params), turn),
+    "overview": lambda table, params, turn: overview_answer(to_asked(table, params), _fields(params), turn),
+    "around": lambda table, params, _: around_answer(to_asked(table, params), params.get("at", "")),
+    "history": lambda table, _, __: history_answer(table),
+    "diff": lambda table, params, _: diff_answer(table, _whole(params, "old")),
+    "health": lambda table, _, __: health_answer(table),
+    "files": lambda table, _, __: files_answer(table),
+    "split": lambda table, params, _: split_answer(table, params.get("path", "")),
+    "settings": lambda table, _, __: settings_answer(table),
 }
 _CHANGES: Final[Mapping[str, View]] = {
-    "restore": lambda table, params: {"version": table.refresh().restore(_whole(params, "to"))},
-    "merge": lambda table, _: {"message": table.merge_splits(target_size="256M").message},
-    "checkpoint": lambda table, _: {"version": table.checkpoint()},
+    "restore": lambda table, params, _: {"version": table.refresh().restore(_whole(params, "to"))},
+    "merge": lambda table, _, __: {"message": table.merge_splits(target_size="256M").message},
+    "checkpoint": lambda table, _, __: {"version": table.checkpoint()},
 }
 """What `--write` allows. None of it deletes a row or a file."""
 
@@ -103,10 +103,10 @@ def _answer(tables: Mapping[str, Table], workers: Workers, view: View) -> Any:
     async def endpoint(request: Request) -> Response:
         params = dict(request.query_params)
 
-        def call() -> dict[str, Any]:
-            return view(open_tables(tables, request.path_params["table"], params.get("v")), params)
+        def call(turn: Turn) -> dict[str, Any]:
+            return view(open_tables(tables, request.path_params["table"], params.get("v")), params, turn)
 
-        return await _guarded(workers, call, _Json)
+        return await _guarded(workers, request, call, _Json)
 
     return endpoint
 
@@ -115,7 +115,7 @@ def _export(tables: Mapping[str, Table], workers: Workers) -> Any:
     async def endpoint(request: Request) -> Response:
         params = dict(request.query_params)
 
-        def call() -> str:
+        def call(_: Turn) -> str:
             table = open_tables(tables, request.path_params["table"], params.get("v"))
             asked = to_asked(table, params)
             if asked.query is None:
@@ -132,14 +132,19 @@ def _export(tables: Mapping[str, Table], workers: Workers) -> Any:
             headers = {"content-disposition": f'attachment; filename="rows-{now_ms()}.csv"'}
             return Response(text, media_type="text/csv", headers=headers)
 
-        return await _guarded(workers, call, attachment)
+        return await _guarded(workers, request, call, attachment)
 
     return endpoint
 
 
-async def _guarded(workers: Workers, call: Callable[[], Any], answer: Callable[[Any], Response]) -> Response:
+async def _guarded(
+    workers: Workers, request: Request, call: Callable[[Turn], Any], answer: Callable[[Any], Response]
+) -> Response:
+    has_left = request.is_disconnected if request.method == "GET" else _stays
     try:
-        return answer(await workers.run(call))
+        return answer(await workers.run(call, has_left))
+    except GoneError:
+        return Response(status_code=499)  # nobody reads it
     except TooBusyError as reason:
         return _error(503, "busy", reason)
     except (TableNotFoundError, VersionNotFoundError) as reason:
@@ -148,6 +153,11 @@ async def _guarded(workers: Workers, call: Callable[[], Any], answer: Callable[[
         return _error(400, "input", reason)
     except IndexTablesError as reason:
         return _error(500, "table", reason)
+
+
+async def _stays() -> bool:
+    """Return False: what changes a table is finished, whether the browser waits or not."""
+    return False
 
 
 def _error(status: int, kind: str, reason: Exception) -> Response:

@@ -13,10 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import InputError
-from indextables.schema import SCORE, SNIPPET
-from indextables.table import Overview, Table, bucket_width, find_overview, plain_rows, text_columns
+from indextables.schema import SNIPPET
+from indextables.table import (
+    Overview,
+    Table,
+    bucket_width,
+    find_overview,
+    newest_rows,
+    plain_rows,
+    text_columns,
+)
 from indextables.ui.conditions import Asked, quoted, time_literal
-from indextables.ui.limits import MAX_CELL
+from indextables.ui.limits import MAX_CELL, Turn
 
 _MARK: Final = re.compile(r"<b>(.*?)</b>", re.DOTALL)
 _SERIES: Final = 6
@@ -25,16 +33,17 @@ _AROUND: Final = 5
 _MAX_AROUND: Final = 20_000
 
 
-def rows_answer(asked: Asked) -> dict[str, Any]:
+def rows_answer(asked: Asked, turn: Turn | None = None) -> dict[str, Any]:
     """Return a page of rows, best or newest first."""
-    started = time.perf_counter()
+    started, turn = time.perf_counter(), turn or Turn()
+    turn.check()
     table, text = asked.table, text_column(asked.table)
     if asked.order == "score" and asked.query is not None:
         found = table.search(
             asked.query, limit=asked.limit, offset=asked.offset, where=asked.where, snippet=text
         )
     else:
-        found = _newest(asked, text)
+        found = _newest(asked, text, turn)
     return {
         "rows": [to_row(row) for row in plain_rows(found)],
         "text": text,
@@ -43,9 +52,13 @@ def rows_answer(asked: Asked) -> dict[str, Any]:
     }
 
 
-def overview_answer(asked: Asked, fields: Sequence[str]) -> dict[str, Any]:
-    """Return the number of rows, the histogram, the most frequent values of some columns, and the plan."""
-    started = time.perf_counter()
+def overview_answer(asked: Asked, fields: Sequence[str], turn: Turn | None = None) -> dict[str, Any]:
+    """Return the number of rows, the histogram, the most frequent values of some columns, and the plan.
+
+    `counted` is smaller than `total` if the time was up before all rows were in the histogram and the values.
+    """
+    started, turn = time.perf_counter(), turn or Turn()
+    turn.check()
     first, last = _range(asked)
     every = bucket_width(last, first) if asked.time is not None else "1h"
     found = find_overview(
@@ -56,15 +69,18 @@ def overview_answer(asked: Asked, fields: Sequence[str]) -> dict[str, Any]:
         every=every,
         by=asked.by,
         fields=fields,
+        is_time_up=turn.is_time_up,
     )
     return {
         "total": found.total,
+        "counted": found.counted,
         "every": every,
         "histogram": _series(found),
         "top": {
             name: None if values is None else [to_row(row) for row in plain_rows(values)]
             for name, values in found.top.items()
         },
+        "nulls": found.nulls,
         "plan": {
             "splits": found.plan.splits_total,
             "read": found.plan.splits_read,
@@ -126,32 +142,24 @@ def _parts(snippet: str | None) -> list[str] | None:
     return None if snippet is None else [html.unescape(part) for part in _MARK.split(snippet)]
 
 
-def _newest(asked: Asked, text: str | None) -> pa.Table:
-    """Return the newest rows. The times alone are read first, then the rows that are not older than the last one."""
+def _newest(asked: Asked, text: str | None, turn: Turn) -> pa.Table:
+    """Return the newest rows; those of a table without times are in its order."""
     table, name = asked.table, asked.time
     if name is None:
         if asked.query is not None:
             raise InputError("the table has no column of times; sort by score")
         found = table.to_arrow(where=asked.where, limit=asked.limit + asked.offset)
         return found.slice(asked.offset)
-    needed = asked.limit + asked.offset
-    times = _matching(asked, asked.where, [name], None).column(name).drop_null()
-    where = asked.where
-    if len(times) > needed:
-        order = pc.select_k_unstable(times, needed, sort_keys=[("", "descending")])
-        least = pc.min(times.take(order)).cast(pa.int64()).as_py()
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=least)
-        condition = f"{quoted(name)} >= {time_literal(moment)}"
-        where = condition if asked.where is None else f"{asked.where} AND {condition}"
-    rows = _matching(asked, where, None, text)
-    return rows.sort_by([(name, "descending")]).slice(asked.offset, asked.limit)
-
-
-def _matching(asked: Asked, where: str | None, columns: list[str] | None, text: str | None) -> pa.Table:
-    if asked.query is None:
-        return asked.table.to_arrow(columns, where=where)
-    found = asked.table.search(asked.query, limit=None, columns=columns, where=where, snippet=text)
-    return found if columns is None else found.drop_columns([SCORE])
+    return newest_rows(
+        table,
+        name,
+        query=asked.query,
+        where=asked.where,
+        start=asked.offset,
+        stop=asked.offset + asked.limit,
+        snippet=text,
+        check=turn.check,
+    )
 
 
 def _range(asked: Asked) -> tuple[int, int]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
@@ -16,10 +17,45 @@ MAX_CELL: Final = 20_000
 AT_A_TIME: Final = 3
 MAX_WAITING: Final = 30
 SECONDS: Final = 60.0
+COUNTING_SECONDS: Final = 10.0
+"""How long rows are counted before an answer is given that says how many it has."""
+
+_LOOK: Final = 0.25
+"""Seconds between two looks whether the browser still waits."""
 
 
 class TooBusyError(Exception):
     """More requests wait than the server takes, or one has taken too long."""
+
+
+class GoneError(Exception):
+    """The browser has left: it asked for something else, or was closed."""
+
+
+class Turn:
+    """One request at work: whether its browser still waits, and whether its time to count is up."""
+
+    def __init__(self, counting_seconds: float = COUNTING_SECONDS) -> None:
+        self._end = time.monotonic() + counting_seconds
+        self._gone = threading.Event()
+
+    def give_up(self) -> None:
+        """Make the next `check` end the work."""
+        self._gone.set()
+
+    def check(self) -> None:
+        """Raise GoneError if nobody waits for the answer."""
+        if self._gone.is_set():
+            raise GoneError("the browser has left")
+
+    def is_time_up(self) -> bool:
+        """Return True if the answer should be given with what is counted. GoneError if nobody waits for it."""
+        self.check()
+        return time.monotonic() > self._end
+
+
+async def _waits() -> bool:
+    return False
 
 
 class Workers:
@@ -30,21 +66,34 @@ class Workers:
         self._seconds, self._waiting = seconds, 0
         self._lock = threading.Lock()
 
-    async def run(self, call: Callable[[], T]) -> T:
-        """Return what the call returns. TooBusyError if too many wait, or if it takes too long."""
+    async def run(self, call: Callable[[Turn], T], has_left: Callable[[], Awaitable[bool]] = _waits) -> T:
+        """Return what the call returns. TooBusyError if too many wait, or if it takes too long.
+
+        GoneError if the browser `has_left`: a call that has not begun never does, and one that runs ends at its next
+        check.
+        """
         with self._lock:
             if self._waiting >= MAX_WAITING:
                 raise TooBusyError("too many searches are waiting; try again")
             self._waiting += 1
-        future = self._pool.submit(call)
+        turn, end = Turn(), time.monotonic() + self._seconds
+        future = self._pool.submit(call, turn)
         future.add_done_callback(lambda _: self._done())
-        try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), self._seconds)
-        except TimeoutError:
-            message = (
-                f"the search took more than {self._seconds:g} s; narrow it by a time range or a condition"
-            )
-            raise TooBusyError(message) from None
+        waiting = asyncio.wrap_future(future)
+        while True:
+            done, _ = await asyncio.wait({waiting}, timeout=min(_LOOK, max(0.0, end - time.monotonic())))
+            if done:
+                return waiting.result()
+            if await has_left():
+                turn.give_up()
+                waiting.cancel()
+                raise GoneError("the browser has left")
+            if time.monotonic() >= end:
+                turn.give_up()
+                waiting.cancel()
+                raise TooBusyError(
+                    f"the search took more than {self._seconds:g} s; narrow it by a time range or a condition"
+                )
 
     def close(self) -> None:
         """Give up what waits."""

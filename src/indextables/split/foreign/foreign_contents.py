@@ -67,6 +67,10 @@ class ForeignContents:
         self.mapping = self._fields.mapping(mapping)
 
     @lazy_property
+    def identity(self) -> str:
+        return entry_name(self._bundle, self.mapping.to_json())
+
+    @lazy_property
     def rows(self) -> DocumentRows:
         opened = open_index(self._bundle, self._settings, documents=True)
         return DocumentRows(opened, self._fields, self.num_rows, self._bundle)

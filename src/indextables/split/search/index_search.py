@@ -212,14 +212,39 @@ class IndexSearch:
             ids = np.array(self._searcher.fast_field_values(ROW, addresses), dtype=np.int64)
         except TypeError as reason:
             raise self._bundle.damaged("its index has a document without a row id") from reason
+        return self._to_rows(ids)
+
+    def _to_rows(self, ids: RowIds) -> RowIds:
         try:
             return self._row_runs.rows(ids)
         except ValueError as reason:
             raise self._bundle.damaged(f"its index has {reason}") from reason
 
+    @engine_call
     def rows(self, query: Query, limit: int | None = None) -> RowIds:
         """Return the rows that match, ascending; with a limit, any that many."""
-        return np.sort(self.hits(unscored(query), limit).rows)
+        query = unscored(query)
+        if limit is not None:
+            return np.sort(self._hits(query, min(limit, self.num_docs)).rows)
+        count = self.count(query)
+        if count == self.num_docs:
+            return np.arange(count)
+        if count <= _HITS_AT_ONCE:
+            return self._row_numbers(query, count)
+        pieces = [
+            self._row_numbers(self._compiler.among_rows(query, low, high), _HITS_AT_ONCE)
+            for low, high in self._row_runs.intervals(_HITS_AT_ONCE)
+        ]
+        return np.sort(np.concatenate(pieces))
+
+    def _row_numbers(self, query: Query, limit: int) -> RowIds:
+        """Return the rows that match, ascending. Ordered by the row id, each hit comes with the id."""
+        found = self._searcher.search(query, limit=max(1, limit), count=False, order_by_field=ROW).hits
+        try:
+            ids = np.fromiter((number for number, _ in found), np.int64, len(found))
+        except TypeError as reason:
+            raise self._bundle.damaged("its index has a document without a row id") from reason
+        return np.sort(self._to_rows(ids))
 
     @engine_call
     def answer(self, query: TextQuery, rows: RowIds) -> pa.BooleanArray:

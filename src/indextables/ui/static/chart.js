@@ -1,19 +1,31 @@
 // The histogram: bars, stacked by the values of a field. A click zooms into a bar, a drag into a range.
-const LIGHT = ["#1f5fc4", "#c4501f", "#2b8a57", "#8a4fc4", "#b08900", "#0f8b9d", "#7a7f8a"];
-const DARK = ["#7fb0ff", "#ff9e6b", "#7ddba3", "#c49bff", "#f0cd62", "#6fd6e5", "#9aa5b8"];
+import { h } from "./dom.js";
+
+const LIGHT = ["#8fb0ea", "#e8a87c", "#8cc9a6", "#bda0e0", "#dcc46b", "#7cc4cf", "#b9c1cf"];
+const DARK = ["#5b86d6", "#cf8152", "#56a67c", "#9674c9", "#b89a3c", "#4a9dab", "#6d7789"];
+// Levels keep their colour, whatever their order.
+const LEVELS = {
+  light: { FATAL: "#8f1d14", CRITICAL: "#8f1d14", ERROR: "#d9584a", WARN: "#e6b04c", WARNING: "#e6b04c", INFO: "#8fb0ea", DEBUG: "#c3cbd8", TRACE: "#dde2ea" },
+  dark: { FATAL: "#ff7a6e", CRITICAL: "#ff7a6e", ERROR: "#c9483b", WARN: "#b98a2e", WARNING: "#b98a2e", INFO: "#4f78c4", DEBUG: "#56607a", TRACE: "#3c4558" },
+};
 
 // Times are UTC: the day at midnight, else the time of day.
 function label(time) {
-  const text = new Date(time * 1000).toISOString();
-  if (time % 86400 === 0) return text.slice(0, 10);
+  const at = new Date(time * 1000);
+  const text = at.toISOString();
+  if (time % 86400 === 0) return at.toLocaleDateString("en", { month: "short", day: "numeric", timeZone: "UTC" });
   return time % 60 ? text.slice(11, 19) : text.slice(11, 16);
 }
 
+function colour(name, place) {
+  const theme = document.documentElement.dataset.theme === "dark" ? "dark" : "light";
+  return LEVELS[theme][name.toUpperCase()] ?? (theme === "dark" ? DARK : LIGHT)[place % LIGHT.length];
+}
+
 export function histogram(place, { times, series }, width, zoom) {
-  const dark = document.documentElement.dataset.theme === "dark";
-  const colours = dark ? DARK : LIGHT;
-  const dim = getComputedStyle(document.documentElement).getPropertyValue("--dim");
-  const line = getComputedStyle(document.documentElement).getPropertyValue("--line");
+  const style = getComputedStyle(document.documentElement);
+  const dim = style.getPropertyValue("--dim");
+  const line = style.getPropertyValue("--line");
   const names = Object.keys(series);
   const sums = [];
   let below = times.map(() => 0);
@@ -23,19 +35,20 @@ export function histogram(place, { times, series }, width, zoom) {
   }
   // The tallest first: each is drawn over by the sums below it.
   const order = names.map((_, n) => n).reverse();
-  const bars = uPlot.paths.bars({ size: [0.9, 100], align: 1, gap: 1 });
+  const bars = uPlot.paths.bars({ size: [0.92, 60], align: 1, gap: 1 });
   const options = {
-    width: place.clientWidth - 12,
-    height: 130,
-    legend: { show: names.length > 1, live: false },
+    width: place.clientWidth,
+    height: 118,
+    padding: [8, 24, 0, 0],
+    legend: { show: false },
     cursor: { drag: { x: true, y: false }, points: { show: false }, y: false },
     scales: { x: { time: true, range: () => [times[0], times[times.length - 1] + width] }, y: { range: (_, low, high) => [0, high || 1] } },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
     axes: [
-      { stroke: dim, grid: { show: false }, ticks: { stroke: line }, font: "11px sans-serif", space: 70, values: (_, splits) => splits.map(label) },
-      { stroke: dim, grid: { stroke: line, width: 1 }, ticks: { show: false }, size: 56, font: "11px sans-serif" },
+      { stroke: dim, grid: { show: false }, ticks: { show: false }, gap: 4, size: 24, font: "11px sans-serif", space: 80, values: (_, splits) => splits.map(label) },
+      { stroke: dim, grid: { stroke: line, width: 1 }, ticks: { show: false }, size: 58, space: 34, font: "11px sans-serif" },
     ],
-    series: [{}, ...order.map((n) => ({ label: names[n], fill: colours[n % colours.length], stroke: colours[n % colours.length], width: 0, paths: bars, points: { show: false } }))],
+    series: [{}, ...order.map((n) => ({ label: names[n], fill: colour(names[n], n), stroke: colour(names[n], n), width: 0, paths: bars, points: { show: false } }))],
     hooks: {
       setSelect: [(chart) => {
         if (chart.select.width > 4) {
@@ -44,7 +57,11 @@ export function histogram(place, { times, series }, width, zoom) {
       }],
     },
   };
-  const chart = new uPlot(options, [times, ...order.map((n) => sums[n])], place);
+  const legend = names.length > 1 && h("ul", { class: "legend", "aria-label": "Stacked by" },
+    names.map((name, n) => h("li", {}, h("i", { style: { background: colour(name, n) } }), name)));
+  const canvas = h("div");
+  place.replaceChildren(...[legend, canvas].filter(Boolean));
+  const chart = new uPlot(options, [times, ...order.map((n) => sums[n])], canvas);
   let from = null;
   chart.over.addEventListener("mousedown", (event) => { from = event.clientX; });
   chart.over.addEventListener("mouseup", (event) => {
@@ -52,6 +69,11 @@ export function histogram(place, { times, series }, width, zoom) {
     const at = chart.posToVal(event.clientX - chart.over.getBoundingClientRect().left, "x");
     const start = times.findLast((time) => time <= at);
     if (start !== undefined) zoom(start, start + width);
+  });
+  chart.over.addEventListener("mousemove", () => {
+    const n = chart.cursor.idx;
+    if (n === null || n === undefined) return;
+    chart.over.title = `${new Date(times[n] * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC\n${names.map((name) => `${name}: ${series[name][n].toLocaleString("en")}`).join("\n")}`;
   });
   const total = sums.length ? sums[sums.length - 1].reduce((sum, count) => sum + count, 0) : 0;
   chart.root.setAttribute("role", "img");

@@ -20,6 +20,11 @@ export function number(value) {
   return value === null || value === undefined ? "?" : Number(value).toLocaleString("en");
 }
 
+// 1 split, 2 splits.
+export function counted(value, noun) {
+  return `${number(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
 export function bytes(value) {
   if (value === null || value === undefined) return "?";
   let amount = Number(value);

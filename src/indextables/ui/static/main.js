@@ -3,12 +3,13 @@ import { Refusal, get, getSession } from "./api.js";
 import { showCopies } from "./copying.js";
 import { discover } from "./discover.js";
 import { h } from "./dom.js";
+import { showHistory } from "./history.js";
 import { files, health, schema } from "./inspection.js";
 import { go, href, read } from "./state.js";
 import { versions } from "./versions.js";
 
 const PAGES = { discover: ["Discover", discover], versions: ["Versions", versions], health: ["Health", health], files: ["Files", files], schema: ["Schema", schema] };
-const KEYS = [["/", "go to the query"], ["Enter", "search"], ["j, k", "next, previous row"], ["o", "open the row"], ["[, ]", "older, newer version"], ["1 to 5", "pages"], ["t", "light or dark"], ["c", "copy as CLI, Python, SQL"], ["?", "this list"]];
+const KEYS = [["/", "go to the query"], ["Enter", "search"], ["j, k", "next, previous row"], ["o", "open the row"], ["[, ]", "older, newer version"], ["1 to 5", "pages"], ["t", "light or dark"], ["h", "query history"], ["c", "copy as CLI, Python, SQL"], ["?", "this list"]];
 const place = document.getElementById("page");
 const dialog = document.getElementById("dialog");
 let info = null;
@@ -68,7 +69,7 @@ addEventListener("keydown", (event) => {
   }
   const actions = {
     "/": () => document.getElementById("query")?.focus(), j: () => move(1), k: () => move(-1), o: () => document.querySelector(".rows tr.at button")?.click(),
-    "[": () => travel(-1), "]": () => travel(1), t: theme, c: () => info && showCopies(dialog, read(), info), "?": showKeys,
+    "[": () => travel(-1), "]": () => travel(1), t: theme, h: () => info && showHistory(dialog, info.uri), c: () => info && showCopies(dialog, read(), info), "?": showKeys,
   };
   const page = Object.keys(PAGES)[Number(event.key) - 1];
   const action = page ? () => go({ page, offset: "" }) : actions[event.key];
@@ -84,6 +85,7 @@ document.addEventListener("click", (event) => {
 document.getElementById("table").addEventListener("change", (event) => go({ t: event.target.value, q: "", where: "", from: "", to: "", v: "", by: "", cols: "", offset: "", old: "", split: "" }));
 document.getElementById("theme").addEventListener("click", theme);
 document.getElementById("keys").addEventListener("click", showKeys);
+document.getElementById("history").addEventListener("click", () => info && showHistory(dialog, info.uri));
 document.getElementById("copy").addEventListener("click", () => info && showCopies(dialog, read(), info));
 addEventListener("popstate", draw);
 addEventListener("statechange", draw);
