@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 CHROMIUM = shutil.which("chromium")
+DOCS = Path(__file__).parents[2] / "docs"
 AXE = Path(sys.prefix) / "chromium/node_modules/axe-core/axe.min.js"
 
 if CHROMIUM is None:
@@ -96,6 +97,7 @@ def test_a_search_marks_hits_and_its_url_is_the_state(ui):
 def test_an_error_is_shown_in_place(ui):
     ui.open("/?q=message:(disk")
     assert "unclosed parenthesis" in ui.page.inner_text("[role=alert]")
+    assert ui.page.get_attribute("#query", "aria-invalid") == "true"
     ui.page.fill("#query", "disk")
     ui.page.press("#query", "Enter")
     ui.page.wait_for_selector("text=33 rows")
@@ -161,6 +163,58 @@ def test_the_slider_searches_the_past(ui):
     ui.page.wait_for_selector("text=210 rows")
 
 
+def test_the_history_has_the_queries_of_this_browser(ui):
+    ui.open("/?q=disk&where=level%20%3D%20'INFO'")
+    ui.open("/?q=volume")
+    ui.open("/")
+    ui.page.keyboard.press("h")
+    queries = ui.page.locator("dialog .list button").all_inner_texts()
+    assert queries[:2] == ["volume", "disk where level = 'INFO'"]
+    ui.page.fill("dialog input", "level")
+    ui.page.click("dialog .list button")
+    ui.page.wait_for_selector("text=1 row")
+    assert (ui.parameter("q"), ui.parameter("where")) == ("disk", "level = 'INFO'")
+    ui.page.click("#history")
+    ui.page.click("text=Forget them")
+    assert ui.page.locator("dialog .list button").count() == 0
+
+
+def test_nothing_found_says_what_may_be_in_the_way(ui):
+    ui.open("/?q=disk&where=size%20%3D%20-1")
+    ui.page.click("text=Without the condition")
+    ui.page.wait_for_selector("text=33 rows")
+    assert ui.parameter("where") == ""
+
+
+def test_figures_of_a_part_of_the_rows_are_marked(ui):
+    def part(route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json={**answer.json(), "counted": 7})
+
+    ui.page.route("**/api/0/overview*", part)
+    ui.open("/?q=disk")
+    assert "7 of 33 rows" in ui.page.inner_text("#partial")
+    assert ui.page.inner_text("#total") == "33 rows"
+
+
+def test_a_typed_time_range_filters(ui):
+    ui.open("/")
+    ui.page.fill("#from", "2026-01-01 12:00")
+    ui.page.fill("#to", "2026-01-01 13:00")
+    ui.page.press("#to", "Enter")
+    ui.page.wait_for_selector("text=9 rows")
+    assert ui.parameter("from") == "2026-01-01T12:00Z"
+
+
+def test_t_switches_between_light_and_dark(ui):
+    ui.open("/")
+    for theme in ("dark", "light"):
+        ui.page.keyboard.press("t")
+        ui.settle()
+        assert ui.page.evaluate("document.documentElement.dataset.theme") == theme
+    ui.page.evaluate("localStorage.clear()")
+
+
 def test_health_says_what_helps(ui):
     ui.open("/?page=health")
     ui.page.wait_for_selector(".card.warning")
@@ -195,7 +249,15 @@ def test_pages_have_no_serious_finding_of_axe(ui, theme):
     if not AXE.exists():
         pytest.skip("axe-core is not installed: make test with Node.js")
     ui.page.emulate_media(color_scheme=theme)
-    for path in ("/?q=disk&by=level", "/?page=versions", "/?page=health", "/?page=files", "/?page=schema"):
+    for path in (
+        "/?q=disk&by=level",
+        "/?q=message:(disk",
+        "/?q=absent",
+        "/?page=versions",
+        "/?page=health",
+        "/?page=files",
+        "/?page=schema",
+    ):
         ui.open(path)
         assert ui.page.evaluate("document.documentElement.dataset.theme") == theme
         ui.page.evaluate(AXE.read_text())
@@ -208,15 +270,26 @@ def test_pages_have_no_serious_finding_of_axe(ui, theme):
         assert serious == [], path
 
 
-def test_screenshots_of_the_documentation(ui, tmp_path):
+def test_screenshots_of_the_documentation(ui, tmp_path, cli_server):
     """Keep the pictures of docs/ current: INDEXTABLES_SCREENSHOTS=docs/images writes them there."""
     target = Path(os.environ.get("INDEXTABLES_SCREENSHOTS", tmp_path))
     for name, path in {
         "discover": "/?q=message:(disk%20AND%20full)",
+        "discover-dark": "/?by=level",
         "versions": "/?page=versions&v=6",
+        "health": "/?page=health",
     }.items():
+        ui.page.emulate_media(color_scheme="dark" if name.endswith("dark") else "light")
         ui.open(path)
-        ui.page.eval_on_selector("#table option", "option => { option.textContent = '/data/logs'; }")
+        ui.page.eval_on_selector_all(
+            "#table option, .command code",
+            "(all, path) => all.forEach((one) => { one.textContent = one.textContent.replace(path, '/data/logs'); })",
+            cli_server.table,
+        )
         ui.page.wait_for_timeout(300)
         ui.page.screenshot(path=target / f"{name}.png")
         assert (target / f"{name}.png").stat().st_size > 10_000
+        assert (DOCS / "images" / f"{name}.png").stat().st_size > 10_000, (
+            "write it with INDEXTABLES_SCREENSHOTS"
+        )
+        assert f"images/{name}.png" in (DOCS / "ui.md").read_text()

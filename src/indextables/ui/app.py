@@ -144,7 +144,7 @@ async def _guarded(
     try:
         return answer(await workers.run(call, has_left))
     except GoneError:
-        return Response(status_code=499)  # nobody reads it
+        return Response(status_code=499)  # the browser does not read it
     except TooBusyError as reason:
         return _error(503, "busy", reason)
     except (TableNotFoundError, VersionNotFoundError) as reason:

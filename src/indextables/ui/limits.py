@@ -44,12 +44,12 @@ class Turn:
         self._gone.set()
 
     def check(self) -> None:
-        """Raise GoneError if nobody waits for the answer."""
+        """Raise GoneError if the browser does not wait for the answer."""
         if self._gone.is_set():
             raise GoneError("the browser has left")
 
     def is_time_up(self) -> bool:
-        """Return True if the answer should be given with what is counted. GoneError if nobody waits for it."""
+        """Return True if the answer should be given with what is counted. GoneError if the browser has left."""
         self.check()
         return time.monotonic() > self._end
 

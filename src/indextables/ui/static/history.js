@@ -33,7 +33,7 @@ export function showHistory(dialog, uri) {
     const text = search.value.toLowerCase();
     const found = remembered().filter((entry) => entry.uri === uri && `${entry.q} ${entry.where}`.toLowerCase().includes(text));
     list.replaceChildren(found.length ? h("table", {}, h("tbody", {}, found.map((entry) => h("tr", {},
-      h("td", {}, h("button", { type: "button", class: "link mono", onclick: () => again(entry) }, [entry.q, entry.where && `where ${entry.where}`, (entry.from || entry.to) && "in a time range", entry.v && `at version ${entry.v}`].filter(Boolean).join("  "))),
+      h("td", {}, h("button", { type: "button", class: "link mono", onclick: () => again(entry) }, [entry.q, entry.where && `where ${entry.where}`, (entry.from || entry.to) && "in a time range", entry.v && `at version ${entry.v}`].filter(Boolean).join(" "))),
       h("td", { class: "number dim" }, `${number(entry.total)} rows`),
       h("td", { class: "dim nowrap" }, when(entry.at)))))) : h("p", { class: "dim" }, "No query yet. Searches of this table are listed here, in this browser alone."));
   };
