@@ -209,7 +209,8 @@ def summary(report: Report, home: Path, seconds: float) -> None:
     report.console.print(
         Panel(
             f"[bold]{seconds:.0f} s in all.[/] The table is in [bold]{home / 'logs'}[/],\n"
-            f"with its Parquet copy and Spark's log in the same directory. The next run overwrites them.",
+            f"with its Parquet copy and Spark's log in the same directory. The next run overwrites them.\n"
+            f"Look at it in a browser: [bold]{Path(sys.executable).parent / 'indextables'} ui {home / 'logs'}[/]",
             title="done",
             expand=False,
         )

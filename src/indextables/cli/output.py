@@ -20,6 +20,7 @@ from indextables.cli.text import printable, printable_message, width
 Row = Mapping[str, Any]
 
 SNIPPET: Final = "_snippet"
+SCORE: Final = "_score"
 _CELL: Final = 120
 _LAID_OUT: Final = 200
 """Rows after which a table for people starts again with its head: columns are as wide as these rows need."""
@@ -78,6 +79,8 @@ class PeopleOutput:
             return "-"
         if name == SNIPPET:
             return self._marked(str(value))
+        if name == SCORE and isinstance(value, float):
+            return f"{value:.2f}"  # scripts get all digits
         text = printable(_as_text(value))
         return text if most is None or len(text) <= most else f"{text[: most - 1]}…"
 
