@@ -277,7 +277,6 @@ def test_screenshots_of_the_documentation(ui, tmp_path, cli_server):
         "discover": "/?q=message:(disk%20AND%20full)",
         "discover-dark": "/?by=level",
         "versions": "/?page=versions&v=6",
-        "health": "/?page=health",
     }.items():
         ui.page.emulate_media(color_scheme="dark" if name.endswith("dark") else "light")
         ui.open(path)
