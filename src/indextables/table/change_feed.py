@@ -18,7 +18,7 @@ from indextables.log import AddFile, RemoveFile, Snapshot, split_key
 from indextables.log.diffs import read_range
 from indextables.log.versions import VersionActions
 from indextables.schema import decode_value
-from indextables.split import POSITION, DeltaLogRef
+from indextables.split import ROW_NUMBER, DeltaLogRef
 from indextables.storage import Store, options_for_tasks
 from indextables.table.arguments import to_columns
 from indextables.table.scan import ScanRequest, ScanTask, SplitRef, run_scan_task, scan_schema
@@ -130,10 +130,10 @@ def _changed_rows(
 
     if not change.other:
         return scan(request.columns, change.log)
-    rows = scan((*request.columns, POSITION), change.log)
-    others = scan((POSITION,), change.other[0]).column(POSITION)
-    is_other = pc.is_in(rows.column(POSITION), value_set=others.combine_chunks())
-    return rows.filter(pc.invert(is_other)).drop_columns([POSITION])
+    rows = scan((*request.columns, ROW_NUMBER), change.log)
+    others = scan((ROW_NUMBER,), change.other[0]).column(ROW_NUMBER)
+    is_other = pc.is_in(rows.column(ROW_NUMBER), value_set=others.combine_chunks())
+    return rows.filter(pc.invert(is_other)).drop_columns([ROW_NUMBER])
 
 
 def _task(
