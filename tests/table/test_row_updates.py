@@ -20,6 +20,7 @@ from indextables.table import (
     UpdatedRows,
     commit_row_updates,
     plan_write,
+    row_images,
     run_update_task,
 )
 from indextables.table.row_images import are_updates, pack_rows, unpack_rows
@@ -84,6 +85,65 @@ def test_one_commit_deletes_updates_and_inserts(path: str):
     table = it.open(path)
     assert table.version == 2
     assert table.history().to_pylist()[0]["operation"] == "MERGE"
+
+
+def feed(path: str, version: int) -> list[tuple[str, int]]:
+    """Return what a version changed."""
+    rows = it.open(path, version=version).changes(since=version - 1).to_arrow(feed=True).to_pylist()
+    assert {row["_commit_version"] for row in rows} <= {version}
+    return sorted((row["_change_type"], row["n"]) for row in rows)
+
+
+def test_the_feed_tells_updates_from_deletes_and_inserts(path: str):
+    statement = Statement(path)
+    first, second = statement.keys
+    statement.run(
+        (INSERTED, None, None, 100),
+        (UPDATED, first, 1, 101),
+        (DELETED, first, 2, None),
+        (UPDATED, second, 4, 109),
+        (INSERTED, None, None, 200),
+    )
+    changed = [
+        ("delete", 2),
+        ("insert", 100),
+        ("insert", 200),
+        *(("update_postimage", n) for n in (101, 109)),
+        *(("update_preimage", n) for n in (1, 9)),
+    ]
+    assert feed(path, 2) == changed
+    it.open(path).merge_splits()
+    it.open(path).delete("n = 101")
+    assert feed(path, 2) == changed
+    assert feed(path, 4) == [("delete", 101)]
+    it.open(path).restore(3)
+    assert feed(path, 5) == [("insert", 101)]
+
+
+def test_the_feed_tells_which_rows_an_upsert_updates(path: str):
+    partitioned = path + "-parts"
+    it.write(partitioned, pa.table({"n": [1, 2, 3], "p": ["a", "b", "b"]}), partition_by=["p"])
+    it.open(partitioned).upsert(pa.table({"n": [7, 3, 1], "p": ["b", "a", "a"]}), on=["n"])
+    expected = [
+        ("insert", 7),
+        ("update_postimage", 1),
+        ("update_postimage", 3),
+        ("update_preimage", 1),
+        ("update_preimage", 3),
+    ]
+    assert feed(partitioned, 1) == expected
+    it.open(path).upsert(pa.table({"n": [50, 51]}), on=["n"])
+    assert feed(path, 2) == [("insert", 50), ("insert", 51)]
+
+
+def test_updates_of_more_rows_than_the_log_can_name_are_deletes_and_inserts(
+    path: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(row_images, "_MAX_TEXT", 3)
+    statement = Statement(path)
+    first = statement.keys[0]
+    statement.run((UPDATED, first, 1, 101), (DELETED, first, 2, None))
+    assert feed(path, 2) == [("delete", 1), ("delete", 2), ("insert", 101)]
 
 
 def test_a_split_without_rows_left_is_removed(path: str):
