@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 import indextables as it
 from indextables.errors import InputError
@@ -108,12 +109,8 @@ def test_statements_that_are_not_supported_name_what_is(spark, tmp_path: Path):
     path = str(tmp_path / "t")
     write(spark, path)
     table = f"indextables.`{path}`"
-    with pytest.raises(AnalysisException, match="cannot decide the condition"):
-        spark.sql(f"DELETE FROM {table} WHERE id % 2 = 0 AND length(message) > 3")
-    with pytest.raises(AnalysisException, match=r"Table\.upsert"):
-        spark.sql(f"UPDATE {table} SET message = 'x' WHERE id = 1")
-    with pytest.raises(AnalysisException, match=r"Table\.upsert"):
-        spark.sql(f"MERGE INTO {table} t USING (SELECT 1L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE")
+    with pytest.raises(AnalysisException, match=r"cannot decide the condition .*DELETE FROM takes any"):
+        spark.table(table).limit(1).writeTo(table).overwrite(F.length("message") > 3)
     with pytest.raises(AnalysisException, match="position"):
         spark.sql(f"DELETE FROM {table} WHERE message TEXTSEARCH 'disk AND ('")
     assert spark.table(table).count() == 100

@@ -103,6 +103,27 @@ def an_executor_is_killed_in_the_middle_of_a_merge(spark: Any, directory: Path) 
     pytest.fail(f"only {kills} of {MANY_TRIES} merges had a task when their executor was killed")
 
 
+def a_task_of_an_update_that_fails_runs_again(spark: Any, directory: Path) -> None:
+    """The rows of the attempt that failed are not in the table, and no row is there twice."""
+    path, failed = directory / "updated", directory / "failed"
+    it.write(path, pa.table({"id": range(4000), "message": ["old"] * 4000}), text=["message"])
+
+    def fail_once(number: int) -> str:
+        if number == 3999 and not failed.exists():
+            failed.touch()
+            raise RuntimeError("the first attempt fails")
+        return f"new {number}"
+
+    spark.udf.register("fail_once", fail_once)
+    spark.sql(f"UPDATE indextables.`{path}` SET message = fail_once(id) WHERE id % 2 = 1")
+    assert failed.exists()
+    cache.forget()
+    rows = it.open(path).to_arrow().to_pylist()
+    assert sorted(row["id"] for row in rows) == list(range(4000))
+    assert all(row["message"] == (f"new {row['id']}" if row["id"] % 2 else "old") for row in rows)
+    check_table(open_store(path))
+
+
 def write_groups(path: Path) -> None:
     for n in range(SPLITS_A_GROUP):
         first = n * GROUPS * ROWS_A_SPLIT
@@ -164,6 +185,7 @@ CASES = {
         statements_run_on_a_cluster,
         every_executor_answers,
         splits_are_searched_where_they_were_prewarmed,
+        a_task_of_an_update_that_fails_runs_again,
         an_executor_is_killed_in_the_middle_of_a_merge,
     )
 }

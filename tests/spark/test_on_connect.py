@@ -91,8 +91,26 @@ def rows_are_deleted_and_replaced(spark, world) -> None:
     spark.sql(f"REORG TABLE {table} APPLY (PURGE)").collect()
     spark.sql(f"TRUNCATE TABLE {table}").collect()
     assert spark.table(table).count() == 0
-    with pytest.raises(AnalysisException, match="Table.upsert"):
-        spark.sql(f"UPDATE {table} SET id = 1").collect()
+
+
+def rows_are_updated_and_merged(spark, world) -> None:
+    path, rows = world["path"] + "-updated", world["rows"]
+    rows.write.format("indextables").partitionBy("host").option(
+        "spark.indextables.indexing.typemap.message", "text"
+    ).save(path)
+    table = f"indextables.`{path}`"
+    disks = spark.sql(f"SELECT * FROM {table} WHERE message TEXTSEARCH 'disk'").count()
+    spark.sql(f"UPDATE {table} SET message = 'changed' WHERE message TEXTSEARCH 'disk'").collect()
+    assert spark.sql(f"SELECT * FROM {table} WHERE message TEXTSEARCH 'changed'").count() == disks
+    spark.sql(f"DELETE FROM {table} WHERE id % 10 = 3 AND length(host) = 1").collect()
+    assert spark.table(table).count() == 90
+    spark.sql(
+        f"""MERGE INTO {table} t USING (SELECT id, 'merged' AS message, host FROM {table} VERSION AS OF 0) s
+        ON t.id = s.id WHEN MATCHED AND t.id < 10 THEN UPDATE SET message = s.message
+        WHEN NOT MATCHED THEN INSERT *"""
+    ).collect()
+    assert spark.table(table).count() == 100
+    assert spark.sql(f"SELECT * FROM {table} WHERE message TEXTSEARCH 'merged'").count() == 19
 
 
 def errors_are_plain_and_placed(spark, world) -> None:
@@ -116,6 +134,7 @@ CASES = {
         the_four_modes,
         the_catalog_creates_inserts_and_travels,
         rows_are_deleted_and_replaced,
+        rows_are_updated_and_merged,
         errors_are_plain_and_placed,
     )
 }

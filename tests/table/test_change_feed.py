@@ -19,7 +19,9 @@ def feed(path: Path, since: int, until: int | None = None) -> Counter[tuple[obje
     rows = it.open(path).changes(since=since, until=until).to_arrow(feed=True).to_pylist()
     net: Counter[tuple[object, ...]] = Counter()
     for row in rows:
-        change = {"insert": 1, "delete": -1}[row["_change_type"]]
+        change = {"insert": 1, "delete": -1, "update_postimage": 1, "update_preimage": -1}[
+            row["_change_type"]
+        ]
         net[row["n"], row["p"], row["_commit_version"]] += change
     kinds = {1: "insert", -1: "delete"}
     return Counter({(n, p, kinds[change], version): 1 for (n, p, version), change in net.items() if change})

@@ -159,6 +159,7 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "mode": (is_text, "a string"),
     "schema": (is_text, "a string"),
     "partition_by": (is_texts, "a list of strings"),
+    "statement": (is_text, "a string"),
     "skip": (_is_boolean, "true or false"),
     "replace_where": (is_text, "a string"),
     "replace_filters": (_are_filters, "a list of filters"),
@@ -186,6 +187,7 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "places": (is_texts, "a list of strings"),
 }
 _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
+    "change_rows": ("path", "mode", "schema", "version", "statement"),
     "create_table": ("path", "mode", "schema"),
     "delete": ("path", "filters", "parallelism"),
     "describe": ("path",),
@@ -208,7 +210,9 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
 """The commands, and the arguments that each needs. An argument that is null counts as absent."""
 
 _STREAM_COMMANDS: Final = frozenset(command for command in _REQUIRED if command.startswith("stream_"))
-_TABLE_COMMANDS: Final = frozenset({"create_table", "delete", "job", "sql", "upkeep"}) | _STREAM_COMMANDS
+_TABLE_COMMANDS: Final = (
+    frozenset({"change_rows", "create_table", "delete", "job", "sql", "upkeep"}) | _STREAM_COMMANDS
+)
 """The commands that datasets of column groups do not have."""
 
 

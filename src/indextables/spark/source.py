@@ -12,7 +12,13 @@ from indextables.config import Settings, of_options
 from indextables.errors import ConfigError
 from indextables.schema import TableSchema
 from indextables.spark.commands import answer, error_answer, format_of
-from indextables.spark.formats import TaskReader, stream_tasks, table_reader, table_writer
+from indextables.spark.formats import (
+    TaskReader,
+    row_change_writer,
+    stream_tasks,
+    table_reader,
+    table_writer,
+)
 from indextables.spark.request import OPTION, Request, refused
 from indextables.spark.sql import job_task_schema, job_tasks, run_job_task
 from indextables.storage import table_uri
@@ -59,6 +65,8 @@ class IndexTablesDataSource(DataSource):
         request = self._request()
         if request is None:
             return self._writer_without_jar(schema, overwrite=overwrite)
+        if request.command == "change_rows":
+            return row_change_writer(request)
         if request.command != "write":
             raise refused(f"command {request.command!r} does not write rows")
         return format_of(request).writer(request)

@@ -22,7 +22,7 @@ from indextables.split.index_cache import (
     forget_open_indexes,
 )
 from indextables.split.merge import MergedSplit, MergeSource, merge_splits
-from indextables.split.output import COMPUTED, POSITION, RowRequest
+from indextables.split.output import ROW_NUMBER, RowRequest, output_field
 from indextables.split.query import check_text_query
 from indextables.split.reader import BLOOM_SKIPS, SplitReader, open_split
 from indextables.split.search import Corpus, Hits, Weighting
@@ -30,8 +30,7 @@ from indextables.split.writer import SplitWriter
 
 __all__ = [
     "BLOOM_SKIPS",
-    "COMPUTED",
-    "POSITION",
+    "ROW_NUMBER",
     "CacheLooks",
     "CacheUsage",
     "Component",
@@ -56,5 +55,6 @@ __all__ = [
     "merge_splits",
     "open_bundle",
     "open_split",
+    "output_field",
     "store_delta_log",
 ]

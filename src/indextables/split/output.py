@@ -20,7 +20,15 @@ from indextables.split.search import Highlighter, Hits, Plan, Positions, Scores,
 POSITION: Final = "__split_position"
 """Orders the rows of a split with equal scores. It is the same for every read with the same text queries."""
 
-COMPUTED: Final[dict[str, pa.DataType]] = {SCORE: pa.float64(), SNIPPET: pa.string(), POSITION: pa.int64()}
+ROW_NUMBER: Final = "__row_number"
+"""The number of a row in its split, from 0. With the path of the split it names the row."""
+
+COMPUTED: Final[dict[str, pa.DataType]] = {
+    SCORE: pa.float64(),
+    SNIPPET: pa.string(),
+    POSITION: pa.int64(),
+    ROW_NUMBER: pa.int64(),
+}
 """The columns that are computed and not stored."""
 
 WITHOUT_HIT: Final = 1 << 62
@@ -160,6 +168,8 @@ class Output:
                 arrays.append(self._score_column(rows))
             elif name == POSITION:
                 arrays.append(pa.array(self.scores.positions(rows), pa.int64()))
+            elif name == ROW_NUMBER:
+                arrays.append(pa.array(rows, pa.int64()))
             elif name == SNIPPET:
                 texts = (
                     self._highlighter.snippets(columns, len(rows))
@@ -201,9 +211,13 @@ def matching_rows(
 
 def output_schema(schema: TableSchema, columns: tuple[str, ...]) -> pa.Schema:
     """Return the Arrow schema of a read."""
-    return pa.schema(
-        [pa.field(name, COMPUTED.get(name) or schema.field(name).arrow_type) for name in columns]
-    )
+    return pa.schema([output_field(schema, name) for name in columns])
+
+
+def output_field(schema: TableSchema, name: str) -> pa.Field:
+    """Return the field of one column of a read."""
+    kind = COMPUTED.get(name) or schema.field(name).arrow_type
+    return pa.field(name, kind, nullable=name != ROW_NUMBER)
 
 
 def _look_up(known: RowIds, rows: RowIds) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:

@@ -1,14 +1,17 @@
 """The changes of a table as rows: what each version inserted and deleted, in the order of the log.
 
-A changeset is net. A feed is not: a row that was inserted and deleted again is in it twice.
+A changeset is net. A feed is not: a row that was inserted and deleted again is in it twice. A row that a statement or
+an upsert updates is in it as it was (`update_preimage`) and as it is (`update_postimage`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,16 +20,21 @@ from indextables.errors import CorruptTableError, InputError, VersionNotFoundErr
 from indextables.log import AddFile, RemoveFile, Snapshot, split_key
 from indextables.log.diffs import read_range
 from indextables.log.versions import VersionActions
+from indextables.rows import RowIds
 from indextables.schema import decode_value
-from indextables.split import POSITION, DeltaLogRef
+from indextables.split import ROW_NUMBER, DeltaLogRef
 from indextables.storage import Store, options_for_tasks
 from indextables.table.arguments import to_columns
+from indextables.table.row_images import are_updates
 from indextables.table.scan import ScanRequest, ScanTask, SplitRef, run_scan_task, scan_schema
 
 CHANGE_TYPE: Final = "_change_type"
 COMMIT_VERSION: Final = "_commit_version"
 COMMIT_TIMESTAMP: Final = "_commit_timestamp"
 _TIME: Final = pa.timestamp("us", tz="UTC")
+_UPDATING: Final = frozenset({"UPDATE", "MERGE", "UPSERT"})
+"""The operations whose files say which rows are updates. Others add files again that such an operation has added."""
+
 FEED_FIELDS: Final = (
     pa.field(CHANGE_TYPE, pa.string()),
     pa.field(COMMIT_VERSION, pa.int64()),
@@ -39,6 +47,7 @@ class FileChange:
     """One file of which a version inserted or deleted rows: those that the delta log `log` leaves.
 
     `other` has one delta log if the version removes the file and adds it again: rows that it leaves are no change.
+    `tags` say which of the rows are updates (see `row_images`); None: none of them.
     """
 
     kind: Literal["insert", "delete"]
@@ -47,6 +56,7 @@ class FileChange:
     file: AddFile
     log: DeltaLogRef | None = None
     other: tuple[DeltaLogRef | None, ...] = ()
+    tags: Mapping[str, str] | None = None
 
 
 def file_changes(
@@ -64,6 +74,8 @@ def file_changes(
         timestamp = max(timestamp, version.raw_timestamp_ms)
         removes = {split_key(a.path, uri): a for a in version.actions if isinstance(a, RemoveFile)}
         adds = {split_key(a.path, uri): a for a in version.actions if isinstance(a, AddFile)}
+        info = version.commit_info
+        has_updates = info is not None and info.operation in _UPDATING
         inserts: list[FileChange] = []
         for key, remove in removes.items():
             old = DeltaLogRef.of(remove.delta_log, remove.num_deleted, None, key)
@@ -71,15 +83,17 @@ def file_changes(
                 new = _delta_log(key, adds[key])
                 if new != old:
                     change = FileChange("delete", version.version, timestamp, adds[key], old, other=(new,))
-                    yield change
+                    yield replace(change, tags=remove.tags if has_updates else None)
                     inserts.append(replace(change, kind="insert", log=new, other=(old,)))
             elif remove.data_change:
                 file = _removed_file(remove, version.version, is_partitioned=is_partitioned)
-                yield FileChange("delete", version.version, timestamp, file, old)
+                tags = remove.tags if has_updates else None
+                yield FileChange("delete", version.version, timestamp, file, old, tags=tags)
         yield from inserts
         for key, file in adds.items():
             if key not in removes and file.data_change:
-                yield FileChange("insert", version.version, timestamp, file, _delta_log(key, file))
+                tags = file.tags if has_updates else None
+                yield FileChange("insert", version.version, timestamp, file, _delta_log(key, file), tags=tags)
 
 
 def _delta_log(key: str, file: AddFile) -> DeltaLogRef | None:
@@ -112,9 +126,6 @@ def read_feed(
                 f"rows that version {change.version} of {store.uri} {change.kind}s have been purged; ask for changes "
                 f"since version {change.version}"
             ) from None
-        values = (change.kind, change.version, pa.scalar(change.timestamp_ms * 1000, pa.int64()).cast(_TIME))
-        for field, value in zip(FEED_FIELDS, values, strict=True):
-            rows = rows.append_column(field, pa.repeat(pa.scalar(value, field.type), rows.num_rows))
         tables.append(rows)
     empty = pa.schema([*schema, *FEED_FIELDS]).empty_table()
     return pa.concat_tables([empty, *tables])
@@ -128,12 +139,29 @@ def _changed_rows(
         task = _task(store, snapshot, change.file, narrowed, log, settings)
         return pa.Table.from_batches(run_scan_task(task), schema=scan_schema(snapshot.schema, narrowed))
 
-    if not change.other:
-        return scan(request.columns, change.log)
-    rows = scan((*request.columns, POSITION), change.log)
-    others = scan((POSITION,), change.other[0]).column(POSITION)
-    is_other = pc.is_in(rows.column(POSITION), value_set=others.combine_chunks())
-    return rows.filter(pc.invert(is_other)).drop_columns([POSITION])
+    rows = scan((*request.columns, ROW_NUMBER), change.log)
+    if change.other:
+        others = scan((ROW_NUMBER,), change.other[0]).column(ROW_NUMBER)
+        is_other = pc.is_in(rows.column(ROW_NUMBER), value_set=others.combine_chunks())
+        rows = rows.filter(pc.invert(is_other))
+    numbers = rows.column(ROW_NUMBER).to_numpy()
+    rows = rows.drop_columns([ROW_NUMBER])
+    values = (
+        pa.array(_change_types(change, numbers), pa.string()),
+        pa.repeat(pa.scalar(change.version, pa.int64()), rows.num_rows),
+        pa.repeat(pa.scalar(change.timestamp_ms * 1000, pa.int64()).cast(_TIME), rows.num_rows),
+    )
+    for field, value in zip(FEED_FIELDS, values, strict=True):
+        rows = rows.append_column(field, value)
+    return rows
+
+
+def _change_types(change: FileChange, numbers: RowIds) -> npt.NDArray[np.object_]:
+    is_new = change.kind == "insert"
+    is_update = are_updates(change.tags, numbers, change.file.path, is_new=is_new)
+    return np.where(is_update, "update_postimage" if is_new else "update_preimage", change.kind).astype(
+        object
+    )
 
 
 def _task(

@@ -69,9 +69,10 @@ class ChangeSet:
         Rows that a merge moved to another file are included. InputError if a merge mixed them with older rows and the
         log no longer tells them apart.
 
-        With `feed`, return what each version inserted and deleted instead, whether it is still so or not. Three columns
-        say how, in which version and when: `_change_type` (`insert` or `delete`), `_commit_version` and
-        `_commit_timestamp`. VersionNotFoundError if clean-up has deleted one of the versions, or a purge the rows.
+        With `feed`, return what each version changed instead, whether it is still so or not. Three columns say how, in
+        which version and when: `_change_type` (`insert`, `delete`, and for rows of UPDATE, MERGE INTO and `upsert`
+        `update_preimage` and `update_postimage`), `_commit_version` and `_commit_timestamp`.
+        VersionNotFoundError if clean-up has deleted one of the versions, or a purge the rows.
 
         >>> import indextables as it, pyarrow as pa
         >>> for n in (1, 2):

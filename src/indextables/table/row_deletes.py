@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -244,15 +244,17 @@ class _StoredUnion:
         if len(np.setdiff1d(was, now)):
             return None
         if mine.new_log is None:
-            return United(DeletedRows(mine.key, theirs.delta_log, None), overlap=len(now) > len(was))
+            return United(replace(mine, delta_log=theirs.delta_log), overlap=len(now) > len(was))
         wanted = self._load(DeltaLogRef(mine.new_log, mine.num_deleted), theirs.num_records)
         overlap = bool(len(np.setdiff1d(np.intersect1d(wanted, now), was)))
         rows = np.union1d(wanted, now)
         if len(rows) == theirs.num_records:
-            return United(DeletedRows(mine.key, theirs.delta_log, None), overlap)
+            return United(replace(mine, delta_log=theirs.delta_log, new_log=None, num_deleted=0), overlap)
         log = store_delta_log(self._store, mine.key, rows)
         self._stored.append(log.key)
-        return United(DeletedRows(mine.key, theirs.delta_log, log.key, log.num_deleted), overlap)
+        return United(
+            replace(mine, delta_log=theirs.delta_log, new_log=log.key, num_deleted=log.num_deleted), overlap
+        )
 
     def discard(self, named: Collection[str | None]) -> None:
         """Delete the delta logs of attempts that were not committed; `named` are those of the commit."""

@@ -31,12 +31,12 @@ from indextables.rows import RowIds
 from indextables.runtime import current
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import (
-    COMPUTED,
     DeltaLogRef,
     Hits,
     RowRequest,
     SplitReader,
     check_text_query,
+    output_field,
 )
 from indextables.state import KEY, PrunedFiles
 from indextables.stats import total, total_bytes
@@ -245,7 +245,9 @@ def scan_schema(schema: TableSchema, request: ScanRequest) -> pa.Schema:
         return pa.schema({COUNT_COLUMN: pa.int64()})
     return pa.schema(
         [
-            (name, pa.string() if name == SPLIT_PATH else COMPUTED.get(name) or schema.field(name).arrow_type)
+            pa.field(SPLIT_PATH, pa.string(), nullable=False)
+            if name == SPLIT_PATH
+            else output_field(schema, name)
             for name in request.columns
         ]
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -30,8 +31,9 @@ from indextables.table.row_deletes import (
     discard_deletes,
     plan_delete,
 )
+from indextables.table.row_images import ALL, count_by_partition, mark_updates
 from indextables.table.scan import ScanRequest, ScanTask, SplitRef, split_refs
-from indextables.table.write import WritePlan, abort_write, plan_write, run_write_task
+from indextables.table.write import TaskResult, WritePlan, abort_write, plan_write, run_write_task
 
 _FEW_KEYS: Final = 1000
 """So many keys of a column are looked up one by one; of more, the least and the greatest."""
@@ -56,10 +58,12 @@ def upsert_rows(
     if not rows.num_rows:
         return RowChange(snapshot.version, 0, 0, 0, 0)
     deletes: list[TaskDeletes] = []
+    replaced: list[pa.RecordBatch] = []
     try:
         for task in plan_delete(store.uri, snapshot, keys.predicate, settings):
-            deletes.append(delete_rows(task, keys.look_up))  # noqa: PERF401 - the list must hold it if the next one fails
-        written = run_write_task(plan, rows.to_batches(max_chunksize=65536))
+            # One after the other: the list must hold a delete if the next one fails.
+            deletes += [_as_updates(delete_rows(task, partial(keys.look_up, replaced=replaced)))]
+        written = _write(plan, rows, keys, replaced)
     except BaseException:
         discard_deletes(store, deletes)
         raise
@@ -80,6 +84,25 @@ def upsert_rows(
     except IndexTablesError:
         abort_write(plan, [written])
         raise
+
+
+def _as_updates(deletes: TaskDeletes) -> TaskDeletes:
+    """Return deletes of rows that all have new values."""
+    return replace(deletes, rows=tuple(replace(rows, updated=ALL) for rows in deletes.rows))
+
+
+def _write(plan: WritePlan, rows: pa.Table, keys: Keys, replaced: Sequence[pa.RecordBatch]) -> TaskResult:
+    """Store the rows, those first whose keys the table has: the log has their number (see `row_images`)."""
+    names = [field.name for field in keys.fields]
+    updated = rows.slice(0, 0)
+    if any(batch.num_rows for batch in replaced):
+        found = KeySet.of(pa.Table.from_batches(replaced), nulls_match=False)
+        is_update = pa.array(np.concatenate([*map(found.contains, rows.select(names).to_batches())]))
+        updated, rows = rows.filter(is_update), rows.filter(pc.invert(is_update))
+    batches = updated.to_batches(max_chunksize=65536)
+    updates = count_by_partition(batches, plan.schema, plan.partition_columns)
+    written = run_write_task(plan, [*batches, *rows.to_batches(max_chunksize=65536)])
+    return TaskResult(mark_updates(written.adds, updates, plan.partition_columns))
 
 
 @dataclass(frozen=True)
@@ -118,8 +141,14 @@ class Keys:
         predicate = conjunction([condition for condition in conditions if condition is not None])
         return cls(tuple(fields), KeySet.of(keys, nulls_match=False), predicate)
 
-    def look_up(self, ref: SplitRef, split: SplitReader, predicate: Predicate) -> RowIds:
-        """Return the rows of a split that have one of the keys."""
+    def look_up(
+        self,
+        ref: SplitRef,
+        split: SplitReader,
+        predicate: Predicate,
+        replaced: list[pa.RecordBatch] | None = None,
+    ) -> RowIds:
+        """Return the rows of a split that have one of the keys, and add their keys to `replaced`."""
         candidates = split.matching(predicate)
         stored = [field.name for field in self.fields if field.name not in ref.partition_values]
         found: list[RowIds] = [candidates[:0]]
@@ -131,7 +160,10 @@ class Keys:
                 for field in self.fields
             ]
             columns = pa.RecordBatch.from_arrays(arrays, names=[field.name for field in self.fields])
-            found.append(rows[self.values.contains(columns)])
+            has_key = self.values.contains(columns)
+            found.append(rows[has_key])
+            if replaced is not None:
+                replaced.append(columns.filter(pa.array(has_key)))
         return np.concatenate(found)
 
 

@@ -25,7 +25,14 @@ from indextables.log.changes.file_changes import (
 )
 from indextables.log.changes.new_files import store_split
 from indextables.log.changes.purge_fence import SetPurgeFence, check_purge_fence, fence_time_ms
-from indextables.log.changes.row_changes import DELETE, ChangeRows, DeletedRows, United, UniteRows
+from indextables.log.changes.row_changes import (
+    DELETE,
+    UPDATED_ROWS,
+    ChangeRows,
+    DeletedRows,
+    United,
+    UniteRows,
+)
 from indextables.log.changes.table_changes import (
     NextVersion,
     RenormalizeSchemas,
@@ -36,6 +43,7 @@ from indextables.log.changes.table_changes import (
 
 __all__ = [
     "DELETE",
+    "UPDATED_ROWS",
     "Append",
     "Change",
     "ChangeRows",

@@ -31,19 +31,23 @@ from indextables.log.versions import VersionActions
 DELETE: Final = "DELETE"
 """The operation that deletes rows and does nothing else."""
 
+UPDATED_ROWS: Final = "updatedRows"
+"""The tag of a file that says which of the rows that a version adds or deletes are updated ones."""
+
 
 @dataclass(frozen=True)
 class DeletedRows:
     """Rows to delete of the file `key`, which had `delta_log` when they were looked up.
 
     `new_log` has the positions of all deleted rows, earlier ones included, and `num_deleted` is their number. Without
-    `new_log`, every row of the file is deleted.
+    `new_log`, every row of the file is deleted. `updated` is the tag about those that have new values.
     """
 
     key: str
     delta_log: str | None
     new_log: str | None
     num_deleted: int = 0
+    updated: str | None = None
 
 
 class United(NamedTuple):
@@ -92,13 +96,13 @@ class ChangeRows:
             self.check is not None
         ):  # after it is known that no merge has moved the rows to a file that was added since
             self.check(current)
-        whole = [_file(live, rows) for rows in resolved if rows.new_log is None]
+        whole = [(rows, _file(live, rows)) for rows in resolved if rows.new_log is None]
         again = [(rows, _added(live, rows)) for rows in resolved if rows.new_log is not None]
         return [
             *register_mappings(current.metadata, self.metadata, self.adds),
             *([] if self.txn is None else [self.txn]),
-            *remove_files(whole),
-            *remove_files((added.file for _, added in again), data_change=False),
+            *(_removed(rows, file, data_change=True) for rows, file in whole),
+            *(_removed(rows, added.file, data_change=False) for rows, added in again),
             *(add_again(added, with_deletes(added.file, rows)) for rows, added in again),
             *self.adds,
         ]
@@ -172,6 +176,11 @@ def add_again(live: Added, file: AddFile) -> AddFile:
         added_at_timestamp=live.timestamp_ms,
         added_data_change=live.file.data_change,
     )
+
+
+def _removed(rows: DeletedRows, file: AddFile, *, data_change: bool) -> RemoveFile:
+    (remove,) = remove_files([file], data_change=data_change)
+    return remove if rows.updated is None else dataclasses.replace(remove, tags={UPDATED_ROWS: rows.updated})
 
 
 def _live(current: Snapshot, key: str) -> Added | None:

@@ -7,6 +7,7 @@ from typing import Final
 from indextables.spark.formats.datasets import Datasets
 from indextables.spark.formats.plan_json import DecodedScan, encode_scan
 from indextables.spark.formats.protocol import Answer, Format
+from indextables.spark.formats.row_changes import row_change_writer
 from indextables.spark.formats.table_streams import (
     stream_latest,
     stream_limits,
@@ -30,6 +31,7 @@ __all__ = [
     "TaskReader",
     "TaskWriter",
     "encode_scan",
+    "row_change_writer",
     "stream_latest",
     "stream_limits",
     "stream_newest",

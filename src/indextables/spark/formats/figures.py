@@ -17,6 +17,8 @@ from indextables.storage import request_figures
 from indextables.table import ROWS_FETCHED, SPLITS_SEARCHED
 
 NAME: Final = "__figures"
+_EMPTY: Final = {pa.string(): "", pa.int64(): 0}
+"""What the row of the figures has in columns that are never null: those that name a row."""
 
 
 def with_figures(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -32,7 +34,10 @@ def with_figures(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterat
         yield pa.RecordBatch.from_arrays([*batch.columns, nulls], schema=extended)
     counts = difference(current().counters.values(), before)
     figures = orjson.dumps({"counts": counts, "metrics": metrics(counts)}).decode()
-    empty = [pa.nulls(1, column.type) for column in schema]
+    empty = [
+        pa.nulls(1, column.type) if column.nullable else pa.array([_EMPTY[column.type]], column.type)
+        for column in schema
+    ]
     yield pa.RecordBatch.from_arrays([*empty, pa.array([figures], pa.string())], schema=extended)
 
 

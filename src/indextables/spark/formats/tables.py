@@ -108,7 +108,7 @@ class Tables:
     def plan_write(self, request: Request) -> Answer:
         """Return also what upkeep may be due after the write (see `sql.upkeep`)."""
         upkeep = UpkeepPolicy.of(Settings(request.options))
-        plan = _write_plan(request)
+        plan = write_plan(request)
         if plan is None:
             return {"skip": True, "plan": None, **no_distribution()}
         columns = TableSchema.from_json(request.arguments["schema"]).names
@@ -124,14 +124,14 @@ class Tables:
 
     def create_table(self, request: Request) -> Answer:
         """Commit a write of no rows and return its version. Only the catalog asks for it, whose tables these are."""
-        plan = _write_plan(request)
+        plan = write_plan(request)
         return {"version": None if plan is None else commit_write(plan, [])}
 
     def reader(self, request: Request) -> TaskReader:
         return table_reader(_scan_tasks(request), figures=request.arguments.get("figures", False))
 
     def writer(self, request: Request) -> TaskWriter:
-        return table_writer(_write_plan(request))
+        return table_writer(write_plan(request))
 
 
 def table_reader(tasks: Sequence[ScanTask], *, figures: bool = False) -> TaskReader:
@@ -209,7 +209,7 @@ def _scan_request(request: Request, schema: TableSchema) -> ScanRequest:
     )
 
 
-def _write_plan(request: Request) -> WritePlan | None:
+def write_plan(request: Request) -> WritePlan | None:
     """Return the plan of a write, from the request where it has one. None: leave the table alone."""
     arguments = request.arguments
     uri, mode, settings = table_uri(request.path), parse_mode(arguments["mode"]), Settings(request.options)

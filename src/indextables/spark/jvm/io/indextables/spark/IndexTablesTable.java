@@ -31,6 +31,11 @@ class IndexTablesTable implements SearchedTable {
   }
 
   @Override
+  public Description description() {
+    return description;
+  }
+
+  @Override
   public String name() {
     return ref.name();
   }

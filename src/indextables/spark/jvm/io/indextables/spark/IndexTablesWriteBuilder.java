@@ -40,7 +40,7 @@ final class IndexTablesWriteBuilder implements WriteBuilder, SupportsOverwriteV2
 
   @Override
   public boolean canOverwrite(Predicate[] predicates) {
-    return RowDeletes.canDelete(table, predicates);
+    return RowDeletes.canReplace(table, predicates);
   }
 
   @Override

@@ -15,6 +15,9 @@ final class MetadataColumns {
   /** The path of a row's split and the row's position in it. They order rows of equal score. */
   static final List<String> ROW_KEY = List.of("__split_path", "__split_position");
 
+  /** The path of a row's split and the row's number in it. They name the row in one version of the table. */
+  static final List<String> ROW_ID = List.of("__split_path", "__row_number");
+
   private MetadataColumns() {}
 
   /** Returns whether the index computes columns of these names, and they are not columns of another format's table. */
@@ -34,13 +37,14 @@ final class MetadataColumns {
       new Computed(ALL, DataTypes.StringType, "every searchable column, as the operand of a search"),
       new Computed(ROW_KEY.get(0), DataTypes.StringType, "path of the row's split in the table"),
       new Computed(ROW_KEY.get(1), DataTypes.LongType, "orders the rows of a split that have the same score"),
+      new Computed(ROW_ID.get(1), DataTypes.LongType, "number of the row in its split"),
     };
   }
 
   private record Computed(String name, DataType dataType, String comment) implements MetadataColumn {
     @Override
     public boolean isNullable() {
-      return true;
+      return !ROW_ID.contains(name); // Spark takes no other columns as the identity of a row
     }
   }
 }

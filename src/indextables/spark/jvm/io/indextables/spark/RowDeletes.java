@@ -14,22 +14,32 @@ final class RowDeletes {
 
   private RowDeletes() {}
 
-  /** Throws if Python cannot decide one of the conditions. Spark asks under EXPLAIN too, so nothing is changed here. */
+  /** Returns whether Python decides the conditions. Spark asks under EXPLAIN too, so nothing is changed here. */
   static boolean canDelete(TableRef table, Predicate[] predicates) {
-    refuseDatasets(table);
-    Request request = Request.of("pushdown", table).with("filters", PredicateJson.of(List.of(predicates)));
-    List<Integer> accepted =
-        IntStream.range(0, predicates.length).boxed().collect(Collectors.toCollection(java.util.ArrayList::new));
-    for (JsonNode index : PythonBridge.ask(request).get().get("accepted")) {
-      accepted.remove(Integer.valueOf(index.asInt()));
-    }
-    if (accepted.isEmpty()) {
+    return undecided(table, predicates) == null;
+  }
+
+  /** Returns true. Throws if Python cannot decide one of the conditions by which an overwrite replaces rows. */
+  static boolean canReplace(TableRef table, Predicate[] predicates) {
+    Predicate undecided = undecided(table, predicates);
+    if (undecided == null) {
       return true;
     }
     throw Failures.analysis(
-        "DELETE FROM " + table.name() + " cannot decide the condition " + PredicateSql.of(predicates[accepted.get(0)])
+        "an overwrite of " + table.name() + " cannot decide the condition " + PredicateSql.of(undecided)
             + ": it takes searches, and comparisons of columns with literals by =, <>, <, <=, >, >=, <=>, IN, LIKE and "
-            + "IS NULL, joined by AND, OR and NOT. Query the keys of the rows first, and delete them by IN");
+            + "IS NULL, joined by AND, OR and NOT. DELETE FROM takes any condition");
+  }
+
+  private static Predicate undecided(TableRef table, Predicate[] predicates) {
+    refuseDatasets(table);
+    Request request = Request.of("pushdown", table).with("filters", PredicateJson.of(List.of(predicates)));
+    List<Integer> undecided =
+        IntStream.range(0, predicates.length).boxed().collect(Collectors.toCollection(java.util.ArrayList::new));
+    for (JsonNode index : PythonBridge.ask(request).get().get("accepted")) {
+      undecided.remove(Integer.valueOf(index.asInt()));
+    }
+    return undecided.isEmpty() ? null : predicates[undecided.get(0)];
   }
 
   static void delete(TableRef table, Predicate[] predicates) {

@@ -16,6 +16,9 @@ import org.slf4j.LoggerFactory;
  * @param shuffleBytes the size of the shuffled rows of a task, or 0 for a task for each core
  */
 record RowDistribution(List<String> clusterBy, List<String> sortBy, long shuffleBytes) {
+  /** Rows stay in the tasks that have them. */
+  static final RowDistribution NONE = new RowDistribution(List.of(), List.of(), 0);
+
   private static final Logger LOG = LoggerFactory.getLogger(RowDistribution.class);
 
   static RowDistribution of(JsonNode plan) {

@@ -61,12 +61,17 @@ final class UnreadTable implements SearchedTable {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+    return new IndexTablesTable(ref, description()).newScanBuilder(options);
+  }
+
+  @Override
+  public Description description() {
     Description description = Description.of(ref);
     if (!description.schema().asNullable().equals(schema.asNullable())) {
       throw Failures.analysis(
           "the columns of the table at " + ref.path() + " have changed since the catalog took them down; it has "
               + description.schema().toDDL());
     }
-    return new IndexTablesTable(ref, description).newScanBuilder(options);
+    return description;
   }
 }

@@ -1,0 +1,189 @@
+"""UPDATE, MERGE INTO and DELETE with any condition: the table has the rows that a plain model has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.errors.exceptions.base import PySparkException
+
+import indextables as it
+
+QUIET = {"spark.indextables.mergeOnWrite.enabled": "false"}
+
+
+def write(path: str, rows: int = 20, *, partition_by: list[str] | None = None) -> str:
+    """Write a table of two files; return its name in SQL."""
+    for start in (0, rows // 2):
+        numbers = range(start, start + rows // 2)
+        data = pa.table(
+            {
+                "id": pa.array(numbers, pa.int64()),
+                "message": [None if n % 5 == 1 else f"disk {n} {'full' if n % 2 else 'ok'}" for n in numbers],
+                "host": [f"h{n % 2}" for n in numbers],
+                "tags": [["a", str(n)] if n % 3 else None for n in numbers],
+            }
+        )
+        it.write(path, data, text=["message"], partition_by=partition_by, settings=QUIET)
+    return f"indextables.`{path}`"
+
+
+def messages(spark, table: str) -> dict[int, str | None]:
+    rows = spark.table(table).select("id", "message").collect()
+    found = {row["id"]: row["message"] for row in rows}
+    assert len(found) == len(rows), "a row is there twice"
+    return found
+
+
+@pytest.mark.parametrize("partition_by", [None, ["host"]])
+def test_an_update_changes_the_rows_that_match(spark, tmp_path: Path, way, partition_by: list[str] | None):
+    path = str(tmp_path / "t")
+    table = write(path, partition_by=partition_by)
+    for key, value in way.items():
+        spark.conf.set(key, value)
+    before = messages(spark, table)
+    spark.sql(f"UPDATE {table} SET message = concat('new ', id) WHERE id % 3 = 0 AND length(host) = 2")
+    expected = {n: f"new {n}" if n % 3 == 0 else text for n, text in before.items()}
+    assert messages(spark, table) == expected
+    spark.sql(f"UPDATE {table} SET message = 'found', host = 'h9' WHERE message TEXTSEARCH 'full'")
+    full = {n for n, text in expected.items() if text is not None and "full" in text}
+    assert full
+    expected |= dict.fromkeys(full, "found")
+    assert messages(spark, table) == expected
+    current = it.open(path)
+    assert current.count("found") == len(full) == current.count(where="host = 'h9'")
+    history = current.history().to_pylist()
+    assert [each["operation"] for each in history[:2]] == ["UPDATE", "UPDATE"]
+    assert current.version == 3
+    tags = {row["id"]: row["tags"] for row in spark.table(table).collect()}
+    assert tags == {n: ["a", str(n)] if n % 3 else None for n in range(20)}
+    for key in way:
+        spark.conf.unset(key)
+
+
+def test_an_update_of_all_rows_and_of_none(spark, tmp_path: Path):
+    path = str(tmp_path / "t")
+    table = write(path)
+    spark.sql(f"UPDATE {table} SET message = 'same'")
+    assert set(messages(spark, table).values()) == {"same"}
+    assert len(messages(spark, table)) == 20
+    version = it.open(path).version
+    spark.sql(f"UPDATE {table} SET message = 'other' WHERE id > 1000")
+    assert it.open(path).version == version
+
+
+def test_a_delete_takes_conditions_that_python_cannot_decide(spark, tmp_path: Path):
+    path = str(tmp_path / "t")
+    table = write(path)
+    spark.sql(f"DELETE FROM {table} WHERE id % 7 = 0 AND length(host) = 2")
+    left = [n for n in range(20) if n % 7]
+    assert sorted(messages(spark, table)) == left
+    spark.range(5, 9).createOrReplaceTempView("wanted")
+    spark.sql(f"DELETE FROM {table} WHERE id IN (SELECT id FROM wanted)")
+    left = [n for n in left if n not in range(5, 9)]
+    assert sorted(messages(spark, table)) == left
+    spark.sql(
+        f"DELETE FROM {table} t WHERE message TEXTSEARCH 'ok' AND EXISTS (SELECT * FROM wanted WHERE t.id > 9)"
+    )
+    left = [n for n in left if n <= 9 or n % 2 or n % 5 == 1]
+    assert sorted(messages(spark, table)) == left
+    spark.sql(f"DELETE FROM {table} WHERE length(host) = 2")
+    assert messages(spark, table) == {}
+    assert it.open(path).files().num_rows == 0
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_merge_updates_deletes_and_inserts(spark, tmp_path: Path, *, named: bool):
+    path = str(tmp_path / "t")
+    table = write(path, partition_by=["host"])
+    if named:
+        spark.sql(f"CREATE TABLE merged_into USING indextables LOCATION '{path}'")
+        table = "merged_into"
+    try:
+        source = spark.range(15, 25).selectExpr("id", "concat('merged ', id) AS message")
+        source.createOrReplaceTempView("source")
+        expected = messages(spark, table)
+        spark.sql(
+            f"""MERGE INTO {table} t USING source s ON t.id = s.id
+            WHEN MATCHED AND s.id % 2 = 0 THEN DELETE
+            WHEN MATCHED THEN UPDATE SET message = s.message
+            WHEN NOT MATCHED THEN INSERT (id, message, host, tags) VALUES (s.id, s.message, 'h7', array('x'))
+            WHEN NOT MATCHED BY SOURCE AND t.id < 3 THEN DELETE
+            WHEN NOT MATCHED BY SOURCE AND t.id < 6 THEN UPDATE SET host = 'h5'"""
+        )
+        for n in range(25):
+            if n < 3 or (15 <= n < 20 and n % 2 == 0):
+                del expected[n]
+            elif n >= 15:
+                expected[n] = f"merged {n}"
+        assert messages(spark, table) == expected
+        counts = {row["host"]: row["count"] for row in spark.table(table).groupBy("host").count().collect()}
+        assert (counts["h5"], counts["h7"]) == (3, 5)
+        assert it.open(path).count("merged") == 8
+        assert it.open(path).version == 2
+    finally:
+        if named:
+            spark.sql("DROP TABLE merged_into")
+
+
+def test_a_search_stands_in_the_condition_of_a_merge(spark, tmp_path: Path):
+    table = write(str(tmp_path / "t"))
+    spark.range(0, 30).createOrReplaceTempView("numbers")
+    expected = messages(spark, table)
+    spark.sql(
+        f"""MERGE INTO {table} t USING numbers s ON t.id = s.id AND t.message TEXTSEARCH 'full'
+        WHEN MATCHED THEN UPDATE SET message = 'found'"""
+    )
+    assert messages(spark, table) == {
+        n: "found" if text is not None and "full" in text else text for n, text in expected.items()
+    }
+
+
+def test_a_row_that_matches_two_rows_of_the_source_is_an_error(spark, tmp_path: Path):
+    path = str(tmp_path / "t")
+    table = write(path)
+    spark.sql("SELECT 3L AS id UNION ALL SELECT 3L").createOrReplaceTempView("twice")
+    with pytest.raises(PySparkException, match="MERGE_CARDINALITY_VIOLATION"):
+        spark.sql(
+            f"MERGE INTO {table} t USING twice s ON t.id = s.id WHEN MATCHED THEN UPDATE SET message = 'x'"
+        )
+    assert it.open(path).version == 1
+    spark.sql(f"MERGE INTO {table} t USING twice s ON t.id = s.id WHEN MATCHED THEN DELETE")
+    assert 3 not in messages(spark, table)
+    assert it.open(path).count() == 19
+
+
+def test_explain_changes_nothing(spark, tmp_path: Path):
+    path = str(tmp_path / "t")
+    table = write(path)
+    plan = spark.sql(f"EXPLAIN UPDATE {table} SET message = 'x' WHERE length(message) > 1").collect()[0][0]
+    assert "WriteDelta" in plan
+    assert it.open(path).version == 1
+
+
+def test_statements_that_cannot_run_say_why(spark, tmp_path: Path):
+    path = str(tmp_path / "t")
+    table = write(path)
+    with pytest.raises(AnalysisException, match="TEXTSEARCH"):
+        spark.sql(f"UPDATE {table} SET message = 'x' WHERE message TEXTSEARCH 'full' OR length(host) = 9")
+    with pytest.raises(AnalysisException, match="position"):
+        spark.sql(f"UPDATE {table} SET message = 'x' WHERE message TEXTSEARCH 'full AND ('")
+    with pytest.raises(AnalysisException, match="missing"):
+        spark.sql(f"UPDATE {table} SET missing = 'x'")
+    it.write(str(tmp_path / "odd"), pa.table({"__row_number": [1], "n": [1]}))
+    with pytest.raises(AnalysisException, match="has a column __row_number"):
+        spark.sql(f"UPDATE indextables.`{tmp_path}/odd` SET n = 2")
+    assert it.open(path).version == 1
+
+
+def test_a_statement_that_fails_in_a_task_changes_nothing(spark, tmp_path: Path):
+    path = str(tmp_path / "t")
+    table = write(path)
+    with pytest.raises(PySparkException, match="the last row"):
+        spark.sql(
+            f"UPDATE {table} SET message = CASE WHEN id = 19 THEN raise_error('the last row') ELSE 'new' END"
+        )
+    assert it.open(path).version == 1
+    assert "new" not in messages(spark, table).values()
