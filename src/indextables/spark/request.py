@@ -190,6 +190,7 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "delete": ("path", "filters", "parallelism"),
     "describe": ("path",),
     "job": ("job",),
+    "partitions": ("path",),
     "plan": ("path", "columns", "filters", "parallelism"),
     "plan_write": ("path", "mode", "schema"),
     "prepare_write": ("path", "mode"),
@@ -208,7 +209,9 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
 """The commands, and the arguments that each needs. An argument that is null counts as absent."""
 
 _STREAM_COMMANDS: Final = frozenset(command for command in _REQUIRED if command.startswith("stream_"))
-_TABLE_COMMANDS: Final = frozenset({"create_table", "delete", "job", "sql", "upkeep"}) | _STREAM_COMMANDS
+_TABLE_COMMANDS: Final = (
+    frozenset({"create_table", "delete", "job", "partitions", "sql", "upkeep"}) | _STREAM_COMMANDS
+)
 """The commands that datasets of column groups do not have."""
 
 

@@ -13,8 +13,16 @@ from indextables.config import Settings
 from indextables.errors import QueryError
 from indextables.log import Txn, is_batch_committed
 from indextables.maintenance import UpkeepPolicy
-from indextables.predicates import ALL_COLUMN, Predicate, QueryLimits, conjunction, from_spark, parse_where
-from indextables.schema import TableSchema
+from indextables.predicates import (
+    ALL_COLUMN,
+    Predicate,
+    QueryLimits,
+    Value,
+    conjunction,
+    from_spark,
+    parse_where,
+)
+from indextables.schema import TableSchema, decode_value
 from indextables.spark.formats.plan_json import DecodedScan, decode_write, encode_scan, encode_write
 from indextables.spark.formats.protocol import Answer, accepted, can_skip, no_distribution, predicates
 from indextables.spark.formats.tasks import TaskReader, TaskWriter
@@ -65,6 +73,18 @@ class Tables:
                 column.name for column in table.snapshot.mapping.fields if column.kind == "text"
             ],
         }
+
+    def partitions(self, request: Request) -> Answer:
+        """Return the values of each partition as text; null for null."""
+        table = _open(request)
+        columns = table.snapshot.partition_columns
+        files = table.files().column("partition_values").to_pylist() if columns else []
+        found = dict.fromkeys(tuple(map(dict(values).get, columns)) for values in files)
+        kinds = [table.snapshot.schema.field(name).type for name in columns]
+        decoded = [
+            [decode_value(text, kind) for text, kind in zip(texts, kinds, strict=True)] for texts in found
+        ]
+        return {"partitions": [_texts(values) for values in decoded]}
 
     def pushdown(self, request: Request) -> Answer:
         """Raise QueryError here, while Spark plans, for a search that the table cannot answer."""
@@ -266,6 +286,14 @@ def _upkeep(policy: UpkeepPolicy, plan: WritePlan) -> Answer:
         "purge_after_merge": policy.after_merge,
         "asynchronous": policy.is_asynchronous,
     }
+
+
+def _texts(values: Sequence[Value | None]) -> list[str | None]:
+    """Return partition values as Spark reads them: true and false in small letters, times as ISO text in UTC."""
+    return [
+        None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+        for value in values
+    ]
 
 
 def _arrow_stream(rows: pa.Table) -> str:
