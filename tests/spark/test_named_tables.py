@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -329,3 +330,49 @@ def test_on_classic(spark, world, case):
 @pytest.mark.parametrize("case", CASES)
 def test_on_connect(connect_report, case):
     assert connect_report[case] is None, connect_report[case]
+
+
+def test_a_session_with_a_catalog_of_its_own_keeps_it(spark, tmp_path):
+    """`builtin` is how a session names Spark's own catalog; Delta and Iceberg name theirs in the same setting."""
+    key = "spark.sql.catalog.spark_catalog"
+    other = spark.newSession()
+    other.conf.set(key, "builtin")
+    other.sql("SELECT 1").collect()
+    assert other.conf.get(key) == "builtin"
+    assert "IndexTablesSessionCatalog" in spark.newSession().sql(f"SET {key}").head()["value"]
+    table = "indextables.default.kept"
+    other.sql(f"CREATE TABLE {table} (id BIGINT, message STRING) TBLPROPERTIES ({TEXT})")
+    try:
+        other.sql(f"INSERT INTO {table} VALUES (1, 'disk full')")
+        assert rows(other, f"SELECT id FROM {table} WHERE message TEXTSEARCH 'disk'") == [(1,)]
+        assert rows(spark, "SELECT id FROM default.kept WHERE message TEXTSEARCH 'disk'") == [(1,)]
+        assert rows(other, f"SELECT * FROM {table} VERSION AS OF 0") == []
+        assert other.sql(f"DESCRIBE HISTORY {table}").count() == 2
+        other.sql(f"RESTORE TABLE {table} TO VERSION AS OF 0")
+        assert other.table(table).count() == 0
+        other.sql(f"CREATE OR REPLACE TABLE {table} AS SELECT 2 AS two")
+        assert rows(other, f"SELECT * FROM {table}") == [(2,)]
+    finally:
+        other.sql(f"DROP TABLE {table} PURGE")
+    assert not spark.catalog.tableExists("default.kept")
+
+
+def test_two_sessions_share_names_and_one_creates_them(spark):
+    sessions = [spark.newSession() for _ in range(4)]
+
+    def create(session) -> str:
+        try:
+            session.sql("CREATE TABLE default.raced USING indextables AS SELECT 1 AS x")
+        except AnalysisException as error:
+            return str(error.getCondition())
+        return "created"
+
+    try:
+        with ThreadPoolExecutor(len(sessions)) as pool:
+            outcomes = list(pool.map(create, sessions))
+        assert sorted(outcomes) == ["TABLE_OR_VIEW_ALREADY_EXISTS"] * 3 + ["created"]
+        assert rows(spark, "SELECT * FROM default.raced") == [(1,)]
+        sessions[0].sql("INSERT INTO default.raced VALUES (2)")
+        assert sessions[1].table("default.raced").count() == 2
+    finally:
+        spark.sql("DROP TABLE default.raced PURGE")

@@ -153,6 +153,8 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "columns": (is_texts, "a list of strings"),
     "filters": (_are_filters, "a list of filters"),
     "parallelism": (is_number, "a whole number"),
+    "terms": (is_texts, "a list of strings"),
+    "search_column": (is_text, "a string"),
     "limit": (is_number, "a whole number"),
     "top": (is_number, "a whole number"),
     "aggregate": (lambda value: value == "count", "count"),
@@ -215,6 +217,7 @@ _TABLE_COMMANDS: Final = (
 """The commands that datasets of column groups do not have."""
 
 
+_TERM_COMMANDS: Final = frozenset({"plan", "scan"})
 _TXN_COMMANDS: Final = frozenset({"describe", "plan_write", "prepare_write", "write"})
 """The commands of a write. The first serves reads too, whose other commands refuse the options of a write."""
 
@@ -262,6 +265,10 @@ def _parse_fields(text: str) -> dict[str, Any]:
         raise refused(f"command {command!r} needs the field {missing[0]!r}")
     if "column_groups" in fields and command in _TABLE_COMMANDS:
         raise refused(f"command {command!r} takes no field 'column_groups'")
+    if ("terms" in fields) != ("search_column" in fields) or (
+        "terms" in fields and command not in _TERM_COMMANDS
+    ):
+        raise refused("terms and their column go together, in a scan")
     if ("job" in fields) != ("results" in fields or command == "job"):
         raise refused("a job and its results go together")
     return fields

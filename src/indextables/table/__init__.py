@@ -24,6 +24,7 @@ from indextables.table.inspection import (
     storage_stats,
 )
 from indextables.table.leases import SPLITS_SEARCHED
+from indextables.table.many_terms import TERM, TermsTask, check_terms, run_terms_task, terms_schema, to_terms
 from indextables.table.overview import Overview, find_overview
 from indextables.table.plain_values import plain_rows
 from indextables.table.prewarming import (
@@ -91,6 +92,7 @@ __all__ = [
     "SKIPPING_SCHEMA",
     "SPLITS_SEARCHED",
     "STORAGE_SCHEMA",
+    "TERM",
     "ChangeSet",
     "ColumnStats",
     "FlushedCaches",
@@ -107,6 +109,7 @@ __all__ = [
     "Table",
     "TaskDeletes",
     "TaskResult",
+    "TermsTask",
     "WriteMode",
     "WritePlan",
     "abort_write",
@@ -115,6 +118,7 @@ __all__ = [
     "build_write_plan",
     "check_partitioning",
     "check_predicate",
+    "check_terms",
     "commit_deletes",
     "commit_write",
     "data_skipping_stats",
@@ -143,6 +147,7 @@ __all__ = [
     "run_delete_task",
     "run_prewarm_task",
     "run_scan_task",
+    "run_terms_task",
     "run_write_task",
     "scan_schema",
     "skipping_counts",
@@ -151,7 +156,9 @@ __all__ = [
     "skipping_table",
     "storage_rows",
     "storage_stats",
+    "terms_schema",
     "text_columns",
+    "to_terms",
     "whole_files",
     "write_table",
 ]

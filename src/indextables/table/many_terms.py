@@ -60,12 +60,14 @@ def to_terms(terms: object) -> tuple[str, ...]:
         kind = terms.type.value_type if pa.types.is_dictionary(terms.type) else terms.type
         if not pa.types.is_string(kind) and not pa.types.is_large_string(kind) and not pa.types.is_null(kind):
             raise InputError(f'terms are of type {kind}; they are text, as in ["timeout", "disk full"]')
-        terms = terms.to_pylist()
-    found = dict.fromkeys(term for term in terms if term is not None)
+        values: Iterable[object] = terms.to_pylist()
+    else:
+        values = terms
+    found = dict.fromkeys(term for term in values if term is not None)
     for term in found:
         if not isinstance(term, str):
             raise InputError(f'terms has {term!r}; they are text, as in ["timeout", "disk full"]')
-    return tuple(found)
+    return tuple(str(term) for term in found)
 
 
 def term_query(column: str, term: str) -> TextQuery:

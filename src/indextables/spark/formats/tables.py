@@ -30,17 +30,20 @@ from indextables.spark.request import Request
 from indextables.storage import open_store, table_uri
 from indextables.streams import stream_columns, stream_schema
 from indextables.table import (
+    TERM,
     Replacement,
     ScanPlan,
     ScanRequest,
     ScanTask,
     Table,
     TaskResult,
+    TermsTask,
     WritePlan,
     abort_write,
     answer_on_driver,
     check_partitioning,
     check_predicate,
+    check_terms,
     commit_write,
     distribute_rows,
     find_snapshot,
@@ -50,8 +53,11 @@ from indextables.table import (
     plan_write,
     record_scan,
     run_scan_task,
+    run_terms_task,
     run_write_task,
     scan_schema,
+    terms_schema,
+    to_terms,
 )
 
 
@@ -102,6 +108,9 @@ class Tables:
         """Return the rows themselves if they are few, and the driver can read them at once."""
         plan = scan_plan(request)
         record_scan(plan)
+        if "terms" in request.arguments:
+            table = _open(request)
+            check_terms(table.snapshot, *_terms(request), table.settings)
         rows = None if request.arguments.get("in_tasks") else answer_on_driver(plan)
         if rows is not None:
             return {"rows": rows.num_rows, "bytes": rows.nbytes, "answer": _arrow_stream(rows)}
@@ -148,7 +157,11 @@ class Tables:
         return {"version": None if plan is None else commit_write(plan, [])}
 
     def reader(self, request: Request) -> TaskReader:
-        return table_reader(_scan_tasks(request), figures=request.arguments.get("figures", False))
+        tasks, figures = _scan_tasks(request), request.arguments.get("figures", False)
+        if "terms" not in request.arguments:
+            return table_reader(tasks, figures=figures)
+        searches = [TermsTask(task, *_terms(request)) for task in tasks]
+        return TaskReader(searches, run_terms_task, _terms_task_schema if figures else None)
 
     def writer(self, request: Request) -> TaskWriter:
         return table_writer(_write_plan(request))
@@ -166,6 +179,14 @@ def table_writer(plan: WritePlan | None) -> TaskWriter:
 
 def _task_schema(task: ScanTask) -> pa.Schema:
     return scan_schema(task.schema, task.request)
+
+
+def _terms_task_schema(task: TermsTask) -> pa.Schema:
+    return terms_schema(task.scan.schema, task.scan.request)
+
+
+def _terms(request: Request) -> tuple[str, tuple[str, ...]]:
+    return request.arguments["search_column"], to_terms(request.arguments["terms"])
 
 
 def scan_plan(request: Request) -> ScanPlan:
@@ -220,8 +241,9 @@ def _scan_request(request: Request, schema: TableSchema) -> ScanRequest:
         )
     is_count = arguments.get("aggregate") == "count"
     filters = predicates(arguments["filters"], lambda node: from_spark(node, schema, request.zone))
+    columns = [name for name in arguments["columns"] if name != TERM or "terms" not in arguments]
     return ScanRequest(
-        columns=() if is_count else tuple(arguments["columns"]),
+        columns=() if is_count else tuple(columns),
         predicate=conjunction(filters),
         limit=arguments.get("limit"),
         top=arguments.get("top"),
