@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import indextables
 from indextables import columns, maintenance, spark
+from indextables.spark import functions
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "api.md"
 
@@ -84,6 +85,10 @@ def _spark() -> Iterator[str]:
     yield "## indextables.spark\n"
     for name in spark.__all__:
         yield from _entry(spark, name)
+    yield "## indextables.spark.functions\n"
+    yield f"{inspect.getdoc(functions)} Examples are in [docs/spark.md](spark.md#searches-in-the-dataframe-api).\n"
+    for name in functions.__all__:
+        yield from _entry(functions, name)
 
 
 def _columns() -> Iterator[str]:

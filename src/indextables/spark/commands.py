@@ -24,6 +24,7 @@ from indextables.spark.gc_freeze import freeze_objects
 from indextables.spark.request import Request, refused
 from indextables.spark.sql import (
     Cluster,
+    EmptyTrash,
     Executor,
     Job,
     Place,
@@ -99,7 +100,7 @@ def _sql(request: Request) -> Answer:
     Return the name of a table instead, if the JVM is to look it up first; or a job, if the JVM is to run it first.
     """
     arguments = request.arguments
-    outcome: pa.Table | TableName | Job
+    outcome: pa.Table | TableName | EmptyTrash | Job
     if "job" in arguments:
         outcome = finish_job(arguments["job"], arguments["results"], arguments.get("places", ()))
     else:
@@ -115,6 +116,9 @@ def _sql(request: Request) -> Answer:
     match outcome:
         case TableName():
             return {"locate": list(outcome.parts)}
+        case EmptyTrash():
+            age = outcome.older_than
+            return {"empty_trash": {"hours": 0 if age is None else age.hours, "dry_run": outcome.dry_run}}
         case Job():
             return outcome.answer()
         case _:
@@ -134,6 +138,7 @@ _COMMANDS: Final[dict[str, Callable[[Request], Answer]]] = {
     "create_table": TABLES.create_table,
     "delete": _delete,
     "describe": lambda request: format_of(request).describe(request),
+    "partitions": TABLES.partitions,
     "plan": lambda request: format_of(request).plan(request),
     "plan_write": lambda request: format_of(request).plan_write(request),
     "prepare_write": lambda request: format_of(request).prepare_write(request),

@@ -153,6 +153,8 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "columns": (is_texts, "a list of strings"),
     "filters": (_are_filters, "a list of filters"),
     "parallelism": (is_number, "a whole number"),
+    "terms": (is_texts, "a list of strings"),
+    "search_column": (is_text, "a string"),
     "limit": (is_number, "a whole number"),
     "top": (is_number, "a whole number"),
     "aggregate": (lambda value: value == "count", "count"),
@@ -192,6 +194,7 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "delete": ("path", "filters", "parallelism"),
     "describe": ("path",),
     "job": ("job",),
+    "partitions": ("path",),
     "plan": ("path", "columns", "filters", "parallelism"),
     "plan_write": ("path", "mode", "schema"),
     "prepare_write": ("path", "mode"),
@@ -211,11 +214,13 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
 
 _STREAM_COMMANDS: Final = frozenset(command for command in _REQUIRED if command.startswith("stream_"))
 _TABLE_COMMANDS: Final = (
-    frozenset({"change_rows", "create_table", "delete", "job", "sql", "upkeep"}) | _STREAM_COMMANDS
+    frozenset({"change_rows", "create_table", "delete", "job", "partitions", "sql", "upkeep"})
+    | _STREAM_COMMANDS
 )
 """The commands that datasets of column groups do not have."""
 
 
+_TERM_COMMANDS: Final = frozenset({"plan", "scan"})
 _TXN_COMMANDS: Final = frozenset({"describe", "plan_write", "prepare_write", "write"})
 """The commands of a write. The first serves reads too, whose other commands refuse the options of a write."""
 
@@ -263,6 +268,10 @@ def _parse_fields(text: str) -> dict[str, Any]:
         raise refused(f"command {command!r} needs the field {missing[0]!r}")
     if "column_groups" in fields and command in _TABLE_COMMANDS:
         raise refused(f"command {command!r} takes no field 'column_groups'")
+    if ("terms" in fields) != ("search_column" in fields) or (
+        "terms" in fields and command not in _TERM_COMMANDS
+    ):
+        raise refused("terms and their column go together, in a scan")
     if ("job" in fields) != ("results" in fields or command == "job"):
         raise refused("a job and its results go together")
     return fields

@@ -24,6 +24,7 @@ from indextables.table.inspection import (
     storage_stats,
 )
 from indextables.table.leases import SPLITS_SEARCHED
+from indextables.table.many_terms import TERM, TermsTask, check_terms, run_terms_task, terms_schema, to_terms
 from indextables.table.newest_rows import newest_rows
 from indextables.table.overview import Overview, find_overview
 from indextables.table.plain_values import plain_rows
@@ -101,6 +102,7 @@ __all__ = [
     "SPLITS_SEARCHED",
     "STATEMENTS",
     "STORAGE_SCHEMA",
+    "TERM",
     "ChangeSet",
     "ColumnStats",
     "FlushedCaches",
@@ -118,6 +120,7 @@ __all__ = [
     "Table",
     "TaskDeletes",
     "TaskResult",
+    "TermsTask",
     "UpdatedRows",
     "WriteMode",
     "WritePlan",
@@ -128,6 +131,7 @@ __all__ = [
     "build_write_plan",
     "check_partitioning",
     "check_predicate",
+    "check_terms",
     "commit_deletes",
     "commit_row_updates",
     "commit_write",
@@ -158,6 +162,7 @@ __all__ = [
     "run_delete_task",
     "run_prewarm_task",
     "run_scan_task",
+    "run_terms_task",
     "run_update_task",
     "run_write_task",
     "scan_schema",
@@ -167,7 +172,9 @@ __all__ = [
     "skipping_table",
     "storage_rows",
     "storage_stats",
+    "terms_schema",
     "text_columns",
+    "to_terms",
     "whole_files",
     "write_table",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -263,6 +263,46 @@ class Table:
         request = ScanRequest(columns=output, predicate=predicate, top=best, snippet_column=snippet)
         plan = self._plan(request, ANY_FIELDS)
         return top_rows(plan, offset, best)
+
+    def search_many(
+        self,
+        terms: Iterable[str | None] | pa.Array | pa.ChunkedArray,
+        *,
+        column: str,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+    ) -> pa.Table:
+        """Return the rows that any of many terms finds in a column, each row with each term that finds it.
+
+        A term is text to look for, not a query: a word or phrase in a column that is indexed as text, a whole value in
+        other columns. The result has the column `_term`; a row that two terms find is there twice. Rows are in no
+        particular order, and have no score. Nulls and repetitions among the terms are ignored. All terms are looked up
+        in one pass over the splits.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> rows = pa.table({"id": [1, 2, 3], "message": ["disk full on db1", "login from db1", "all well"]})
+        >>> _ = it.write("memory://doc-many", rows, text=["message"])
+        >>> found = it.open("memory://doc-many").search_many(["db1", "disk full"], column="message", columns=["id"])
+        >>> sorted(found.to_pylist(), key=str)
+        [{'id': 1, '_term': 'db1'}, {'id': 1, '_term': 'disk full'}, {'id': 2, '_term': 'db1'}]
+        """
+        from indextables.table.many_terms import (
+            TermsTask,
+            check_terms,
+            run_terms_task,
+            terms_schema,
+            to_terms,
+        )
+
+        (searched,) = to_names([column], "column")
+        distinct = to_terms(terms)
+        check_terms(self._snapshot, searched, distinct, self._settings)
+        plan = self._plan(ScanRequest(to_columns(columns, self._snapshot.schema), self._where(where)))
+        schema = terms_schema(self._snapshot.schema, plan.tasks[0].request)
+        tasks = [TermsTask(task, searched, distinct) for task in plan.tasks]
+        return pa.Table.from_batches(
+            [batch for task in tasks for batch in run_terms_task(task)], schema=schema
+        )
 
     def count(self, query: str | None = None, *, where: str | None = None) -> int:
         """Count the rows that match the query and satisfy `where`; without either, all rows.

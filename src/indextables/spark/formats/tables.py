@@ -13,8 +13,16 @@ from indextables.config import Settings
 from indextables.errors import QueryError
 from indextables.log import Txn, is_batch_committed
 from indextables.maintenance import UpkeepPolicy
-from indextables.predicates import ALL_COLUMN, Predicate, QueryLimits, conjunction, from_spark, parse_where
-from indextables.schema import TableSchema
+from indextables.predicates import (
+    ALL_COLUMN,
+    Predicate,
+    QueryLimits,
+    Value,
+    conjunction,
+    from_spark,
+    parse_where,
+)
+from indextables.schema import TableSchema, decode_value
 from indextables.spark.formats.plan_json import DecodedScan, decode_write, encode_scan, encode_write
 from indextables.spark.formats.protocol import Answer, accepted, can_skip, no_distribution, predicates
 from indextables.spark.formats.tasks import TaskReader, TaskWriter
@@ -22,17 +30,20 @@ from indextables.spark.request import Request
 from indextables.storage import open_store, table_uri
 from indextables.streams import stream_columns, stream_schema
 from indextables.table import (
+    TERM,
     Replacement,
     ScanPlan,
     ScanRequest,
     ScanTask,
     Table,
     TaskResult,
+    TermsTask,
     WritePlan,
     abort_write,
     answer_on_driver,
     check_partitioning,
     check_predicate,
+    check_terms,
     commit_write,
     distribute_rows,
     find_snapshot,
@@ -42,8 +53,11 @@ from indextables.table import (
     plan_write,
     record_scan,
     run_scan_task,
+    run_terms_task,
     run_write_task,
     scan_schema,
+    terms_schema,
+    to_terms,
 )
 
 
@@ -66,6 +80,18 @@ class Tables:
             ],
         }
 
+    def partitions(self, request: Request) -> Answer:
+        """Return the values of each partition as text; null for null."""
+        table = _open(request)
+        columns = table.snapshot.partition_columns
+        files = table.files().column("partition_values").to_pylist() if columns else []
+        found = dict.fromkeys(tuple(map(dict(values).get, columns)) for values in files)
+        kinds = [table.snapshot.schema.field(name).type for name in columns]
+        decoded = [
+            [decode_value(text, kind) for text, kind in zip(texts, kinds, strict=True)] for texts in found
+        ]
+        return {"partitions": [_texts(values) for values in decoded]}
+
     def pushdown(self, request: Request) -> Answer:
         """Raise QueryError here, while Spark plans, for a search that the table cannot answer."""
         table = _open(request)
@@ -82,6 +108,9 @@ class Tables:
         """Return the rows themselves if they are few, and the driver can read them at once."""
         plan = scan_plan(request)
         record_scan(plan)
+        if "terms" in request.arguments:
+            table = _open(request)
+            check_terms(table.snapshot, *_terms(request), table.settings)
         rows = None if request.arguments.get("in_tasks") else answer_on_driver(plan)
         if rows is not None:
             return {"rows": rows.num_rows, "bytes": rows.nbytes, "answer": _arrow_stream(rows)}
@@ -128,7 +157,11 @@ class Tables:
         return {"version": None if plan is None else commit_write(plan, [])}
 
     def reader(self, request: Request) -> TaskReader:
-        return table_reader(_scan_tasks(request), figures=request.arguments.get("figures", False))
+        tasks, figures = _scan_tasks(request), request.arguments.get("figures", False)
+        if "terms" not in request.arguments:
+            return table_reader(tasks, figures=figures)
+        searches = [TermsTask(task, *_terms(request)) for task in tasks]
+        return TaskReader(searches, run_terms_task, _terms_task_schema if figures else None)
 
     def writer(self, request: Request) -> TaskWriter:
         return table_writer(write_plan(request))
@@ -146,6 +179,14 @@ def table_writer(plan: WritePlan | None) -> TaskWriter:
 
 def _task_schema(task: ScanTask) -> pa.Schema:
     return scan_schema(task.schema, task.request)
+
+
+def _terms_task_schema(task: TermsTask) -> pa.Schema:
+    return terms_schema(task.scan.schema, task.scan.request)
+
+
+def _terms(request: Request) -> tuple[str, tuple[str, ...]]:
+    return request.arguments["search_column"], to_terms(request.arguments["terms"])
 
 
 def scan_plan(request: Request) -> ScanPlan:
@@ -200,8 +241,9 @@ def _scan_request(request: Request, schema: TableSchema) -> ScanRequest:
         )
     is_count = arguments.get("aggregate") == "count"
     filters = predicates(arguments["filters"], lambda node: from_spark(node, schema, request.zone))
+    columns = [name for name in arguments["columns"] if name != TERM or "terms" not in arguments]
     return ScanRequest(
-        columns=() if is_count else tuple(arguments["columns"]),
+        columns=() if is_count else tuple(columns),
         predicate=conjunction(filters),
         limit=arguments.get("limit"),
         top=arguments.get("top"),
@@ -266,6 +308,14 @@ def _upkeep(policy: UpkeepPolicy, plan: WritePlan) -> Answer:
         "purge_after_merge": policy.after_merge,
         "asynchronous": policy.is_asynchronous,
     }
+
+
+def _texts(values: Sequence[Value | None]) -> list[str | None]:
+    """Return partition values as Spark reads them: true and false in small letters, times as ISO text in UTC."""
+    return [
+        None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+        for value in values
+    ]
 
 
 def _arrow_stream(rows: pa.Table) -> str:

@@ -6,11 +6,12 @@ from indextables.spark.sql.grammar import parse_command
 from indextables.spark.sql.jobs import finish_job, job_task_schema, job_tasks, run_job_task
 from indextables.spark.sql.rows import rows_answer
 from indextables.spark.sql.running import run_command
-from indextables.spark.sql.statements import Statement, TableName
+from indextables.spark.sql.statements import EmptyTrash, Statement, TableName
 from indextables.spark.sql.upkeep import run_upkeep_step
 
 __all__ = [
     "Cluster",
+    "EmptyTrash",
     "Executor",
     "Job",
     "Place",

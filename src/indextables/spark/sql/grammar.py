@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from indextables.config import in_hours, parse_duration, parse_size
+from indextables.spark.sql.reader import CommandReader
 from indextables.spark.sql.refusals import PRODUCT, refusal
 from indextables.spark.sql.statements import (
     Age,
@@ -16,11 +17,13 @@ from indextables.spark.sql.statements import (
     Checkpoint,
     Condition,
     DescribeComponents,
+    DescribeHistory,
     DescribeLog,
     DescribeMergeJobs,
     DescribeSkipping,
     DescribeState,
     DropPartitions,
+    EmptyTrash,
     Gather,
     InvalidateCache,
     MergeSplits,
@@ -28,19 +31,17 @@ from indextables.spark.sql.statements import (
     Prewarm,
     Purge,
     RepairLog,
+    Restore,
     Statement,
     Subject,
-    TableName,
-    TableRef,
     TruncateTimeTravel,
 )
-from indextables.spark.sql.tokens import Token, misplaced, tokenize
+from indextables.spark.sql.tokens import misplaced
 from indextables.table import MAX_THREADS
 
 _LONGEST_NUMBER: Final = 9
 """The largest number of digits in a number of days, hours or splits."""
 
-_CATALOG: Final = "indextables"
 _ON_PARTITIONS: Final = "a condition on partition columns"
 _SEGMENTS: Final = (
     *("TERM_DICT", "TERM", "POSTINGS", "POSTING_LISTS", "POSITIONS", "POSITION_LISTS"),
@@ -62,13 +63,8 @@ def parse_command(sql: str) -> Statement:
     return _Parser(sql).statement()
 
 
-class _Parser:
+class _Parser(CommandReader):
     """Reads one command from left to right."""
-
-    def __init__(self, sql: str) -> None:
-        self._sql = sql
-        self._tokens = tokenize(sql)
-        self._at = 0
 
     def statement(self) -> Statement:
         reason = refusal(self._tokens)
@@ -97,6 +93,9 @@ class _Parser:
             "REORG": self._reorg,
             "FLUSH": self._flush,
             "PREWARM": self._prewarm,
+            "RESTORE": self._restore,
+            "VACUUM": self._vacuum,
+            "EMPTY": self._empty,
         }
         verb = self._accept(*verbs)
         if verb is None:
@@ -104,6 +103,11 @@ class _Parser:
         return verbs[verb.value.upper()]()
 
     def _describe(self) -> Statement:
+        if self._accept("HISTORY"):
+            table = self._table()
+            return DescribeHistory(
+                table, self._count("a whole number of versions") if self._accept("LIMIT") else None
+            )
         self._expect(*PRODUCT)
         subjects: dict[str, Callable[[], Statement]] = {
             "TRANSACTION": self._describe_log,
@@ -245,11 +249,11 @@ class _Parser:
         self._at += 1
         return Amount(number, token.start)
 
-    def _count(self) -> Amount:
+    def _count(self, expected: str = "a whole number of splits") -> Amount:
         token = self._next
         is_number = token.kind in ("word", "string") and token.value.isdecimal()
         if not is_number or len(token.value) > _LONGEST_NUMBER:
-            raise self._expected("a whole number of splits")
+            raise self._expected(expected)
         self._at += 1
         return Amount(int(token.value), token.start)
 
@@ -286,12 +290,35 @@ class _Parser:
         log_retention = self._age() if self._phrase("TRANSACTION", "LOG", "RETENTION") else None
         return Purge(table, older_than, log_retention, dry_run=self._phrase("DRY", "RUN"))
 
-    def _age(self) -> Age:
+    def _vacuum(self) -> Statement:
+        table = self._table()
+        older_than = self._age("HOURS", "HOUR") if self._accept("RETAIN") else None
+        return Purge(table, older_than, dry_run=self._phrase("DRY", "RUN"))
+
+    def _restore(self) -> Statement:
+        self._accept("TABLE")
+        table = self._table()
+        self._accept("TO")
+        is_version = self._expect("VERSION", "TIMESTAMP").is_word("VERSION")
+        self._expect("AS")
+        self._expect("OF")
+        if is_version:
+            return Restore(table, version=self._count("the number of a version").number)
+        position = self._next.start
+        return Restore(table, timestamp=Named(self._string("a time in quotes"), position))
+
+    def _empty(self) -> Statement:
+        self._expect(*PRODUCT)
+        self._expect("TRASH")
+        older_than = self._age() if self._phrase("OLDER", "THAN") else None
+        return EmptyTrash(older_than, dry_run=self._phrase("DRY", "RUN"))
+
+    def _age(self, *units: str) -> Age:
         token = self._next
         if token.kind != "word" or not token.value.isdecimal() or len(token.value) > _LONGEST_NUMBER:
             raise self._expected("a whole number of days or hours")
         self._at += 1
-        unit = self._expect("DAYS", "HOURS", "DAY", "HOUR")
+        unit = self._expect(*(units or ("DAYS", "HOURS", "DAY", "HOUR")))
         return Age(in_hours(parse_duration(f"{token.value} {unit.value}")), token.start)
 
     def _repair(self) -> Statement:
@@ -302,103 +329,3 @@ class _Parser:
         if not self._phrase("AT", "LOCATION"):
             return RepairLog(source)
         return RepairLog(source, self._string("the path of a log in quotes"))
-
-    def _table(self) -> TableRef:
-        expected = "a table: its path in quotes, or a name"
-        if self._next.kind == "string":
-            return self._string(expected)
-        first = self._next
-        parts = [self._part(expected)]
-        while self._accept_symbol("."):
-            parts.append(self._part("the next part of the name"))
-        if len(parts) == 1 and any(mark in parts[0] for mark in "/:"):
-            return parts[0]
-        if parts[0].lower() != _CATALOG:
-            return TableName(tuple(parts))
-        if len(parts) != 2:
-            raise misplaced(
-                "a table of the catalog indextables is named by its path, as in indextables.`/data/logs`",
-                self._sql,
-                first.start,
-            )
-        return parts[1]
-
-    def _part(self, expected: str) -> str:
-        token = self._next
-        if token.kind not in ("word", "name") or not token.value:
-            raise self._expected(expected)
-        self._at += 1
-        return token.value
-
-    def _string(self, expected: str) -> str:
-        token = self._next
-        if token.kind != "string" or not token.value:
-            raise self._expected(expected)
-        self._at += 1
-        return token.value
-
-    def _condition(self, expected: str) -> Condition:
-        """Take the text up to the next clause of the command, or up to its end or the semicolon there."""
-        first = self._next
-        while self._next.kind != "end" and not self._is_symbol(";") and not self._is_clause():
-            self._at += 1
-        if self._next is first:
-            raise self._expected(expected)
-        last = self._tokens[self._at - 1]
-        return Condition(self._sql[first.start : last.end], first.start)
-
-    def _is_clause(self) -> bool:
-        """Return True if a clause that may follow a condition begins here. Each is two words that no condition has."""
-        if self._next.is_word("PRECOMMIT"):
-            return self._tokens[self._at + 1].kind == "end" or self._tokens[self._at + 1].value == ";"
-        following = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
-        if self._next.is_word("APPLY") and following.kind == "symbol" and following.value == "(":
-            return self._tokens[0].is_word("REORG")
-        words = {"TARGET": ("SIZE",), "MAX": ("DEST", "SOURCE", "GROUPS"), "ASYNC": ("MODE",)}
-        return any(
-            self._next.is_word(word) and self._tokens[self._at + 1].is_word(*following)
-            for word, following in words.items()
-        )
-
-    @property
-    def _next(self) -> Token:
-        return self._tokens[self._at]
-
-    def _is_symbol(self, symbol: str) -> bool:
-        return self._next.kind == "symbol" and self._next.value == symbol
-
-    def _accept_symbol(self, symbol: str) -> bool:
-        follows = self._is_symbol(symbol)
-        self._at += follows
-        return follows
-
-    def _expect_symbol(self, symbol: str) -> None:
-        if not self._accept_symbol(symbol):
-            raise self._expected(symbol)
-
-    def _accept(self, *words: str) -> Token | None:
-        token = self._next
-        if not token.is_word(*words):
-            return None
-        self._at += 1
-        return token
-
-    def _expect(self, *words: str) -> Token:
-        token = self._accept(*words)
-        if token is None:
-            raise self._expected(*words)
-        return token
-
-    def _phrase(self, *words: str) -> bool:
-        """Take all of the words, or none if the first one does not follow."""
-        if self._accept(words[0]) is None:
-            return False
-        for word in words[1:]:
-            self._expect(word)
-        return True
-
-    def _expected(self, *words: str) -> Exception:
-        token = self._next
-        expected = ", ".join(words[:-1]) + f" or {words[-1]}" if len(words) > 1 else words[0]
-        found = "the end" if token.kind == "end" else repr(self._sql[token.start : token.end][:40])
-        return misplaced(f"expected {expected}, found {found}", self._sql, token.start)

@@ -27,11 +27,13 @@ from indextables.spark.sql.purging import run_purge
 from indextables.spark.sql.statements import (
     Checkpoint,
     DescribeComponents,
+    DescribeHistory,
     DescribeLog,
     DescribeMergeJobs,
     DescribeSkipping,
     DescribeState,
     DropPartitions,
+    EmptyTrash,
     Gather,
     InvalidateCache,
     MergeSplits,
@@ -39,10 +41,12 @@ from indextables.spark.sql.statements import (
     Prewarm,
     Purge,
     RepairLog,
+    Restore,
     TableName,
     TruncateTimeTravel,
 )
 from indextables.spark.sql.tokens import misplaced
+from indextables.spark.sql.versions import describe_history, run_restore
 from indextables.storage import open_store
 from indextables.table import Table, figures_in, open_table, skipping_figures, skipping_rows
 
@@ -132,8 +136,10 @@ def run_command(
     zone: str = "UTC",
     merge_jobs: Sequence[str] = (),
     cluster: Cluster = _NO_CLUSTER,
-) -> pa.Table | TableName | Job:
+) -> pa.Table | TableName | EmptyTrash | Job:
     """Run a command and return its rows, or a `TableName` if Spark must look it up first (nothing has run then).
+
+    `EmptyTrash` is returned as it is: Spark knows where the trash is.
 
     The second call passes the table's location as `located`. With `with_jobs`, a command may return a `Job` to run (see
     `jobs`). Times in a condition that name no time zone are in `zone`. `merge_jobs` are those of the JVM.
@@ -149,6 +155,8 @@ def run_command(
     statement = parse_command(sql)
     if isinstance(statement, DescribeMergeJobs):
         return describe_merge_jobs(merge_jobs)
+    if isinstance(statement, EmptyTrash):
+        return statement
     table = None if isinstance(statement, RepairLog) else statement.table
     if isinstance(table, TableName):
         if located is None:
@@ -187,6 +195,10 @@ def _run(
     match statement:
         case DescribeLog():
             return opened.describe_log(include_all=statement.include_all)
+        case DescribeHistory():
+            return describe_history(opened, statement)
+        case Restore():
+            return run_restore(opened, statement, sql, zone)
         case DescribeComponents():
             return _components(opened, statement, sql, zone)
         case DescribeState():

@@ -32,6 +32,14 @@ class DescribeLog:
 
 
 @dataclass(frozen=True)
+class DescribeHistory:
+    """The versions of a table, newest first; with `limit`, only that many."""
+
+    table: TableRef
+    limit: Amount | None = None
+
+
+@dataclass(frozen=True)
 class DescribeState:
     table: TableRef
 
@@ -163,8 +171,27 @@ class Prewarm:
     where: Condition | None = None
 
 
+@dataclass(frozen=True)
+class Restore:
+    """The version to restore, or the time at which it was the newest."""
+
+    table: TableRef
+    version: int | None = None
+    timestamp: Named | None = None
+
+
+@dataclass(frozen=True)
+class EmptyTrash:
+    """Delete the directories of dropped tables. They are in the directories of databases, which Spark knows."""
+
+    older_than: Age | None = None
+    dry_run: bool = False
+
+
 Other: TypeAlias = (
     DescribeLog
+    | DescribeHistory
+    | Restore
     | DescribeComponents
     | DescribeSkipping
     | DescribeState
@@ -179,4 +206,4 @@ Other: TypeAlias = (
 WithJobs: TypeAlias = Purge | MergeSplits | Prewarm
 """The commands on a table that the executors may run."""
 
-Statement: TypeAlias = Other | WithJobs | Gather | DescribeMergeJobs
+Statement: TypeAlias = Other | WithJobs | Gather | DescribeMergeJobs | EmptyTrash

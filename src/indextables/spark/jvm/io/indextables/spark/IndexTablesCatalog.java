@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
@@ -26,8 +27,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * The catalog of tables by path, {@code indextables.`/data/logs`}, of the search functions, and of the procedure that runs
- * commands. It has no state.
+ * The catalog of tables by path, {@code indextables.`/data/logs`}, of tables by a name of the session's catalog, {@code
+ * indextables.default.logs}, of the search functions, and of the procedure that runs commands. It has no state.
  */
 @SuppressWarnings("deprecation") // every supported Spark has the older of its createTable and stage methods
 public class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog, ProcedureCatalog {
@@ -41,6 +42,7 @@ public class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog,
     if (!session.conf().contains(CONF)) {
       session.conf().set(CONF, IndexTablesCatalog.class.getName());
     }
+    IndexTablesSessionCatalog.register(session);
   }
 
   @Override
@@ -60,13 +62,13 @@ public class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog,
 
   @Override
   public Identifier[] listTables(String[] namespace) {
-    return new Identifier[0];
+    return NamedTables.list(namespace);
   }
 
   /** Throws the error for a missing table itself: Spark's own message would be about querying files of a format. */
   @Override
   public Table loadTable(Identifier ident) throws NoSuchTableException {
-    return load(ref(ident));
+    return load(ident, ref(ident));
   }
 
   /** Loads a table for a write. It need not exist: the write creates it. */
@@ -81,7 +83,7 @@ public class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog,
   @Override
   public boolean tableExists(Identifier ident) {
     if (ident.namespace().length > 0) {
-      return false;
+      return NamedTable.find(ident).isPresent();
     }
     PythonBridge.Answer answer = PythonBridge.ask(Description.request(TableRef.of(ident.name())));
     return !answer.isNoTable() && answer.get() != null;
@@ -89,17 +91,20 @@ public class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog,
 
   @Override
   public Table loadTable(Identifier ident, String version) throws NoSuchTableException {
-    return load(ref(ident).atVersion(version));
+    return load(ident, ref(ident).atVersion(version));
   }
 
   @Override
   public Table loadTable(Identifier ident, long timestampMicros) throws NoSuchTableException {
-    return load(ref(ident).atTimestamp(timestampMicros));
+    return load(ident, ref(ident).atTimestamp(timestampMicros));
   }
 
   @Override
   public Table createTable(Identifier ident, Column[] columns, Transform[] partitioning, Map<String, String> properties)
       throws TableAlreadyExistsException {
+    if (isNamed(ident)) {
+      return NamedTables.create(ident, schema(columns), columns(partitioning), properties);
+    }
     StagedWrite.create(created(ident, properties), WriteMode.ERROR, schema(columns), columns(partitioning))
         .commitStagedChanges();
     try {
@@ -111,7 +116,11 @@ public class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog,
 
   @Override
   public StagedTable stageCreate(
-      Identifier ident, Column[] columns, Transform[] partitioning, Map<String, String> properties) {
+      Identifier ident, Column[] columns, Transform[] partitioning, Map<String, String> properties)
+      throws TableAlreadyExistsException {
+    if (isNamed(ident)) {
+      return NamedTables.stageCreate(ident, schema(columns), columns(partitioning), properties);
+    }
     return StagedWrite.create(created(ident, properties), WriteMode.ERROR, schema(columns), columns(partitioning));
   }
 
@@ -119,13 +128,18 @@ public class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog,
   public StagedTable stageReplace(
       Identifier ident, Column[] columns, Transform[] partitioning, Map<String, String> properties)
       throws NoSuchTableException {
-    loadTable(ident);
+    if (!tableExists(ident)) {
+      loadTable(ident); // throws the error for a missing table
+    }
     return stageCreateOrReplace(ident, columns, partitioning, properties);
   }
 
   @Override
   public StagedTable stageCreateOrReplace(
       Identifier ident, Column[] columns, Transform[] partitioning, Map<String, String> properties) {
+    if (isNamed(ident)) {
+      return NamedTables.stageReplace(ident, schema(columns), columns(partitioning), properties);
+    }
     return StagedWrite.create(created(ident, properties), WriteMode.OVERWRITE, schema(columns), columns(partitioning));
   }
 
@@ -136,12 +150,29 @@ public class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog,
 
   @Override
   public boolean dropTable(Identifier ident) {
+    return drop(ident, false);
+  }
+
+  @Override
+  public boolean purgeTable(Identifier ident) {
+    return drop(ident, true);
+  }
+
+  private static boolean drop(Identifier ident, boolean purge) {
+    if (ident.namespace().length > 0) {
+      return NamedTable.find(ident).map(named -> NamedTables.drop(ident, named, purge)).orElse(false);
+    }
     throw new UnsupportedOperationException(
-        "DROP TABLE is not supported for indextables: a table is its directory; delete " + ident.name());
+        "DROP TABLE is not supported for a table by its path, which is its directory; delete " + ident.name()
+            + ". DROP TABLE takes the name of a table, as in DROP TABLE logs");
   }
 
   @Override
   public void renameTable(Identifier from, Identifier to) {
+    if (from.namespace().length > 0 && NamedTable.find(from).isPresent()) {
+      NamedTables.rename(from, to);
+      return;
+    }
     throw new UnsupportedOperationException(
         "RENAME TABLE is not supported for indextables: a table is its directory; move " + from.name());
   }
@@ -185,20 +216,30 @@ public class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog,
             + "that table into a table of indextables, and name it by its path, as in indextables.`/data/logs`");
   }
 
-  private static Table load(TableRef ref) {
-    return new WritableTable(ref, Description.of(ref));
+  private static Table load(Identifier ident, TableRef ref) {
+    Optional<NamedTable> named = NamedTable.find(ident);
+    return named.isPresent() ? named.get().load(ref) : new WritableTable(ref, Description.of(ref));
   }
 
-  /** Returns the error for a name in a namespace. A name without one is a path. */
+  /** Returns the error for a name that is not one of a table. A name without a namespace is a path. */
   protected NoSuchTableException inNamespace(Identifier ident) {
     return new NoSuchTableException(ident);
   }
 
+  /** Returns whether this names a table of the session's catalog, {@code indextables.default.logs}, and not a path. */
+  private static boolean isNamed(Identifier ident) {
+    return ident.namespace().length == 1;
+  }
+
   private TableRef ref(Identifier ident) throws NoSuchTableException {
-    if (ident.namespace().length > 0) {
+    if (ident.namespace().length == 0) {
+      return TableRef.of(ident.name());
+    }
+    Optional<NamedTable> named = NamedTable.find(ident);
+    if (named.isEmpty()) {
       throw inNamespace(ident);
     }
-    return TableRef.of(ident.name());
+    return named.get().ref();
   }
 
   private TableRef created(Identifier ident, Map<String, String> properties) {
@@ -212,11 +253,12 @@ public class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog,
       }
       return table;
     } catch (NoSuchTableException e) {
-      throw Failures.analysis("a table of the catalog indextables is named by its path, as in indextables.`/data/logs`");
+      throw Failures.analysis("a table of the catalog indextables is named by its path, as in indextables.`/data/logs`, or by its database and "
+              + "name, as in indextables.default.logs");
     }
   }
 
-  private static StructType schema(Column[] columns) {
+  static StructType schema(Column[] columns) {
     StructType schema = new StructType();
     for (Column column : columns) {
       schema = schema.add(column.name(), column.dataType(), column.nullable());
@@ -224,7 +266,7 @@ public class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog,
     return schema;
   }
 
-  private static List<String> columns(Transform[] partitioning) {
+  static List<String> columns(Transform[] partitioning) {
     List<String> columns = new ArrayList<>();
     for (Transform transform : partitioning) {
       NamedReference[] references = transform.references();

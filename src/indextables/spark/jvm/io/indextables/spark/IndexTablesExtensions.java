@@ -27,6 +27,7 @@ public class IndexTablesExtensions extends AbstractFunction1<SparkSessionExtensi
       return BoxedUnit.UNIT;
     }
     OriginalFunctions.inject(extensions);
+    TermSearch.inject(extensions);
     extensions.injectParser(
         (session, parser) ->
             (ParserInterface)

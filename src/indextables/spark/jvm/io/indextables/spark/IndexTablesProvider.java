@@ -4,6 +4,7 @@ import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SQLContext;
@@ -36,6 +37,8 @@ public class IndexTablesProvider
           "io.indextables.provider.indextablesprovider",
           "io.indextables.spark.core.indextables4sparktableprovider");
 
+  private static final ThreadLocal<Boolean> NEEDS_NO_TABLE = ThreadLocal.withInitial(() -> false);
+
   private Description description; // Spark makes a provider for each load and asks for the schema before the table
 
   @Override
@@ -46,6 +49,18 @@ public class IndexTablesProvider
   /** Returns whether a table that was created {@code USING} this name is of the format. */
   static boolean isNamed(String provider) {
     return NAMES.contains(provider.toLowerCase(Locale.ROOT));
+  }
+
+  /** Runs what records a name for a table that need not exist yet. */
+  static void withoutTable(Callable<?> record) {
+    NEEDS_NO_TABLE.set(true);
+    try {
+      record.call();
+    } catch (Exception e) {
+      throw Failures.unchecked(e);
+    } finally {
+      NEEDS_NO_TABLE.remove();
+    }
   }
 
   /** Returns the options with the marks by which the rest of the jar knows the format. */
@@ -61,7 +76,8 @@ public class IndexTablesProvider
   /** Spark calls this first when it writes a stream, and when it reads with a schema that the user gave. */
   @Override
   public Transform[] inferPartitioning(CaseInsensitiveStringMap options) {
-    if (!StackWalker.getInstance().walk(callers -> callers.anyMatch(IndexTablesProvider::writesStream))) {
+    if (!NEEDS_NO_TABLE.get()
+        && !StackWalker.getInstance().walk(callers -> callers.anyMatch(IndexTablesProvider::writesStream))) {
       describe(options.asCaseSensitiveMap());
     } // else: the table need not exist
     return new Transform[0];

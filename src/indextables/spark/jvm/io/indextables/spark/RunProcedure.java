@@ -58,6 +58,9 @@ final class RunProcedure implements UnboundProcedure, BoundProcedure {
       String path = NamedTable.location(Json.strings(answer.get("locate")));
       answer = PythonBridge.ask(command.with("located", path)).get();
     }
+    if (answer.has("empty_trash")) { // the names, and so the places of the trash, are Spark's
+      return List.<Scan>of(Trash.empty(answer.get("empty_trash"))).iterator();
+    }
     while (answer.has("job")) { // a merge has one job for each batch that it commits
       answer = TaskJob.finished(command, answer);
     }

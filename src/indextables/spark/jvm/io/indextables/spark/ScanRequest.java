@@ -2,6 +2,7 @@ package io.indextables.spark;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.List;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -17,16 +18,22 @@ final class ScanRequest {
   private final Request request;
 
   ScanRequest(TableRef table, StructType schema, List<Predicate> filters, ScanShape shape) {
+    this(table, schema, filters, shape, UnaryOperator.identity());
+  }
+
+  /** Reads rows in another way than by the filters alone: {@code more} adds to the request what Python needs for it. */
+  ScanRequest(
+      TableRef table, StructType schema, List<Predicate> filters, ScanShape shape, UnaryOperator<Request> more) {
     this.path = table.path() + " version " + table.version();
     this.schema = schema;
     this.filters = filters;
     this.shape = shape;
-    this.request =
-        shape.addTo(
-            Request.of("scan", table)
-                .with("columns", Json.strings(List.of(schema.fieldNames())))
-                .with("filters", PredicateJson.of(filters))
-                .with("parallelism", SparkSession.active().sparkContext().defaultParallelism()));
+    Request scan =
+        Request.of("scan", table)
+            .with("columns", Json.strings(List.of(schema.fieldNames())))
+            .with("filters", PredicateJson.of(filters))
+            .with("parallelism", SparkSession.active().sparkContext().defaultParallelism());
+    this.request = more.apply(shape.addTo(scan));
   }
 
   /** Lets Python plan the scan, or answer it on the driver if the rows are few. */

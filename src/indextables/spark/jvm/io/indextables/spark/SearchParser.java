@@ -58,10 +58,10 @@ final class SearchParser implements InvocationHandler {
     try {
       return forward(method, withSql(arguments, sql.text()));
     } catch (ParseException e) {
-      Optional<String> optimize =
-          TAKES_COMMANDS.contains(method.getName()) ? Commands.optimizeAsCall((String) arguments[0]) : Optional.empty();
-      if (optimize.isPresent()) {
-        return withEscapes(() -> forward(method, withSql(arguments, optimize.get())));
+      Optional<String> ofPath =
+          TAKES_COMMANDS.contains(method.getName()) ? Commands.ofPathAsCall((String) arguments[0]) : Optional.empty();
+      if (ofPath.isPresent()) {
+        return withEscapes(() -> forward(method, withSql(arguments, ofPath.get())));
       }
       throw sql.inOriginal(e);
     }

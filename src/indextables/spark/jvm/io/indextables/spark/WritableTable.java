@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 
 /** A table of the catalog: INSERT INTO appends to it, INSERT OVERWRITE replaces its rows or those of partitions. */
-final class WritableTable extends IndexTablesTable implements SupportsWrite {
+class WritableTable extends IndexTablesTable implements SupportsWrite, ListedPartitions {
   WritableTable(TableRef ref, Description description) {
     super(ref, description);
   }
