@@ -122,12 +122,13 @@ def discover_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compa
 
 
 def engine_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
-    """Indexing and counts against Tantivy alone, top-10 against an earlier commit, and against Lance and DuckDB."""
-    from bench.engine import indexing, peers, searches  # noqa: PLC0415
+    """Indexing and counts against Tantivy alone, searches against an earlier commit, Lance and DuckDB; cold starts."""
+    from bench.engine import cold, indexing, peers, searches  # noqa: PLC0415
 
     rows, repeat = min(chosen.rows, 200_000), chosen.repeat
     found = indexing.measure(HOME / "engine", say, rows=rows, repeat=min(repeat, 3))
     found += searches.measure(HOME / "engine-searches", say, repeat=repeat)
+    found += cold.measure(HOME / "engine-cold", say, repeat=min(repeat, 3))
     return "engine", found + peers.measure(HOME / "engine-peers", say, rows=rows, repeat=repeat)
 
 

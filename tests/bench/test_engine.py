@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from bench.engine import indexing, peers, searches
+from bench.engine import cold, indexing, peers, searches
 
 
 def test_indexing_and_counts_are_compared_with_the_engine_alone(tmp_path: Path):
@@ -35,3 +35,10 @@ def test_without_the_earlier_commit_its_searches_are_left_out(
     said: list[str] = []
     assert searches.measure(tmp_path / "searches", said.append, repeat=1) == []
     assert "is not in this checkout" in said[0]
+
+
+def test_the_first_search_of_a_process_is_measured(tmp_path: Path):
+    said: list[str] = []
+    [found] = cold.measure(tmp_path, said.append, repeat=1, splits=(2, 3))
+    assert found.ours.best > 0
+    assert "importing takes" in said[-1]
