@@ -121,6 +121,17 @@ def discover_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compa
     return f"web UI, {rows:,} rows", discover.measure(HOME, say, rows=rows, repeat=chosen.repeat)
 
 
+def engine_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
+    """Indexing and counts against Tantivy alone, searches against an earlier commit, Lance and DuckDB; cold starts."""
+    from bench.engine import cold, indexing, peers, searches  # noqa: PLC0415
+
+    rows, repeat = min(chosen.rows, 200_000), chosen.repeat
+    found = indexing.measure(HOME / "engine", say, rows=rows, repeat=min(repeat, 3))
+    found += searches.measure(HOME / "engine-searches", say, repeat=repeat)
+    found += cold.measure(HOME / "engine-cold", say, repeat=min(repeat, 3))
+    return "engine", found + peers.measure(HOME / "engine-peers", say, rows=rows, repeat=repeat)
+
+
 PARTS: Final[dict[str, Part]] = {
     "tables": tables_part,
     "commits": commits_part,
@@ -131,6 +142,7 @@ PARTS: Final[dict[str, Part]] = {
     "remote": remote_part,
     "upkeep": upkeep_part,
     "discover": discover_part,
+    "engine": engine_part,
 }
 
 

@@ -521,7 +521,7 @@ def test_little_space_is_an_error_before_anything_is_written(
     with pytest.raises(StorageFullError) as error:
         merge(tmp_path / "merged", *map(source, three))
     message = str(error.value)
-    assert f"cannot merge 3 splits of {size} bytes: this takes up to {3 * size} bytes in" in message
+    assert f"cannot merge 3 splits of {size} bytes: this takes up to {4 * size} bytes in" in message
     assert "where 77 are free" in message
     assert "spark.indextables.indexWriter.tempDirectoryPath" in message
     assert list((tmp_path / "merged").iterdir()) == []

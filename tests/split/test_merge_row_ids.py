@@ -188,8 +188,8 @@ def test_a_container_of_a_later_version_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path).path
     raw = bytearray(path.read_bytes())
     at = raw.rindex(b'{"files"') - 4
-    assert raw[at] == 2
-    raw[at] = 3
+    assert raw[at] in (2, 3)
+    raw[at] = 4
     path.write_bytes(raw)
-    with pytest.raises(ProtocolError, match=r"has version 3; this release reads versions 1 to 2\. Upgrade"):
+    with pytest.raises(ProtocolError, match=r"has version 4; this release reads versions 1 to 3\. Upgrade"):
         opened(path)

@@ -85,7 +85,7 @@ def test_rows_by_page_are_the_rows_of_a_plain_read(tmp_path_factory: Any, seed: 
         rows,
         write_rowGroupRows=str(group),
         columns_groups=groups,
-        write_compression=rng.choice(["lz4", "zstd", "snappy", "none"]),
+        write_compression=rng.choice(["auto", "lz4", "zstd", "snappy", "none"]),
     )
     with open_split(open_store(home, Settings()), path.name) as split:
         store = split._contents.rows
@@ -282,3 +282,38 @@ def test_numbers_of_thrift_come_back(value: int):
 def test_an_unknown_type_of_thrift_is_refused():
     with pytest.raises(ValueError, match="unknown type 13"):
         skip(b"\0", 0, 13)
+
+
+def test_the_codec_of_each_column_follows_from_the_table_alone(tmp_path: Path) -> None:
+    """Merges copy column chunks, and readers expect one codec in all row groups of a column."""
+    rows = pa.table(
+        {
+            "title": ["a longer text " * 9] * 10,
+            "n": range(10),
+            "odd. name": ["y" * 99] * 10,
+            "tags": pa.array([["q" * 40]] * 10),
+            "attrs": pa.array([[("k", 1)]] * 10, pa.map_(pa.string(), pa.int64())),
+            "user": pa.array([{"bio": "z" * 50, "inner": {"c": 1}}] * 10),
+        }
+    )
+    schema = TableSchema.from_arrow(rows.schema)
+    for compression, text, other in (
+        ("auto", "ZSTD", "LZ4"),
+        ("lz4", "LZ4", "LZ4"),
+        ("zstd", "ZSTD", "ZSTD"),
+    ):
+        writer = RowsMemberWriter(tmp_path / "r.parquet", schema, {"title", "tags", "user.bio"}, compression)
+        writer.write_group(rows.cast(schema.arrow))
+        writer.finish()
+        group = pq.read_metadata(tmp_path / "r.parquet").row_group(0)
+        chunks = [group.column(n) for n in range(group.num_columns)]
+        assert {chunk.path_in_schema: chunk.compression for chunk in chunks} == {
+            "title": text,
+            "n": other,
+            "odd. name": other,
+            "tags.list.element": text,
+            "attrs.key_value.key": other,
+            "attrs.key_value.value": other,
+            "user.bio": text,
+            "user.inner.c": other,
+        }

@@ -68,8 +68,8 @@ _STORE = MemoryStore()
 _STORE.put("whole", SPLIT)
 _BUNDLE = open_bundle(_STORE, "whole")
 MEMBERS = {
-    name: _BUNDLE.range(member.offset, member.length)
-    for name, member in sorted(_BUNDLE.members.items(), key=lambda item: item[0].split(".")[::-1])
+    name: _BUNDLE.read(name)
+    for name in sorted(_BUNDLE.members, key=lambda name: name.split(".")[::-1])
     if name != CHECKSUMS
 }
 """Members ordered by suffix, because the names of index files begin randomly."""

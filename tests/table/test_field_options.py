@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -96,6 +97,20 @@ def test_an_index_without_positions_is_smaller_and_has_no_phrases(tmp_path, reco
             _ids(small, query)
     scores = small.search("m:(gamma OR 17)", limit=3).column("_score").to_pylist()
     assert scores == sorted(scores, reverse=True)
+
+
+def test_long_ids_in_a_text_can_be_left_out_of_the_index(tmp_path):
+    ids = [hashlib.sha256(str(n).encode()).hexdigest() for n in range(1000)]
+    texts = [f"request {key} of user {n % 7} timed out" for n, key in enumerate(ids)]
+    full = _write(tmp_path / "full", texts)
+    small = _write(tmp_path / "small", texts, tokenLength__m="32")
+    assert _size(small) < 0.8 * _size(full)
+    assert _ids(full, f"m:{ids[17]}") == [17]
+    with pytest.raises(QueryError, match="long words"):
+        _ids(small, f"m:{ids[17]}")
+    assert _ids(small, 'm:"of user 3"') == _ids(full, 'm:"of user 3"')
+    where = f"m LIKE '%{ids[17]}%'"
+    assert small.to_arrow(["id"], where).column("id").to_pylist() == [17]
 
 
 @pytest.mark.parametrize("option", ["storeonlyfields", "nonfastfields"])

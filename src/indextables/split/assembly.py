@@ -73,7 +73,7 @@ def assemble_split(
     filters = statistics.blooms.filters()
     blooms, bloom_columns = bloom_members(filters)
     # Parquet files are the last of the large members, so that a reader's first read gets the footers.
-    paths = (*index.files, *_write_members(work, blooms), *(part.path for part in parts))
+    paths = (*_write_members(work, blooms), *(part.path for part in parts))
     documents = [document for part in parts for document in part.documents]
     documents += [
         (MANIFEST, manifest.to_bytes()),
@@ -83,7 +83,12 @@ def assemble_split(
     ]
     if filters:
         documents.append((BLOOM_COLUMNS, bloom_columns))
-    written = write_bundle(target, [(path.name, path) for path in paths], documents)
+    written = write_bundle(
+        target,
+        [(path.name, path) for path in paths],
+        documents,
+        compressed=[(path.name, path) for path in index.files],
+    )
     return FinishedSplit(
         path=target,
         size=written.size,

@@ -153,7 +153,7 @@ class SplitContents:
 
     def _check_documents(self, index: Path) -> None:
         """Check that the index has one document for each row: the engine allocates memory for as many as it claims."""
-        if (size := self._bundle.member(META).length) > _MAX_META_BYTES:
+        if (size := self._bundle.member(META).content_length) > _MAX_META_BYTES:
             raise self._bundle.damaged(
                 f"its {META} has {size} bytes, more than the limit of {_MAX_META_BYTES}"
             )

@@ -2,10 +2,10 @@
 
     [members][magic u32][version u32][JSON file table][table length u32][hotcache][hotcache length u32]
 
-The table length includes the magic number and the version. This package writes version 2, an empty hotcache, and the
-member `checksums.json`: size and CRC-32 of every other member, and of the footer of each Parquet member, which is read
-without the rest. The pages of Parquet members have checksums of their own. Splits of other writers have the same layout
-in version 1, without `checksums.json`.
+The table length includes the magic number and the version. This package writes version 2, or 3 if members are
+compressed (see `compression`), an empty hotcache, and the member `checksums.json`: size and CRC-32 of every other
+member, and of the footer of each Parquet member, which is read without the rest. The pages of Parquet members have
+checksums of their own. Splits of other writers have the same layout in version 1, without `checksums.json`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,17 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import orjson
+import pyarrow as pa
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError, ProtocolError, StorageError
+from indextables.split.container.compression import (
+    FRAME_BYTES,
+    Frames,
+    compress_frame,
+    decompress_frame,
+    is_compressible,
+    is_worthwhile,
+)
 from indextables.storage import Store
 
 MANIFEST: Final = "columns.manifest"
@@ -39,12 +48,15 @@ PAGE_DIRECTORY: Final = ".pages"
 _SMALL: Final = frozenset({MANIFEST, MAPPING, CHECKSUMS, BLOOM_COLUMNS, ROW_RUNS, RANKING})
 
 _MAGIC: Final = 403881646
-_VERSION: Final = 2
+_PLAIN_VERSION: Final = 2
+_VERSION: Final = 3
 """Version 1 is that of Quickwit and of this package's splits without the member `row_ids.json`.
 
-A release that does not know the member would take ids for ordinals. It refuses version 2.
+A release that does not know the member would take ids for ordinals. It refuses version 2. In version 3 some members are
+compressed, in version 2 none.
 """
 
+_FRAMES: Final = "zstd"
 _U32: Final = struct.Struct("<I")
 _HEADER: Final = struct.Struct("<II")
 _COPY_BYTES: Final = 1 << 20
@@ -68,12 +80,20 @@ class Written:
 
 @dataclass(frozen=True)
 class Member:
-    """One file inside a bundle. `crc32` is None if the writer recorded no checksums."""
+    """One file inside a bundle. `crc32` is None if the writer recorded no checksums.
+
+    `length` and `crc32` are those of the stored bytes. `frames` is None if they are the content itself.
+    """
 
     name: str
     offset: int
     length: int
     crc32: int | None = None
+    frames: Frames | None = field(default=None, repr=False)
+
+    @property
+    def content_length(self) -> int:
+        return self.length if self.frames is None else self.frames.size
 
 
 @dataclass(frozen=True)
@@ -106,13 +126,27 @@ class Bundle:
             raise CorruptTableError(f"{self.name} has no member {name!r}") from None
 
     def read(self, name: str) -> bytes:
-        """Read a whole member and verify its checksum."""
+        """Return the content of a whole member, and verify its checksum."""
         member = self.member(name)
-        if member.length > _MAX_WHOLE_BYTES:
+        if member.content_length > _MAX_WHOLE_BYTES:
             raise self.damaged(
-                f"{name!r} has {member.length} bytes, more than the limit of {_MAX_WHOLE_BYTES}"
+                f"{name!r} has {member.content_length} bytes, more than the limit of {_MAX_WHOLE_BYTES}"
             )
-        return self.verify(member, self.range(member.offset, member.length))
+        stored = self.verify(member, self.range(member.offset, member.length))
+        if member.frames is None:
+            return stored
+        parts = [self.frame(member, stored[at : at + length], size) for at, length, size in member.frames]
+        content = b"".join(parts)
+        if zlib.crc32(content) != member.frames.crc32:
+            raise self.damaged(f"the checksum of {name!r} is wrong")
+        return content
+
+    def frame(self, member: Member, data: bytes | memoryview, size: int) -> pa.Buffer:
+        """Return the content of one frame of a compressed member, which must have `size` bytes."""
+        try:
+            return decompress_frame(data, size)
+        except ValueError as reason:
+            raise self.damaged(f"{member.name!r}: {reason}") from reason
 
     def range(self, offset: int, length: int) -> bytes:
         """Read some bytes, from `tail` if it has them."""
@@ -147,19 +181,27 @@ class Bundle:
 
 
 def write_bundle(
-    target: Path, files: Iterable[tuple[str, Path]], documents: Iterable[tuple[str, bytes]]
+    target: Path,
+    files: Iterable[tuple[str, Path]],
+    documents: Iterable[tuple[str, bytes]],
+    *,
+    compressed: Iterable[tuple[str, Path]] = (),
 ) -> Written:
-    """Write `files`, then the small `documents`: one read of the end gets all that opening a split needs."""
+    """Write `compressed`, `files`, then the small `documents`: one read of the end gets what opening a split needs."""
     table: dict[str, dict[str, int]] = {}
     checksums: dict[str, Any] = {"members": {}, "parquetFooters": {}}
     with target.open("wb") as out:
+        for name, path in compressed:
+            _append_compressed(out, table, checksums, name, path)
         for name, path in files:
             _append(out, table, checksums, name, path)
         for name, data in documents:
             _append(out, table, checksums, name, data)
+        is_plain = not any(_FRAMES in entry for entry in checksums["members"].values())
         _append(out, table, None, CHECKSUMS, orjson.dumps(checksums))
         footer_start = out.tell()
-        document = _HEADER.pack(_MAGIC, _VERSION) + orjson.dumps({"files": table})
+        header = _HEADER.pack(_MAGIC, _PLAIN_VERSION if is_plain else _VERSION)
+        document = header + orjson.dumps({"files": table})
         out.write(document + _U32.pack(len(document)) + _U32.pack(0))
         return Written(out.tell(), footer_start)
 
@@ -222,6 +264,33 @@ def _append(
         checksums["members"][name] = {"size": out.tell() - start, "crc32": crc}
 
 
+def _append_compressed(
+    out: BinaryIO, table: dict[str, dict[str, int]], checksums: dict[str, Any], name: str, path: Path
+) -> None:
+    """Append a member in frames of zstd, or as it is if that saves too little."""
+    start, size, lengths = out.tell(), path.stat().st_size, list[int]()
+    if is_compressible(size):
+        crc = stored_crc = 0
+        with path.open("rb") as file:
+            while content := file.read(FRAME_BYTES):
+                frame = compress_frame(content)
+                out.write(frame)
+                lengths.append(len(frame))
+                crc, stored_crc = zlib.crc32(content, crc), zlib.crc32(frame, stored_crc)
+    if not lengths or not is_worthwhile(size, sum(lengths)):
+        out.seek(start)
+        out.truncate()
+        return _append(out, table, checksums, name, path)
+    table[name] = {"start": start, "end": out.tell()}
+    frames = Frames(size, crc, tuple(lengths))
+    checksums["members"][name] = {
+        "size": sum(lengths),
+        "crc32": stored_crc,
+        _FRAMES: frames.to_document(),
+    }
+    return None
+
+
 def _parquet_footer(path: Path) -> bytes:
     with path.open("rb") as file:
         file.seek(-8, 2)
@@ -241,7 +310,7 @@ def _file_table(store: Store, key: str, size: int, tail: bytes) -> tuple[int, by
     magic, version = _HEADER.unpack_from(tail, at)
     if magic != _MAGIC:
         raise ValueError(f"its file table starts with {magic} instead of the magic number {_MAGIC}")
-    if version not in (1, _VERSION):
+    if not 1 <= version <= _VERSION:
         raise ProtocolError(
             f"the container of split {store.uri}/{key} has version {version}; this release reads versions 1 to "
             f"{_VERSION}. Upgrade indextables to read it."
@@ -285,7 +354,8 @@ def _with_checksums(bundle: Bundle) -> Bundle:
             member = bundle.member(name)
             if member.length != entry["size"]:
                 raise ValueError(f"member {name!r} has {member.length} bytes instead of {entry['size']}")
-            members[name] = Member(name, member.offset, member.length, entry["crc32"])
+            frames = Frames.from_document(entry[_FRAMES], member.length) if _FRAMES in entry else None
+            members[name] = Member(name, member.offset, member.length, entry["crc32"], frames)
         footers = {}
         for name, entry in checksums["parquetFooters"].items():
             end = members[name].offset + members[name].length

@@ -8,36 +8,23 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 import tantivy
 
-from indextables.schema import path_values
+from indextables.split.index.documents import json_documents
 from indextables.split.index.engine import building_errors
-from indextables.split.index.fields import (
-    NULLS,
-    ROW,
-    UNINDEXED,
-    IndexField,
-    IndexFields,
-    register_tokenizers,
-)
+from indextables.split.index.fields import IndexFields, register_tokenizers
 from indextables.split.index.ranking import RankingStatistics, index_statistics
-from indextables.split.index.values import index_values
-from indextables.split.index.words import unindexed_rows
 
 MIN_HEAP_BYTES: Final = 15_000_000
-_CHUNK_ROWS: Final = 4096
+_CHUNK_ROWS: Final = 8192
 _CHUNK_BYTES: Final = 16 << 20
 """Rows become Python objects on their way to the engine: at most this many rows and bytes at a time."""
 
 META: Final = "meta.json"
-_WITHOUT_VALUES: Final = ("struct", "none")
-"""Of columns of these kinds, the index knows only whether they are null."""
 
 
 @dataclass(frozen=True)
@@ -85,26 +72,11 @@ class IndexBuilder:
             self._writer.wait_merging_threads()
 
     def _add_chunk(self, chunk: pa.RecordBatch) -> None:
-        first = self._base + self._rows
-        keys, columns, sparse = [ROW], [list(range(first, first + chunk.num_rows))], []
-        for field in self._fields.all:
-            values = path_values(chunk, field.mapped.name)
-            if values.null_count:
-                sparse.append((field, values))
-            elif field.mapped.kind not in _WITHOUT_VALUES:
-                keys.append(field.name)
-                columns.append(index_values(field.mapped, values))
-        documents = [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
-        for field, values in sparse:
-            _add_sparse(documents, field, values)
-        for field in self._fields.all:
-            if field.mapped.kind in ("text", "string"):
-                for row in unindexed_rows(field.mapped, path_values(chunk, field.mapped.name)):
-                    documents[row].setdefault(UNINDEXED, []).append(field.unindexed_term)
-        add, dumps = self._writer.add_json, orjson.dumps
+        documents = json_documents(self._fields, chunk, self._base + self._rows)
+        add = self._writer.add_json
         with building_errors(self._directory):
             for document in documents:
-                add(dumps(document).decode())
+                add(document)
         self._rows += chunk.num_rows
 
 
@@ -120,14 +92,3 @@ def built_index(directory: Path, fields: IndexFields, rows: int) -> BuiltIndex:
     segments = {segment["segment_id"].replace("-", "") for segment in meta["segments"]}
     files = sorted(path for path in directory.iterdir() if path.name.split(".")[0] in segments)
     return BuiltIndex((*files, directory / META), index_statistics(files, meta, fields))
-
-
-def _add_sparse(documents: list[dict[str, Any]], field: IndexField, values: pa.Array) -> None:
-    """Add a column with nulls. Tantivy has no nulls: a null is an absent key, and listed in the field of nulls."""
-    for position in np.flatnonzero(pc.is_null(values).to_numpy(zero_copy_only=False)).tolist():
-        documents[position].setdefault(NULLS, []).append(field.null_term)
-    if field.mapped.kind in _WITHOUT_VALUES:
-        return
-    for document, value in zip(documents, index_values(field.mapped, values), strict=True):
-        if value is not None:
-            document[field.name] = value

@@ -21,13 +21,14 @@ from functools import cache, lru_cache
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import tantivy
 
 from indextables.runtime import lazy_property
 from indextables.schema import STEMMERS, Recipe, parse_recipe
-from indextables.split.index.string_values import strings
+from indextables.split.index.string_values import rows_with, strings
 
 _SINGLE: Final = (
     "\u0e01-\u0e5b\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
@@ -39,6 +40,9 @@ _SINGLE_CHARACTER: Final = re.compile(f"[{_SINGLE}]")
 _SINGLE_IN_ARROW: Final = f"([{_SINGLE}])"
 _LEAD_BYTE: Final = 0xE0
 """The first byte of these characters in UTF-8 is at least this."""
+
+_PUNCTUATION_BYTE: Final = 0xE2
+"""The first byte of U+2000 to U+2FFF: dashes, quotes, arrows and other signs."""
 
 _GAP: Final = "\u2400"
 """Stands for a word that was dropped: no tokenizer makes such a word, as it is neither letter nor digit."""
@@ -71,17 +75,18 @@ class TextTokenizer:
         """Return the words of a text with their positions."""
         return tuple((at, word) for at, word in enumerate(self.words(text)) if word is not None)
 
-    def prepare(self, values: pa.Array) -> list[str | None]:
-        """Return the texts as the engine gets them."""
+    def prepare(self, values: pa.Array) -> pa.Array:
+        """Return the texts as the engine gets them. Those with bytes that are not UTF-8 may be as they were."""
         recipe = self.recipe
         if recipe.is_plain and recipe.base == "words":
-            return strings(values)
+            return values
         if recipe.is_plain and recipe.base == "words2":
             return _space_out(values)
-        return [
+        prepared = [
             None if text is None else " ".join(_GAP if word is None else word for word in self.words(text))
             for text in strings(values)
         ]
+        return pa.array(prepared, values.type)
 
     def character(self, character: str) -> str:
         """Return a character as words have it; empty if it separates words."""
@@ -195,21 +200,22 @@ def _split_identifiers(text: str) -> str:
     return "".join(parts)
 
 
-def _space_out(values: pa.Array) -> list[str | None]:
-    """Put spaces around single characters. Texts of other languages are not touched."""
-    if not _may_have_single(values):
-        return strings(values)
+def _space_out(values: pa.Array) -> pa.Array:
+    """Put spaces around single characters. Texts without any are not touched."""
+    rows = rows_with(values, _begins_single)
+    if not len(rows):
+        return values
+    some = values.take(pa.array(rows))
     try:
-        values.validate(full=True)
+        some.validate(full=True)
+        spaced = pc.replace_substring_regex(some, pattern=_SINGLE_IN_ARROW, replacement=r" \1 ")
     except pa.ArrowInvalid:  # bytes that are not UTF-8
-        return [text if text is None else _SINGLE_CHARACTER.sub(r" \g<0> ", text) for text in strings(values)]
-    return strings(pc.replace_substring_regex(values, pattern=_SINGLE_IN_ARROW, replacement=r" \1 "))
+        spaced = pa.array([_SINGLE_CHARACTER.sub(r" \g<0> ", text) for text in strings(some)], some.type)
+    mask = np.zeros(len(values), np.bool_)
+    mask[rows] = True
+    return pc.replace_with_mask(values, mask, spaced)
 
 
-def _may_have_single(values: pa.Array) -> bool:
-    data = values.buffers()[2]
-    if data is None or not len(values):
-        return False
-    width = np.int64 if pa.types.is_large_string(values.type) else np.int32
-    offsets = np.frombuffer(values.buffers()[1], dtype=width)[values.offset : values.offset + len(values) + 1]
-    return bool((np.frombuffer(data, dtype=np.uint8)[offsets[0] : offsets[-1]] >= _LEAD_BYTE).any())
+def _begins_single(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
+    """Return the bytes that may begin a single character in UTF-8. Punctuation, U+20xx, begins with another."""
+    return np.asarray((data >= _LEAD_BYTE) & (data != _PUNCTUATION_BYTE), np.bool_)

@@ -39,31 +39,35 @@ def index_values(column: MappedField, values: pa.Array) -> list[Any]:
         return _entries(column, values)
     if pa.types.is_list(values.type):
         return _elements(column, values)
+    return strings(index_array(column, values))
+
+
+def index_array(column: MappedField, values: pa.Array) -> pa.Array:
+    """Return values that are neither arrays nor maps as the index has them: integers or strings."""
     match column.kind:
         case "i64" if pa.types.is_decimal(values.type):
             _, low = decimal_words(values)
-            values = pa.array(low.view("int64"), mask=pc.is_null(values).to_numpy(zero_copy_only=False))
+            return pa.array(low.view("int64"), mask=pc.is_null(values).to_numpy(zero_copy_only=False))
         case "i64":
-            width = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
-            values = values.cast(width)
+            return values.cast(pa.int32() if pa.types.is_date32(values.type) else pa.int64())
         case "i128":
             high, low = decimal_words(values)
             pairs = zip(high.tolist(), low.tolist(), values.is_null().to_pylist(), strict=True)
-            return [
+            terms = [
                 None if is_null else f"{upper + _SIGN:016x}{lower:016x}" for upper, lower, is_null in pairs
             ]
+            return pa.array(terms, pa.string())
         case "ip":
             return _addresses(column, values)
         case "bool":
-            values = values.cast(pa.int8())
+            return values.cast(pa.int8())
         case "f64":
             numbers = sortable(values.cast(pa.float64()).fill_null(0.0).to_numpy())
-            values = pa.array(numbers, mask=pc.is_null(values).to_numpy(zero_copy_only=False))
+            return pa.array(numbers, mask=pc.is_null(values).to_numpy(zero_copy_only=False))
         case "text":
-            return list(tokenizer(column.tokenizer).prepare(values))
+            return tokenizer(column.tokenizer).prepare(values)
         case _:
-            return strings(values)
-    return list(values.to_pylist())
+            return values
 
 
 def wide_term(number: int, kind: str) -> str:
@@ -158,7 +162,7 @@ def _key_digest(key: str) -> str:
     return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).hexdigest()
 
 
-def _addresses(column: MappedField, values: pa.Array) -> list[str | None]:
+def _addresses(column: MappedField, values: pa.Array) -> pa.Array:
     """Return the terms of addresses. SchemaError for a text that is none."""
     coded = values.dictionary_encode()
     terms: list[str] = []
@@ -173,7 +177,7 @@ def _addresses(column: MappedField, values: pa.Array) -> list[str | None]:
                 "null, or index the column as string"
             )
         terms.append(wide_term(number, "ip"))
-    return [None if place is None else terms[place] for place in coded.indices.to_pylist()]
+    return pa.array(terms, pa.string()).take(coded.indices)
 
 
 def _address(address: IPv4Address | IPv6Address) -> int:

@@ -11,11 +11,12 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 import orjson
+import pyarrow as pa
 
 from indextables.split.container import Bundle, Member
 from indextables.split.index_cache import document_store_check, fast_field_check
@@ -69,17 +70,29 @@ def _write_empty_store(path: Path) -> int:
 
 
 def _extract_member(bundle: Bundle, member: Member, window: _Window, target: Path) -> int:
-    """Copy a member to a file, verify its checksum if the split has one, and return the CRC-32."""
-    crc, done = 0, 0
+    """Write the content of a member to a file, verify its checksum if the split has one, and return the CRC-32."""
+    crc = 0
+    expected = member.crc32 if member.frames is None else member.frames.crc32
     with target.open("wb") as out:
-        while done < member.length:
-            piece = window.read(member.offset + done, member.length - done)
+        for piece in _content(bundle, member, window):
             out.write(piece)
             crc = zlib.crc32(piece, crc)
-            done += len(piece)
-    if member.crc32 is not None and crc != member.crc32:
+    if expected is not None and crc != expected:
         raise bundle.damaged(f"the checksum of {member.name!r} is wrong")
     return crc
+
+
+def _content(bundle: Bundle, member: Member, window: _Window) -> Iterator[memoryview | pa.Buffer]:
+    """Yield the content of a member in pieces."""
+    if member.frames is not None:
+        for start, length, size in member.frames:
+            yield bundle.frame(member, window.read_whole(member.offset + start, length), size)
+        return
+    done = 0
+    while done < member.length:
+        piece = window.read(member.offset + done, member.length - done)
+        done += len(piece)
+        yield piece
 
 
 def _check_footer(bundle: Bundle, member: Member, path: Path) -> None:
@@ -117,3 +130,10 @@ class _Window:
             fetched = self._bundle.range(offset, min(_WINDOW_BYTES, self._end - offset))
             self._start, self._data, at = offset, memoryview(fetched), 0
         return self._data[at : at + length]
+
+    def read_whole(self, offset: int, length: int) -> memoryview | bytes:
+        """Return all bytes of a range, which must be short."""
+        first = self.read(offset, length)
+        if len(first) == length:
+            return first
+        return bytes(first) + self.read_whole(offset + len(first), length - len(first))

@@ -25,7 +25,8 @@ from indextables.storage import SCRATCH_ADVICE, disk_errors
 
 _log: Final = logging.getLogger(__name__)
 
-_DISK_SHARE: Final = 3
+_DISK_SHARE: Final = 4
+"""Indexes are compressed in a split, to about two thirds of their size."""
 
 MergeMethod: TypeAlias = Literal["linked", "indexed again"]
 

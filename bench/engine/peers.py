@@ -1,0 +1,80 @@
+"""The same rows in Lance with a full-text index, and as Parquet for DuckDB: top-10, phrase, count, size on disk."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import lance
+import pyarrow.parquet as pq
+from lance.query import PhraseQuery
+
+import indextables as it
+from bench.measure import Comparison, timed
+from indextables.demo import BROAD_WORD, log_table
+
+_PHRASE: Final = "timed out"
+
+
+def measure(home: Path, say: Callable[[str], None], *, rows: int, repeat: int) -> list[Comparison]:
+    """Return each question to each peer. DuckDB does not rank: its top-10 are any ten rows that match."""
+    say(f"{rows:,} rows in Lance, and as Parquet for DuckDB")
+    home.mkdir(parents=True)
+    data = log_table(rows)
+    it.write(home / "ours", data, text=["message"])
+    table = it.open(home / "ours")
+    dataset: Any = lance.write_dataset(data, str(home / "lance"))
+    dataset.create_scalar_index("message", "INVERTED", with_position=True)
+    parquet = str(home / "rows.parquet")
+    pq.write_table(data, parquet, compression="zstd")
+    sizes = {name: _size(home / name) for name in ("ours", "lance", "rows.parquet")}
+    say(", ".join(f"{name}: {size / rows:.1f} bytes a row" for name, size in sizes.items()))
+
+    def lance_rows(query: Any, **named: Any) -> Any:
+        return dataset.to_table(full_text_query=query, **named)
+
+    connection = duckdb.connect()
+
+    def duck(columns: str, words: str, rest: str = "") -> Any:
+        condition = f"regexp_matches(message, '(?i)\\b{words}\\b')"
+        return connection.sql(f"SELECT {columns} FROM '{parquet}' WHERE {condition} {rest}").fetchall()
+
+    phrase: Any = PhraseQuery(_PHRASE, "message")
+    questions: list[tuple[str, Callable[[], Any], Callable[[], Any], Callable[[], Any]]] = [
+        (
+            f"top-10 of a word in {table.count(f'message:{BROAD_WORD}') / rows:.0%} of the rows",
+            lambda: table.search(f"message:{BROAD_WORD}", limit=10),
+            lambda: lance_rows(BROAD_WORD, limit=10),
+            lambda: duck("*", BROAD_WORD, "LIMIT 10"),
+        ),
+        (
+            "top-10 of a phrase",
+            lambda: table.search(f'message:"{_PHRASE}"', limit=10),
+            lambda: lance_rows(phrase, limit=10),
+            lambda: duck("*", _PHRASE, "LIMIT 10"),
+        ),
+        (
+            "count of a word",
+            lambda: table.count(f"message:{BROAD_WORD}"),
+            lambda: lance_rows(BROAD_WORD, columns=["_score"], limit=rows).num_rows,
+            lambda: duck("count(*)", BROAD_WORD)[0][0],
+        ),
+    ]
+    counts = [ask() for ask in questions[-1][1:]]
+    if len(set(counts)) != 1:
+        raise AssertionError(f"indextables, Lance and DuckDB count {counts} rows with {BROAD_WORD!r}")
+    found = []
+    for name, ours, *theirs in questions:
+        mine = timed(ours, repeat=repeat, clock=time.process_time)
+        for peer, ask in zip(("Lance", "DuckDB on Parquet"), theirs, strict=True):
+            its = timed(ask, repeat=repeat, clock=time.process_time)
+            found.append(Comparison(f"{name}, CPU", mine, peer, its, at_least=1.0, by_best=True))
+    return found
+
+
+def _size(path: Path) -> int:
+    files = [path] if path.is_file() else path.rglob("*")
+    return sum(file.stat().st_size for file in files if file.is_file())

@@ -1,0 +1,44 @@
+"""The part of the bench about the engine runs, at a small size, and checks the answers that it times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bench.engine import cold, indexing, peers, searches
+
+
+def test_indexing_and_counts_are_compared_with_the_engine_alone(tmp_path: Path):
+    said: list[str] = []
+    found = indexing.measure(tmp_path / "index", said.append, rows=400, repeat=1)
+    assert [comparison.name for comparison in found] == [
+        "indexing with lz4 rows",
+        "indexing with auto rows",
+        "indexing with zstd rows",
+        "a split of 100 rows",
+        "count in one split",
+    ]
+    assert all(comparison.ratio > 0 for comparison in found)
+    assert any("bytes a row" in line for line in said)
+
+
+def test_searches_are_compared_with_lance_and_duckdb(tmp_path: Path):
+    found = peers.measure(tmp_path / "peers", lambda _: None, rows=400, repeat=1)
+    assert len(found) == 6
+    assert {comparison.other_name for comparison in found} == {"Lance", "DuckDB on Parquet"}
+
+
+def test_without_the_earlier_commit_its_searches_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(searches, "EARLIER", "0" * 40)
+    said: list[str] = []
+    assert searches.measure(tmp_path / "searches", said.append, repeat=1) == []
+    assert "is not in this checkout" in said[0]
+
+
+def test_the_first_search_of_a_process_is_measured(tmp_path: Path):
+    said: list[str] = []
+    [found] = cold.measure(tmp_path, said.append, repeat=1, splits=(2, 3))
+    assert found.ours.best > 0
+    assert "importing takes" in said[-1]
