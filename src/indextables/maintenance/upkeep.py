@@ -72,7 +72,9 @@ def run_upkeep(uri: str, settings: Settings, policy: UpkeepPolicy, *, merges: bo
     try:
         store = open_store(uri, settings)
         merged = merges and _merge_if_due(store, settings)
-        if purges or (merged and policy.after_merge and claim_purge(store, now_ms())):
+        if purges or (
+            merged and policy.after_merge and claim_purge(store, now_ms(), policy.purge_interval_ms)
+        ):
             done = purge_automatically(store, settings, policy)
             _log.info("%s: automatic purge: %s", uri, done.message)
     except Exception as reason:  # noqa: BLE001 - the write that started it is committed, and has not failed
