@@ -124,6 +124,29 @@ def test_young_states_stay_however_many_there_are():
     assert expired(bases) == [10, 20, 30]
 
 
+def test_the_state_of_a_version_that_no_other_leads_to_stays():
+    """The version file is retained, so the version must be readable."""
+    assert expired([(10, 0), (11, 0), (12, 0)], files=[10, 11, 12]) == [11]
+    assert expired([(10, 0), (11, 0), (12, 0)], files=[11, 12]) == [10]
+    assert expired([(10, 0), (11, 0), (12, 0)], files=[12]) == [10, 11]
+
+
+def test_some_states_stay_for_the_version_files_that_follow_them():
+    """Otherwise the oldest retained version could be read from the first version file only, and none could go."""
+    rules = StateRetention(versions=1, age_ms=16 * HOUR)
+    bases = [Base(10 * n, n * HOUR) for n in range(40)]
+
+    def remaining(first: int) -> list[int]:
+        gone = expired_bases(bases, range(first, 400), named=None, retention=rules, now_ms=40 * HOUR)
+        return [base.version for base in bases if base.version not in gone]
+
+    young = list(range(250, 400, 10))
+    assert remaining(0) == [*range(0, 250, 20), *young]
+    assert remaining(121) == [*range(120, 250, 20), *young]
+    for first in range(0, 240, 20):
+        assert [b for b in remaining(first + 1) if b <= first + 25], "a retained version has a base"
+
+
 def test_the_state_that_the_hint_names_stays():
     assert expired([(10, 0), (20, 0), (30, 0)], named=10) == [20]
 
@@ -587,12 +610,13 @@ def test_a_compaction_collects_nothing_in_a_dry_run(store: Store, caplog: pytest
 
 
 def test_a_compaction_collects_the_states_that_it_replaces(store: Store):
-    week = 168 * HOUR
-    grown(store, 4, created=lambda number: now_ms() - (4 - number) * week)
+    spacing = StateRetention().spacing_ms
+    period = (now_ms() - 1000 * HOUR) // spacing * spacing
+    grown(store, 4, created=lambda number: period + number)
     assert states(store) == [0, 1, 2, 3], "their files are young, whatever they say"
     write(store, "last")
     checkpoint(store, QUIET, lambda: later(169))
-    assert states(store) == [3, 4]
+    assert states(store) == [0, 3, 4], "the first one of its time stays for the version files after it"
 
 
 def test_a_collection_that_is_not_due_costs_one_listing(store: Store):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from indextables.config import Settings, keys
 from indextables.errors import StorageError, VersionNotFoundError
 from indextables.log import Append, checkpoint, commit, load_snapshot, version_key
-from indextables.log.cleanup import expired_versions, retention_ms
+from indextables.log.cleanup import expired_versions, oldest_retained, plan_expiry, retention_ms
 from indextables.log.snapshots import read_snapshot, snapshot_of_state
 from indextables.log.versions import VersionFile, list_log, read_watermark
 from indextables.maintenance import CleanedVersions, clean_versions
@@ -95,6 +96,35 @@ def test_no_version_goes_that_a_condition_keeps(
         assert version < covered_by
         assert version < len(times) - 1
         assert version <= passed or now - times[version] > retention
+
+
+def test_the_version_that_was_current_when_the_retention_began_is_retained():
+    def oldest(now: float, watermark: int = -1) -> int | None:
+        return oldest_retained(files(9), watermark=watermark, retention_ms=2 * HOUR, now_ms=round(now * HOUR))
+
+    assert [oldest(now) for now in (0, 1, 2.9, 3, 3.1, 5.9, 10, 99)] == [0, 0, 0, 1, 1, 3, 8, 8]
+    assert oldest(1, watermark=3) == 4, "what an earlier clean-up passed is not readable"
+    assert oldest_retained([], watermark=-1, retention_ms=0, now_ms=0) is None
+
+
+def test_what_the_oldest_retained_version_is_read_from_stays(store: MemoryStore):
+    """A newer state covers more versions; without them, the oldest retained version could not be read."""
+    checkpoint(store, SETTINGS)
+    snapshot = load_snapshot(store)
+    for n in (6, 7, 8):
+        snapshot = commit(
+            store, Append((add(f"f{n}"),), metadata()), base=snapshot, settings=SETTINGS
+        ).snapshot
+    checkpoint(store, SETTINGS)
+    listing = list_log(store)
+    aged = replace(
+        listing, versions=tuple(VersionFile(file.version, file.version * HOUR) for file in listing.versions)
+    )
+    # Two hours before hour 9, version 7 was the current one. It is read from the state of version 5.
+    expiry = plan_expiry(store, SETTINGS, retention_ms=2 * HOUR, now_ms=9 * HOUR, listing=aged)
+    assert (expiry.covered_by, expiry.versions) == (5, (0, 1, 2, 3, 4))
+    expiry = plan_expiry(store, SETTINGS, retention_ms=2 * HOUR, now_ms=10 * HOUR, listing=aged)
+    assert (expiry.covered_by, expiry.versions) == (8, (0, 1, 2, 3, 4, 5, 6, 7))
 
 
 @pytest.mark.parametrize(

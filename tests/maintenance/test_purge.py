@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from bench.servers import Server
+from bench.upkeep import TimedStore
 
 import indextables as it
 from indextables.config import Settings, keys
@@ -224,6 +225,33 @@ def test_the_splits_of_versions_that_go_go_with_them(store: Store):
     assert live(read_snapshot(store, VersionSelector(1))) == [path_of("second")]
     with pytest.raises(VersionNotFoundError):
         read_snapshot(store, VersionSelector(0))
+
+
+@pytest.mark.parametrize("interval", [1, 4, 10])
+def test_every_version_that_was_current_within_the_retention_can_be_read(
+    tmp_path: Path, interval: int, monkeypatch: pytest.MonkeyPatch
+):
+    """Purges and clean-up after checkpoints leave the state that the oldest of these versions is read from."""
+    monkeypatch.setattr("indextables.storage.opening.LocalStore", TimedStore)
+    hours, began = 6, now_ms()
+    settings = {
+        keys.CHECKPOINT_INTERVAL.key: str(interval),
+        keys.LOG_RETENTION_HOURS.key: str(hours),
+        keys.STATE_RETENTION_HOURS.key: str(hours),
+        keys.PURGE_RETENTION_CHECK.key: "false",
+        keys.MANIFEST_MIN_AGE_HOURS.key: "0",
+    }
+    versions: list[int] = []
+    for number in range(24):
+        with use(Runtime(clock=lambda now=began + number * DAY // 24: now)):
+            rows = pa.table({"n": [number]})
+            versions.append(it.write(tmp_path, rows, mode="overwrite", settings=settings))
+            purge(open_store(str(tmp_path)), Settings(settings), hours=hours, log_hours=hours)
+            retained = range(max(number - hours + 1, 0), number + 1)
+            found = [it.open(tmp_path, version=versions[old]).to_arrow().to_pylist() for old in retained]
+            assert found == [[{"n": old}] for old in retained]
+    kept = sum(path.name[:20].isdecimal() for path in (tmp_path / LOG_DIRECTORY).glob("*.json"))
+    assert hours < kept <= 2 * (hours + 2) + interval
 
 
 def test_a_state_that_versions_no_longer_lead_to_keeps_its_splits(store: Store):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 import orjson
@@ -42,9 +43,13 @@ def path() -> str:
     return f"memory://{uuid.uuid4()}"
 
 
+def row(n: int) -> pa.Table:
+    return pa.table({"n": [n], "message": [f"row {n}"]})
+
+
 def append(path: str, first: int, count: int, settings: dict[str, str] | None = None) -> None:
     for n in range(first, first + count):
-        it.write(path, pa.table({"n": [n], "message": [f"row {n}"]}), text=["message"], settings=settings)
+        it.write(path, row(n), text=["message"], settings=settings)
 
 
 def numbers(path: str) -> list[int]:
@@ -120,6 +125,51 @@ def test_a_table_with_very_many_small_splits_is_merged_in_rounds(path: str) -> N
     append(path, 20, 1, AT_ONCE | {keys.MERGE_MAX_SOURCES.key: "5"})
     assert files(path) < 4
     assert numbers(path) == list(range(21))
+
+
+@pytest.mark.parametrize(
+    ("change", "rows"),
+    [
+        (lambda table: table.delete("n = 2"), [0, 1, 3, 4]),
+        (lambda table: table.upsert(row(2), on=["n"]), [0, 1, 2, 3, 4]),
+        (
+            lambda table: it.write(
+                table.uri, row(2), mode="overwrite", replace_where="n = 2", settings=AT_ONCE
+            ),
+            [0, 1, 2, 3, 4],
+        ),
+        (lambda table: table.restore(4), [0, 1, 2, 3, 4]),
+    ],
+    ids=["delete", "upsert", "replace", "restore"],
+)
+def test_every_change_is_followed_by_upkeep(
+    path: str, change: Callable[[it.Table], object], rows: list[int]
+) -> None:
+    append(path, 0, 5, OFF)
+    change(it.open(path, settings=AT_ONCE))
+    assert (files(path), numbers(path)) == (1, rows)
+    check_table(open_store(path))
+
+
+def test_dropped_partitions_are_followed_by_upkeep_and_a_change_of_nothing_is_not(path: str) -> None:
+    for n in range(5):
+        table = pa.table({"day": ["mon" if n else "tue"], "n": [n]})
+        it.write(path, table, partition_by=["day"], settings=OFF)
+    table = it.open(path, settings=AT_ONCE)
+    assert (table.delete("n = 9").rows_deleted, table.drop_partitions("day = 'sun'"), files(path)) == (
+        0,
+        4,
+        5,
+    )
+    table.drop_partitions("day = 'tue'")
+    assert (files(path), numbers(path)) == (1, [1, 2, 3, 4])
+
+
+def test_a_mistake_in_the_settings_fails_a_delete_before_anything_is_deleted(path: str) -> None:
+    append(path, 0, 1)
+    with pytest.raises(ConfigError):
+        it.open(path, settings={keys.MERGE_ON_WRITE_SPLITS.key: "1"}).delete("n = 0")
+    assert numbers(path) == [0]
 
 
 def test_a_setting_turns_it_off(path: str) -> None:
@@ -302,9 +352,9 @@ def test_a_purge_follows_a_merge_and_keeps_what_readable_versions_need(path: str
         assert files(path) == 1
 
 
-def test_purges_that_follow_merges_are_an_hour_apart() -> None:
+def test_purges_that_follow_merges_are_apart() -> None:
     store = open_store(f"memory://{uuid.uuid4()}")
-    assert [claim_purge(store, now) for now in (0, 1, HOUR - 1, HOUR, HOUR + 1)] == [
+    assert [claim_purge(store, now, HOUR) for now in (0, 1, HOUR - 1, HOUR, HOUR + 1)] == [
         True,
         False,
         False,
@@ -312,7 +362,7 @@ def test_purges_that_follow_merges_are_an_hour_apart() -> None:
         False,
     ]
     store.put(PURGE_KEY, b"damaged")
-    assert claim_purge(store, 2 * HOUR)
+    assert claim_purge(store, 2 * HOUR, HOUR)
 
 
 def test_no_purge_deletes_a_file_younger_than_the_longest_running_job(path: str) -> None:

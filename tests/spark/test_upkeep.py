@@ -125,6 +125,28 @@ def a_purge_can_follow_a_write(spark, world) -> None:
     assert ids(spark, path) == list(range(20))
 
 
+def a_merge_can_follow_a_delete_and_an_overwrite_of_a_part(spark, world) -> None:
+    """No setting is given to a DELETE, so that of the session applies."""
+    path = world["path"] + "-changed"
+    append(spark, path, 0, 4, {"mergeOnWrite.enabled": "false"})
+    spark.conf.set(f"{PREFIX}mergeOnWrite.minSplits", "4")
+    spark.conf.set(f"{PREFIX}mergeOnWrite.async.enabled", "false")
+    try:
+        spark.sql(f"DELETE FROM indextables.`{path}` WHERE id = 99")
+        assert files(path) == 4, "nothing was deleted, and nothing is due"
+        spark.sql(f"DELETE FROM indextables.`{path}` WHERE id = 7")
+        assert (files(path), ids(spark, path)) == (1, [n for n in range(40) if n != 7])
+        append(spark, path, 4, 2, {"mergeOnWrite.enabled": "false"})
+        rows = spark.range(40, 60, 1, 1).selectExpr("id", "concat('row ', id) AS message")
+        rows.write.format("indextables").mode("overwrite").option("replaceWhere", "id = 40 OR id >= 41").save(
+            path
+        )
+        assert ids(spark, path) == [n for n in range(60) if n != 7]
+    finally:
+        spark.conf.unset(f"{PREFIX}mergeOnWrite.minSplits")
+        spark.conf.unset(f"{PREFIX}mergeOnWrite.async.enabled")
+
+
 def merging_before_the_write_returns(spark, world) -> None:
     path = world["path"] + "-at-once"
     append(spark, path, 0, 4, FOUR | {"mergeOnWrite.async.enabled": "false"})
@@ -140,6 +162,7 @@ CASES = {
         a_failure_is_shown_and_the_write_succeeds,
         a_mistake_in_the_settings_fails_the_write,
         a_purge_can_follow_a_write,
+        a_merge_can_follow_a_delete_and_an_overwrite_of_a_part,
         merging_before_the_write_returns,
     )
 }

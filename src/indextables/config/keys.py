@@ -495,7 +495,7 @@ PURGE_AFTER_MERGE: Final = Setting(
     "spark.indextables.purgeOnWrite.triggerAfterMerge",
     boolean,
     True,
-    "Purge after an automatic merge, if the last automatic purge of the table was an hour ago or longer.",
+    "Purge after an automatic merge, if the last one was an eighth of the shorter retention ago, and an hour at least.",
 )
 PURGE_AFTER_WRITES: Final = Setting(
     "spark.indextables.purgeOnWrite.triggerAfterWrites",

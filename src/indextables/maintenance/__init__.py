@@ -60,9 +60,11 @@ from indextables.maintenance.state_description import StateDescription, describe
 from indextables.maintenance.upgrade import renormalize_schemas, upgrade_and_checkpoint, upgrade_protocol
 from indextables.maintenance.upkeep import (
     automatic_retention,
+    change_with_upkeep,
     due_tasks,
     running_write,
     start_upkeep,
+    start_upkeep_at,
     wait_for_upkeep,
 )
 from indextables.maintenance.upkeep_claims import claim_purge, extend_claim, release_claim, take_claim
@@ -92,6 +94,7 @@ __all__ = [
     "UpkeepPolicy",
     "add_committed",
     "automatic_retention",
+    "change_with_upkeep",
     "check_health",
     "check_partition_condition",
     "claim_purge",
@@ -123,6 +126,7 @@ __all__ = [
     "run_merge_task",
     "running_write",
     "start_upkeep",
+    "start_upkeep_at",
     "take_claim",
     "truncate_time_travel",
     "upgrade_and_checkpoint",

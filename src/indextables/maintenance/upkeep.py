@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeVar
 
 from indextables.config import Settings, keys
+from indextables.errors import IndexTablesError
 from indextables.log import Snapshot, load_snapshot
 from indextables.maintenance.merge_jobs import MergeJob, record_job
 from indextables.maintenance.merge_plan import MergeTask, plan_due_merge
@@ -35,6 +36,8 @@ from indextables.storage import Store, open_store
 
 _log: Final = logging.getLogger(__name__)
 
+_Result = TypeVar("_Result")
+
 _WRITES: Final = CacheSpec[str, tuple[str, int]]("running writes", entries=10_000, after_fork="drop")
 """The address of the table and the start of every write that this process is running."""
 
@@ -48,6 +51,35 @@ def running_write(uri: str) -> Iterator[None]:
         yield
     finally:
         writes.pop(number)
+
+
+def change_with_upkeep(
+    store: Store,
+    settings: Settings,
+    change: Callable[[], _Result],
+    committed: Callable[[_Result], int | None],
+) -> _Result:
+    """Return what `change` does to a table, and start what is due after its commit.
+
+    `committed` gets the result, and returns the version that was committed, or None if there was nothing to commit.
+    """
+    policy = UpkeepPolicy.of(settings)
+    with running_write(store.uri):
+        result = change()
+    version = committed(result)
+    if version is not None:
+        start_upkeep_at(store, version, settings, policy)
+    return result
+
+
+def start_upkeep_at(store: Store, version: int, settings: Settings, policy: UpkeepPolicy) -> None:
+    """Start what is due after the commit of a version. Raises nothing but interrupts: the version is committed."""
+    try:
+        snapshot = load_snapshot(store, version, settings=settings)
+    except IndexTablesError as reason:
+        _log.warning("automatic upkeep of %s did not start: %s", store.uri, reason)
+    else:
+        start_upkeep(snapshot, version - 1, settings, policy)
 
 
 def start_upkeep(snapshot: Snapshot, before: int | None, settings: Settings, policy: UpkeepPolicy) -> None:
@@ -72,7 +104,9 @@ def run_upkeep(uri: str, settings: Settings, policy: UpkeepPolicy, *, merges: bo
     try:
         store = open_store(uri, settings)
         merged = merges and _merge_if_due(store, settings)
-        if purges or (merged and policy.after_merge and claim_purge(store, now_ms())):
+        if purges or (
+            merged and policy.after_merge and claim_purge(store, now_ms(), policy.purge_interval_ms)
+        ):
             done = purge_automatically(store, settings, policy)
             _log.info("%s: automatic purge: %s", uri, done.message)
     except Exception as reason:  # noqa: BLE001 - the write that started it is committed, and has not failed

@@ -27,7 +27,6 @@ _LEASE_MS: Final = 60_000
 _BYTES_PER_MS: Final = 1000
 """A merge is slower than this only where something is wrong."""
 _MAX_BYTES: Final = 4096
-_PURGE_INTERVAL_MS: Final = 3_600_000
 
 
 @dataclass(frozen=True)
@@ -89,13 +88,13 @@ def read_claim(store: Store) -> MergeClaim | None:
     return MergeClaim(job, since, until, *((host, pid) if has_process else (None, None)))
 
 
-def claim_purge(store: Store, now: int) -> bool:
-    """Return True if the last automatic purge that followed a merge was long enough ago, and record a new one.
+def claim_purge(store: Store, now: int, interval_ms: int) -> bool:
+    """Return True if the last automatic purge that followed a merge was this long ago, and record a new one.
 
     A purge reads all of the log. What it deletes is days old, so it need not follow every merge.
     """
     last = _read(store, PURGE_KEY).get("at")
-    if isinstance(last, int) and last <= now < last + _PURGE_INTERVAL_MS:
+    if isinstance(last, int) and last <= now < last + interval_ms:
         return False
     store.put(PURGE_KEY, orjson.dumps({"at": now}))
     return True

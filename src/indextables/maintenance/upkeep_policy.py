@@ -9,6 +9,7 @@ from indextables.config import Settings, keys
 from indextables.maintenance.purges import retention_hours
 
 _HOUR_MS: Final = 3_600_000
+_PURGES_PER_RETENTION: Final = 8
 _FILES_PER_LOOK: Final = 1000
 """Looking for small splits takes time in proportion to the live files. After every write it may look at this many."""
 
@@ -49,6 +50,17 @@ class UpkeepPolicy:
             is_asynchronous=settings.get(keys.MERGE_ON_WRITE_ASYNC),
             exit_seconds=settings.get(keys.MERGE_ON_WRITE_EXIT_MS) / 1000,
         )
+
+    @property
+    def purge_interval_ms(self) -> int:
+        """The least time between two purges that follow merges: an eighth of the retention, and an hour at least.
+
+        A purge reads all of the log. What is past its retention stays for this much longer at most.
+
+        >>> UpkeepPolicy.of(Settings()).purge_interval_ms / 3_600_000
+        21.0
+        """
+        return max(min(self.split_hours, self.log_hours) * _HOUR_MS // _PURGES_PER_RETENTION, _HOUR_MS)
 
     def may_merge(self, *, files: int, version: int) -> bool:
         """Return True if it is worth looking for small splits: there are enough files, and it is the turn of a version.

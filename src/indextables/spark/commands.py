@@ -7,7 +7,9 @@ from typing import Final
 
 import pyarrow as pa
 
+from indextables.config import Settings
 from indextables.errors import CommitConflictError, IndexTablesError
+from indextables.maintenance import UpkeepPolicy
 from indextables.runtime import current, difference
 from indextables.spark.formats import (
     DATASETS,
@@ -19,6 +21,7 @@ from indextables.spark.formats import (
     stream_newest,
     stream_plan,
     stream_start,
+    upkeep_after_delete,
 )
 from indextables.spark.gc_freeze import freeze_objects
 from indextables.spark.request import Request, refused
@@ -80,6 +83,7 @@ def _run(request: Request) -> Answer:
 def _delete(request: Request) -> Answer:
     """Delete rows and return how many; or return a job that looks them up, if the JVM is to run it first."""
     arguments = request.arguments
+    upkeep = UpkeepPolicy.of(Settings(request.options))
     if "job" in arguments:
         try:
             outcome = finish_job(arguments["job"], arguments["results"])
@@ -88,10 +92,18 @@ def _delete(request: Request) -> Answer:
                 raise
             return {"moved": str(conflict)}
         assert not isinstance(outcome, Job), "a delete has one job"
-        return {"deleted": outcome.column("deleted").to_pylist()[0]}
+        return _deleted(request, outcome.column("deleted").to_pylist()[0], upkeep)
     table = open_table(request.path, settings=request.options)
     deleted = run_delete(table, arguments["filters"], request.zone, parallelism=arguments["parallelism"])
-    return deleted.answer() if isinstance(deleted, Job) else {"deleted": deleted}
+    return deleted.answer() if isinstance(deleted, Job) else _deleted(request, deleted, upkeep)
+
+
+def _deleted(request: Request, rows: int, upkeep: UpkeepPolicy) -> Answer:
+    """Return how many rows were deleted, and what upkeep may be due after that (see `sql.upkeep`)."""
+    if not rows:
+        return {"deleted": rows}
+    table = open_table(request.path, settings=request.options)
+    return {"deleted": rows, "upkeep": upkeep_after_delete(table, upkeep)}
 
 
 def _sql(request: Request) -> Answer:

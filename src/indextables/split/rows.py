@@ -32,7 +32,7 @@ from indextables.split.index_cache import entry_name
 WINDOW_ROWS: Final = 65536
 """How many rows are read and handed out together, about."""
 
-_WINDOW_BYTES: Final = 256 << 20
+_WINDOW_BYTES: Final = 64 << 20
 
 _FOOTERS: Final = CacheSpec[str, Footer]("Parquet footers of splits", entries=128, eviction="random")
 

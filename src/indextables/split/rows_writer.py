@@ -24,6 +24,10 @@ _DICTIONARY_BYTES: Final = 16 << 10
 _ROW_GROUP_BYTES: Final = 64 << 20
 """A row group ends at this many bytes even if it has few rows, so that the buffer is bounded."""
 
+_STATISTICS_BYTES: Final = 256
+"""Parquet keeps the least and the greatest value of every page in memory until the file ends, and in its footer. Of
+columns with longer values than this, that would be a share of the rows themselves, so they have no statistics."""
+
 _DICTIONARY_TYPES: Final = ("string", "byte", "short", "integer", "date")
 _ZSTD_LEVEL: Final = 1
 AUTO: Final = "auto"
@@ -95,14 +99,19 @@ class RowsMemberWriter:
         dictionaries = [column.name for column in schema if column.type in _DICTIONARY_TYPES]
         codecs = _codecs(schema.arrow, texts, compression)
         levels = {path: _ZSTD_LEVEL for path, codec in codecs.items() if codec == "zstd"}
-        options: Mapping[str, Any] = {
-            "compression": codecs,
-            "compression_level": levels or None,
-            "write_statistics": [name for name in self.columns if name not in texts],
-            "use_dictionary": [name for name in dictionaries if name not in texts],
-            "dictionary_pagesize_limit": _DICTIONARY_BYTES,
-        }
-        self._writer = RowWriter(path, schema.arrow, _PAGES, lambda _rows, _page_rows: options)
+
+        def options(first_rows: pa.Table, _page_rows: int) -> Mapping[str, Any]:
+            return {
+                "compression": codecs,
+                "compression_level": levels or None,
+                "write_statistics": [
+                    name for name in self.columns if name not in texts and _is_short(first_rows.column(name))
+                ],
+                "use_dictionary": [name for name in dictionaries if name not in texts],
+                "dictionary_pagesize_limit": _DICTIONARY_BYTES,
+            }
+
+        self._writer = RowWriter(path, schema.arrow, _PAGES, options)
 
     def write_group(self, rows: pa.Table) -> None:
         """Write these rows as one row group. They may have more columns than this member."""
@@ -143,6 +152,11 @@ def _leaf_paths(path: str, kind: pa.DataType) -> Iterator[str]:
         yield from _leaf_paths(f"{path}.list.element", kind.value_type)
     else:
         yield path
+
+
+def _is_short(values: pa.ChunkedArray) -> bool:
+    """Return True if the values take few bytes each."""
+    return bool(values.nbytes <= _STATISTICS_BYTES * max(1, len(values)))
 
 
 def column_groups(columns: Sequence[str], setting: str) -> list[list[str]]:

@@ -19,10 +19,19 @@ from indextables.storage import SCRATCH_ADVICE, disk_errors
 
 
 class SplitWriter:
-    """Writes one split in `directory`. `schema` and `mapping` do not have the partition columns."""
+    """Writes one split in `directory`. `schema` and `mapping` do not have the partition columns.
+
+    `max_heap` bounds the memory of the index writer below what the settings allow.
+    """
 
     def __init__(
-        self, schema: TableSchema, mapping: FieldMapping, *, settings: Settings, directory: Path
+        self,
+        schema: TableSchema,
+        mapping: FieldMapping,
+        *,
+        settings: Settings,
+        directory: Path,
+        max_heap: int | None = None,
     ) -> None:
         self.rows = 0
         self.input_bytes = 0
@@ -35,8 +44,12 @@ class SplitWriter:
             self._work.mkdir(parents=True)
         self._parquet = RowsWriter(self._work, schema, mapping, settings)
         self._base = new_base()
+        heap = settings.get(keys.HEAP_SIZE)
         self._index = IndexBuilder(
-            IndexFields(mapping), self._work / "index", settings.get(keys.HEAP_SIZE), self._base
+            IndexFields(mapping),
+            self._work / "index",
+            heap if max_heap is None else min(heap, max_heap),
+            self._base,
         )
         self._statistics = RowStatistics(schema, mapping, settings)
 

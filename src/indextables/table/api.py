@@ -103,7 +103,7 @@ def write_table(
     >>> it.open("memory://doc-write").top_values("day").to_pylist()
     [{'value': 'tue', 'count': 2}, {'value': 'mon', 'count': 1}]
     """
-    from indextables.maintenance import UpkeepPolicy, running_write, start_upkeep
+    from indextables.maintenance import UpkeepPolicy, running_write, start_upkeep, start_upkeep_at
 
     if replace_where is not None and replace_partitions:
         raise InputError("replace_where and replace_partitions exclude each other; give one of them")
@@ -143,6 +143,8 @@ def write_table(
             version, snapshot = publish_write(plan, [run_write_task(plan, _told(batches, tell, total))])
     if snapshot is not None:
         start_upkeep(snapshot, plan.base_version, Settings(plan.options), upkeep)
+    elif plan.replacement is not None and version != plan.base_version:
+        start_upkeep_at(open_store(uri, checked), version, Settings(plan.options), upkeep)
     return version
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -444,10 +444,15 @@ class Table:
         >>> it.open("memory://doc-drop").to_arrow().to_pylist()
         [{'day': 'tue', 'n': 2}]
         """
-        from indextables.maintenance import drop_partitions
+        from indextables.maintenance import change_with_upkeep, drop_partitions
 
-        predicate = self._where(check_condition(where))
-        return drop_partitions(self._store(), self._snapshot, predicate, self._settings)[0]
+        predicate, store = self._where(check_condition(where)), self._store()
+        return change_with_upkeep(
+            store,
+            self._settings,
+            lambda: drop_partitions(store, self._snapshot, predicate, self._settings),
+            lambda done: done[0] if done[1].splits_removed else None,
+        )[0]
 
     def delete(self, where: str | None = None, *, query: str | None = None) -> RowChange:
         """Delete the rows of the newest version that satisfy `where` and match `query`, as `count` counts them.
@@ -476,7 +481,7 @@ class Table:
             predicate = _condition_on(newest, query, where, self._settings)
             return delete_where(store, newest, predicate, settings)
 
-        return repeat_after_merges(delete_newest)
+        return self._changed_rows(delete_newest)
 
     def upsert(self, data: Any, *, on: Sequence[str]) -> RowChange:
         """Replace the rows that have the keys of these rows, and append the others, in one commit.
@@ -502,7 +507,7 @@ class Table:
             raise InputError("on is empty; name the columns of the key")
         schema, stream = arrow_stream(data)
         batches = list(stream)
-        return repeat_after_merges(lambda: upsert_rows(self._store(), schema, batches, names, self._settings))
+        return self._changed_rows(lambda: upsert_rows(self._store(), schema, batches, names, self._settings))
 
     def restore(self, version: int) -> int:
         """Make the table what it was at an older version, as a new version; return that version.
@@ -515,9 +520,15 @@ class Table:
         >>> it.open("memory://doc-restore-table").to_arrow().to_pylist()
         [{'n': 1}]
         """
-        from indextables.maintenance import restore
+        from indextables.maintenance import change_with_upkeep, restore
 
-        return restore(self._store(), to_version(version, "version"), self._settings, self._snapshot)
+        store, target = self._store(), to_version(version, "version")
+        return change_with_upkeep(
+            store,
+            self._settings,
+            lambda: restore(store, target, self._settings, self._snapshot),
+            lambda committed: committed,
+        )
 
     def checkpoint(self) -> int:
         """Write the state of the newest version, compacted, so that opening it is cheap; return that version.
@@ -801,6 +812,17 @@ class Table:
 
     def _store(self) -> Store:
         return open_store(self._uri, self._settings)
+
+    def _changed_rows(self, change: Callable[[], RowChange]) -> RowChange:
+        """Return what a change of rows does, repeated where a merge has moved them, and start upkeep after it."""
+        from indextables.maintenance import change_with_upkeep
+
+        return change_with_upkeep(
+            self._store(),
+            self._settings,
+            lambda: repeat_after_merges(change),
+            lambda done: done.version if done.rows_deleted or done.rows_added else None,
+        )
 
     def _where(self, where: str | None) -> Predicate:
         return _where_on(self._snapshot, where, self._settings)

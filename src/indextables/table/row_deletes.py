@@ -270,8 +270,8 @@ class _StoredUnion:
         except CorruptTableError:
             if log is None or self._store.exists(log.key):
                 raise
-            # Concurrent commits have replaced it, and a purge has deleted it. If the table still needs it, whoever
-            # looks the rows up again is told that it is missing.
+            # Concurrent commits have replaced it, and a purge has deleted it. If the table still needs it, the next
+            # look-up of the rows reports that it is missing.
             raise CommitConflictError(
                 f"the delta log {self._store.uri}/{log.key} has been deleted since the rows to change were looked up; "
                 f"read the table again and repeat the change"

@@ -56,6 +56,7 @@ from indextables.log.cleanup.version_retention import (
     clean_if_due,
     delete_versions,
     expired_versions,
+    oldest_retained,
     plan_expiry,
     retention_ms,
 )
@@ -89,6 +90,7 @@ __all__ = [
     "missing_files",
     "named_manifests",
     "newest_valid_checkpoint",
+    "oldest_retained",
     "orphaned_manifests",
     "orphaned_splits",
     "plan_expiry",

@@ -1,8 +1,10 @@
 """How long states and manifests are kept. Pure: functions of what exists, without I/O.
 
 A state expires when it is not among the newest states, it is older than the retention, `_last_checkpoint` does not name
-it, and no remaining version file needs it. A manifest is orphaned when no remaining state and no pin names it, and it
-is older than a window.
+it, and no remaining version file needs it. Version files may be kept for longer than states. Some states are kept for
+them all the same, an eighth of the retention apart: the versions after one are read from it, so that clean-up can
+delete the version files before it. A manifest is orphaned when no remaining state and no pin names it, and it is older
+than a window.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from indextables.state import Pinned, StateManifest, manifest_key
 from indextables.storage import LOG_DIRECTORY, ObjectInfo
 
 _HOUR_MS: Final = 3_600_000
+_SPACED_PER_RETENTION: Final = 8
 _MANIFEST: Final = re.compile(rf"{LOG_DIRECTORY}/(?:manifests|state-v[0-9]{{20}})/manifest-[^/]+\.avro")
 
 
@@ -27,6 +30,11 @@ class StateRetention:
     versions: int = keys.STATE_RETENTION_VERSIONS.default
     age_ms: int = keys.STATE_RETENTION_HOURS.default * _HOUR_MS
     manifest_age_ms: int = keys.MANIFEST_MIN_AGE_HOURS.default * _HOUR_MS
+
+    @property
+    def spacing_ms(self) -> int:
+        """The time that older states cover each, as long as there are version files that follow them."""
+        return max(self.age_ms // _SPACED_PER_RETENTION, _HOUR_MS)
 
     @classmethod
     def of(cls, settings: Settings, hours: int | None = None) -> StateRetention:
@@ -68,21 +76,37 @@ def expired_bases(
     >>> expired_bases(bases, range(15, 40), named=30, retention=StateRetention(1, 5), now_ms=9)
     [10]
     """
+    base_versions = [base.version for base in bases]
+    spaced = _first_in_each_period(bases, retention.spacing_ms)
     old = {
         base.version
         for base in bases[: -retention.versions]
-        if now_ms - base.created_ms >= retention.age_ms and base.version != named
+        if now_ms - base.created_ms >= retention.age_ms
+        and base.version != named
+        and not (base.version in spaced and base.version + 1 in versions)
     }
-    base_versions = [base.version for base in bases]
     expired: list[int] = []
     start = -1  # the base from which the versions up to the next base can be read
     for base in base_versions:
-        begins = base + 1 in versions and base + 1 not in base_versions
+        begins = base in versions or (base + 1 in versions and base + 1 not in base_versions)
         if base in old and not (begins and not all(v in versions for v in range(start + 1, base + 1))):
             expired.append(base)
         else:
             start = base
     return expired
+
+
+def _first_in_each_period(bases: Sequence[Base], period_ms: int) -> set[int]:
+    """Return the versions of the first base in each period of time but that of the newest base.
+
+    The first one of a period stays the first one when others expire, so the same bases are kept every time.
+    """
+    firsts: dict[int, int] = {}
+    for base in bases:
+        firsts.setdefault(base.created_ms // period_ms, base.version)
+    if bases:
+        del firsts[bases[-1].created_ms // period_ms]
+    return set(firsts.values())
 
 
 def named_manifests(states: Mapping[int, StateManifest]) -> frozenset[str]:

@@ -19,10 +19,17 @@ from indextables.storage import Store
 _EMPTY_LOG: Final = LogListing(versions=(), states=(), checkpoints=())
 
 
-def newest_valid_checkpoint(store: Store, listing: LogListing, settings: Settings) -> int:
-    """Return the newest version whose state or checkpoint is complete without the versions before it, or -1."""
+def newest_valid_checkpoint(
+    store: Store, listing: LogListing, settings: Settings, up_to: int | None = None
+) -> int:
+    """Return the newest version whose state or checkpoint is complete without the versions before it, or -1.
+
+    Versions after `up_to` are left out.
+    """
     checkpoints = {file.version for file in listing.checkpoints}
     for version in sorted({*listing.states, *checkpoints}, reverse=True):
+        if up_to is not None and version > up_to:
+            continue
         if version in listing.states and validate_state(store, version, settings) is not None:
             return version
         if version in checkpoints and validate_checkpoint(store, version) is not None:

@@ -1,10 +1,12 @@
 """How long version files are kept, and the one way to delete them.
 
-A version file may be deleted if all of this holds; version 0 is no exception:
+A version is retained as long as it was the current one at some time within the retention. A reader that opened it then
+can go on, and every time within the retention can be travelled to. A version file may be deleted if all of this holds;
+version 0 is no exception:
 
 - it is older than the retention;
 - a state or checkpoint that was read back and validated covers it;
-- it is not the current version.
+- no retained version is read from it: the state that covers it is not newer than the oldest retained version.
 
 Every clean-up (after a checkpoint, on demand, by a purge, by giving up time travel) decides with `plan_expiry` and
 deletes with `delete_versions`.
@@ -62,6 +64,27 @@ def retention_ms(settings: Settings, hours: int | None = None) -> int:
     return settings.get(keys.LOG_RETENTION_MS) if hours is None else hours * _HOUR_MS
 
 
+def oldest_retained(
+    files: Sequence[VersionFile], *, watermark: int, retention_ms: int, now_ms: int
+) -> int | None:
+    """Return the version that was the current one when the retention began; None if there are no version files.
+
+    It is the oldest version that must remain readable. If all are younger, it is the first one that clean-up has not
+    passed. `files` ascend.
+
+    >>> files = [VersionFile(0, 1000), VersionFile(1, 2000), VersionFile(2, 3000)]
+    >>> [oldest_retained(files, watermark=-1, retention_ms=500, now_ms=now) for now in (1200, 2400, 2500, 9000)]
+    [0, 0, 1, 2]
+    """
+    oldest: int | None = None
+    for file in files:
+        if oldest is None or oldest <= watermark or now_ms - file.modified_ms >= retention_ms:
+            oldest = file.version
+        else:
+            break
+    return oldest
+
+
 def expired_versions(
     files: Sequence[VersionFile], *, covered_by: int, watermark: int, retention_ms: int, now_ms: int
 ) -> list[int]:
@@ -98,19 +121,27 @@ def plan_expiry(
     """Decide which version files may be deleted. Deletes nothing.
 
     `retention_ms` None drops the whole history: every version before `covered_by`, whatever its age. `covered_by` is
-    the version of a state that the caller has validated; without it, the newest valid one is searched for. `listing`
-    is a whole listing of the log, and `watermark` the watermark, if the caller has read them.
+    the version of a state that the caller has validated; without it, the newest valid one from which the oldest
+    retained version can be read is searched for. `listing` is a whole listing of the log, and `watermark` the
+    watermark, if the caller has read them.
     """
     listing = list_log(store) if listing is None else listing
-    if covered_by is None:
-        covered_by = newest_valid_checkpoint(store, listing, settings)
     if retention_ms is None:
+        if covered_by is None:
+            covered_by = newest_valid_checkpoint(store, listing, settings)
         versions = [file.version for file in listing.versions if file.version < covered_by]
     else:
+        if watermark is None:
+            watermark = read_watermark(store)
+        if covered_by is None:
+            oldest = oldest_retained(
+                listing.versions, watermark=watermark, retention_ms=retention_ms, now_ms=now_ms
+            )
+            covered_by = newest_valid_checkpoint(store, listing, settings, up_to=oldest)
         versions = expired_versions(
             listing.versions,
             covered_by=covered_by,
-            watermark=read_watermark(store) if watermark is None else watermark,
+            watermark=watermark,
             retention_ms=retention_ms,
             now_ms=now_ms,
         )
@@ -166,8 +197,11 @@ def clean_if_due(store: Store, settings: Settings, *, live_files: int) -> int:
         )
 
     # Decide by names alone first: usually there is nothing to delete.
-    newest = max((*listing.states, *(file.version for file in listing.checkpoints)), default=-1)
-    candidates = plan(newest).versions
+    oldest = oldest_retained(
+        listing.versions, watermark=watermark, retention_ms=retention_ms(settings), now_ms=now_ms
+    )
+    bases = (*listing.states, *(file.version for file in listing.checkpoints))
+    candidates = plan(max((base for base in bases if oldest is None or base <= oldest), default=-1)).versions
     if not candidates or len(candidates) * _FILES_PER_VERSION < live_files:
         return 0
     deleted, _ = delete_versions(store, plan(None), settings)

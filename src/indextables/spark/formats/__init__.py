@@ -16,7 +16,7 @@ from indextables.spark.formats.table_streams import (
     stream_start,
     stream_tasks,
 )
-from indextables.spark.formats.tables import Tables, table_reader, table_writer
+from indextables.spark.formats.tables import Tables, table_reader, table_writer, upkeep_after_delete
 from indextables.spark.formats.tasks import TaskReader, TaskWriter
 
 TABLES: Final = Tables()
@@ -40,4 +40,5 @@ __all__ = [
     "stream_tasks",
     "table_reader",
     "table_writer",
+    "upkeep_after_delete",
 ]

@@ -148,7 +148,7 @@ class Tables:
             "cluster_by": distribution.cluster_by,
             "sort_by": plan.partition_columns if distribution.cluster_by else (),
             "shuffle_bytes": distribution.shuffle_bytes,
-            "upkeep": _upkeep(upkeep, plan),
+            "upkeep": _upkeep(upkeep, plan.base_version, plan.base_files),
         }
 
     def create_table(self, request: Request) -> Answer:
@@ -296,15 +296,21 @@ def _replacement(request: Request, schema: TableSchema) -> Replacement | None:
     return Replacement(conjunction(conditions)) if conditions else None
 
 
-def _upkeep(policy: UpkeepPolicy, plan: WritePlan) -> Answer:
+def upkeep_after_delete(table: Table, policy: UpkeepPolicy) -> Answer:
+    """Return what may be due after a delete: `table` is the table after it. A delete writes no split."""
+    due = _upkeep(policy, table.version - 1, table.snapshot.files.expected)
+    return due if due["merge_tasks"] == 0 else due | {"merge_tasks": None}
+
+
+def _upkeep(policy: UpkeepPolicy, base_version: int | None, base_files: int) -> Answer:
     """Return how many tasks must have written for a merge to be due, or null, and whether a purge is due."""
-    version = 0 if plan.base_version is None else plan.base_version + 1
-    missing = None if policy.min_splits is None else max(policy.min_splits - plan.base_files, 0)
-    if missing == 0 and not policy.may_merge(files=plan.base_files, version=version):
+    version = 0 if base_version is None else base_version + 1
+    missing = None if policy.min_splits is None else max(policy.min_splits - base_files, 0)
+    if missing == 0 and not policy.may_merge(files=base_files, version=version):
         missing = None
     return {
         "merge_tasks": missing,
-        "purge": policy.purge_due(before=plan.base_version, version=version),
+        "purge": policy.purge_due(before=base_version, version=version),
         "purge_after_merge": policy.after_merge,
         "asynchronous": policy.is_asynchronous,
     }

@@ -10,6 +10,7 @@ import orjson
 
 from indextables.errors import InputError
 from indextables.runtime import current
+from indextables.spark.sql.json_values import as_text, as_whole
 
 DRIVER: Final = "driver"
 """The id that Spark gives its driver. In local mode the driver is the only executor."""
@@ -54,8 +55,8 @@ class Place:
         """Return the place in the JSON that the jar sends. InputError for anything else."""
         try:
             document = orjson.loads(text)
-            counts = {_text(name): _whole(count) for name, count in document["counts"].items()}
-            return cls(Executor(_text(document["executor_id"]), _text(document["host"])), counts)
+            counts = {as_text(name): as_whole(count) for name, count in document["counts"].items()}
+            return cls(Executor(as_text(document["executor_id"]), as_text(document["host"])), counts)
         except (ValueError, KeyError, TypeError, AttributeError) as reason:
             raise InputError(f"not the place of a task: {reason}") from None
 
@@ -111,15 +112,3 @@ def outcomes(results: Sequence[str], places: Sequence[str] = ()) -> list[TaskOut
     if len(places) != len(results):
         raise InputError(f"there are {len(results)} results of tasks from {len(places)} places")
     return [TaskOutcome(result, Place.parse(place)) for result, place in zip(results, places, strict=True)]
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("a value in it is not a string")
-    return value
-
-
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError("a value in it is not a whole number")
-    return value

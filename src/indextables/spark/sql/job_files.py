@@ -21,6 +21,7 @@ import orjson
 from indextables.errors import IndexTablesError, InputError
 from indextables.log.cleanup import StateRetention, is_data_key
 from indextables.maintenance import PreparedPurge
+from indextables.spark.sql.json_values import as_text, as_whole
 from indextables.spark.sql.waiting_delete import WaitingDelete, delete_document, waiting_delete
 from indextables.spark.sql.waiting_gather import WaitingGather, gather_document, waiting_gather
 from indextables.spark.sql.waiting_merge import WaitingMerge, merge_document, waiting_merge
@@ -127,23 +128,23 @@ def _document(waiting: WaitingPurge) -> dict[str, Any]:
 
 
 def _waiting_purge(document: Any) -> WaitingPurge:
-    uri = _text(document["uri"])
+    uri = as_text(document["uri"])
     prepared = PreparedPurge(
-        started_ms=_whole(document["started_ms"]),
-        hours=_whole(document["hours"]),
+        started_ms=as_whole(document["started_ms"]),
+        hours=as_whole(document["hours"]),
         dry_run=False,
-        retention=StateRetention(*_all(_whole, document["retention"])),
-        versions=_all(_whole, document["versions"]),
-        versions_deleted=_whole(document["versions_deleted"]),
-        states=_all(_whole, document["states"]),
-        states_deleted=_whole(document["states_deleted"]),
-        named=frozenset(_all(_text, document["named"])),
+        retention=StateRetention(*_all(as_whole, document["retention"])),
+        versions=_all(as_whole, document["versions"]),
+        versions_deleted=as_whole(document["versions_deleted"]),
+        states=_all(as_whole, document["states"]),
+        states_deleted=as_whole(document["states_deleted"]),
+        named=frozenset(_all(as_text, document["named"])),
         unnamed=(),
         splits=tuple(_split(uri, *entry) for entry in document["splits"]),
-        spared=_whole(document["spared"]),
-        failures=_all(_text, document["failures"]),
+        spared=as_whole(document["spared"]),
+        failures=_all(as_text, document["failures"]),
     )
-    options = {_text(key): _text(value) for key, value in document["options"].items()}
+    options = {as_text(key): as_text(value) for key, value in document["options"].items()}
     return WaitingPurge(uri, options, prepared)
 
 
@@ -157,24 +158,12 @@ _READERS: Final[dict[str, Callable[[Any], Waiting]]] = {
 
 
 def _split(uri: str, key: Any, size: Any, modified_ms: Any) -> ObjectInfo:
-    if not is_data_key(check_key(uri, _text(key))):
+    if not is_data_key(check_key(uri, as_text(key))):
         raise ValueError("it names a file that is neither a split nor a delta log")
-    return ObjectInfo(key, _whole(size), _whole(modified_ms))
+    return ObjectInfo(key, as_whole(size), as_whole(modified_ms))
 
 
 def _all(kind: Callable[[Any], T], values: Any) -> tuple[T, ...]:
     if not isinstance(values, list):
         raise TypeError("a value in it is not a list")
     return tuple(map(kind, values))
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("a value in it is not a string")
-    return value
-
-
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError("a value in it is not a whole number")
-    return value

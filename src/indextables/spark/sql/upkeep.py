@@ -80,9 +80,9 @@ def _purge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> di
     if "job" in arguments:
         outcome = finish_job(arguments["job"], arguments["results"])
     else:
-        if arguments.get("after_merge") and not claim_purge(store, now_ms()):
-            return dict(_DONE)
         policy = UpkeepPolicy.of(settings)
+        if arguments.get("after_merge") and not claim_purge(store, now_ms(), policy.purge_interval_ms):
+            return dict(_DONE)
         hours, log_hours = automatic_retention(store, policy, arguments.get("running_since"))
         outcome = purge_or_job(
             store.uri, settings, hours=hours, log_hours=log_hours, dry_run=None, with_jobs=True

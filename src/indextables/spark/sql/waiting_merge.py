@@ -19,6 +19,7 @@ from indextables.log.actions import FieldError, from_document, to_document
 from indextables.log.cleanup import is_split_key
 from indextables.maintenance import Merged, MergedGroup, MergeTask, SourceSplit
 from indextables.schema import partition_path
+from indextables.spark.sql.json_values import as_text, as_texts, as_whole
 from indextables.split import DeltaLogRef
 from indextables.storage import check_key
 
@@ -58,24 +59,28 @@ def merge_document(waiting: WaitingMerge) -> dict[str, Any]:
 
 def waiting_merge(document: Any) -> WaitingMerge:
     """Return the merge of a document. ValueError, KeyError or TypeError for what `merge_document` did not make."""
-    uri = _text(document["uri"])
+    uri = as_text(document["uri"])
     metadata = _action(document["metadata"], Metadata)
-    result = Merged(**{**document["result"], "messages": tuple(map(_text, document["result"]["messages"]))})
+    result = Merged(**{**document["result"], "messages": tuple(map(as_text, document["result"]["messages"]))})
     tasks = tuple(
         MergeTask(
-            uri, _texts(options), metadata, _texts(values), tuple(_source(uri, *entry) for entry in sources)
+            uri,
+            as_texts(options),
+            metadata,
+            as_texts(values),
+            tuple(_source(uri, *entry) for entry in sources),
         )
         for values, options, sources in document["tasks"]
     )
-    if not tasks or _whole(document["batch"]) < 1:
+    if not tasks or as_whole(document["batch"]) < 1:
         raise ValueError("it has no task")
     return WaitingMerge(
         uri=uri,
-        options=_texts(document["options"]),
+        options=as_texts(document["options"]),
         metadata=metadata,
         tasks=tasks,
         batch=document["batch"],
-        total=_whole(document["total"]),
+        total=as_whole(document["total"]),
         result=result,
     )
 
@@ -104,7 +109,7 @@ def decode_groups(waiting: WaitingMerge, results: Sequence[str]) -> list[MergedG
 def _decode_group(text: str, tasks: tuple[MergeTask, ...]) -> MergedGroup:
     try:
         document = orjson.loads(text)
-        number = _whole(document["number"])
+        number = as_whole(document["number"])
         if not 0 <= number < len(tasks):
             raise ValueError("it is of another job")
         return _group(document, tasks[number])
@@ -114,8 +119,8 @@ def _decode_group(text: str, tasks: tuple[MergeTask, ...]) -> MergedGroup:
 
 def _group(document: Any, task: MergeTask) -> MergedGroup:
     sizes = {source.key: source.size for source in task.sources}
-    sources = tuple(map(_text, document["sources"]))
-    unreadable = tuple((_text(key), _text(reason)) for key, reason in document["unreadable"])
+    sources = tuple(map(as_text, document["sources"]))
+    unreadable = tuple((as_text(key), as_text(reason)) for key, reason in document["unreadable"])
     if not {*sources, *(key for key, _ in unreadable)} <= sizes.keys():
         raise ValueError("it names a split of another group")
     add = None if document["add"] is None else _action(document["add"], AddFile)
@@ -135,10 +140,10 @@ def _group(document: Any, task: MergeTask) -> MergedGroup:
         sources=sources,
         size=sum(sizes[key] for key in sources),
         add=add,
-        method=None if document["method"] is None else _text(document["method"]),
-        reason=None if document["reason"] is None else _text(document["reason"]),
+        method=None if document["method"] is None else as_text(document["method"]),
+        reason=None if document["reason"] is None else as_text(document["reason"]),
         unreadable=unreadable,
-        failure=None if document["failure"] is None else _text(document["failure"]),
+        failure=None if document["failure"] is None else as_text(document["failure"]),
         delta_logs={
             source.key: source.delta_log.key
             for source in task.sources
@@ -150,11 +155,11 @@ def _group(document: Any, task: MergeTask) -> MergedGroup:
 def _source(
     uri: str, key: Any, size: Any, num_records: Any, num_merge_ops: Any, delta_log: Any
 ) -> SourceSplit:
-    if not is_split_key(check_key(uri, _text(key))):
+    if not is_split_key(check_key(uri, as_text(key))):
         raise ValueError("it names a file that is not a split")
-    rows = None if num_records is None else _whole(num_records)
-    log = None if delta_log is None else DeltaLogRef(_text(delta_log[0]), _whole(delta_log[1]))
-    return SourceSplit(key, _whole(size), rows, _whole(num_merge_ops), log)
+    rows = None if num_records is None else as_whole(num_records)
+    log = None if delta_log is None else DeltaLogRef(as_text(delta_log[0]), as_whole(delta_log[1]))
+    return SourceSplit(key, as_whole(size), rows, as_whole(num_merge_ops), log)
 
 
 def _action(document: Any, kind: Any) -> Any:
@@ -165,19 +170,3 @@ def _action(document: Any, kind: Any) -> Any:
     if not isinstance(action, kind):
         raise TypeError("it holds another action")
     return action
-
-
-def _texts(values: Any) -> dict[str, str]:
-    return {_text(key): _text(value) for key, value in values.items()}
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("a value in it is not a string")
-    return value
-
-
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError("a value in it is not a whole number")
-    return value

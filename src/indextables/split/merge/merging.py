@@ -28,6 +28,9 @@ _log: Final = logging.getLogger(__name__)
 _DISK_SHARE: Final = 4
 """Indexes are compressed in a split, to about two thirds of their size."""
 
+_MAX_HEAP: Final = 256 << 20
+"""A merge runs next to a process that writes or searches, on its own account: its index writer takes at most this."""
+
 MergeMethod: TypeAlias = Literal["linked", "indexed again"]
 
 
@@ -96,7 +99,7 @@ def _index_again(
     settings: Settings,
     directory: Path,
 ) -> MergedSplit:
-    writer = SplitWriter(schema, mapping, settings=settings, directory=directory)
+    writer = SplitWriter(schema, mapping, settings=settings, directory=directory, max_heap=_MAX_HEAP)
     try:
         for source in sources:
             for batch in source_rows(source, mapping=mapping, schema=schema, settings=settings):

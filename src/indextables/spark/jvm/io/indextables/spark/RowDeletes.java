@@ -55,6 +55,7 @@ final class RowDeletes {
     if (answer.has("moved")) {
       throw Failures.analysis(answer.get("moved").asText());
     }
+    new Upkeep(table, answer.get("upkeep")).afterCommit(0);
   }
 
   private static JsonNode run(Request request) {

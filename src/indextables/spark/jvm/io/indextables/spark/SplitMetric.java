@@ -3,27 +3,12 @@ package io.indextables.spark;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.stream.Stream;
 import org.apache.spark.sql.connector.metric.CustomMetric;
-import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 
 /** The metrics of a scan in Spark's SQL tab. The classes are public because Spark creates them by name. */
-public abstract class SplitMetric extends CustomSumMetric {
-  private final String name;
-  private final String description;
-
+public abstract class SplitMetric extends NamedMetric {
   SplitMetric(String name, String description) {
-    this.name = name;
-    this.description = description;
-  }
-
-  @Override
-  public String name() {
-    return name;
-  }
-
-  @Override
-  public String description() {
-    return description;
+    super(name, description);
   }
 
   /** Returns the value of the metric in the plan of a scan. */
@@ -40,7 +25,7 @@ public abstract class SplitMetric extends CustomSumMetric {
   }
 
   static CustomTaskMetric[] values(JsonNode plan) {
-    return Stream.of(metrics()).map(metric -> new Value(metric.name, metric.in(plan))).toArray(CustomTaskMetric[]::new);
+    return Stream.of(metrics()).map(metric -> metric.of(metric.in(plan))).toArray(CustomTaskMetric[]::new);
   }
 
   private static long total(JsonNode plan) {
@@ -136,6 +121,4 @@ public abstract class SplitMetric extends CustomSumMetric {
       super("splitsPrunedByBloomFilters", "Bloom filters");
     }
   }
-
-  private record Value(String name, long value) implements CustomTaskMetric {}
 }

@@ -3,39 +3,28 @@ package io.indextables.spark;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.stream.Stream;
 import org.apache.spark.sql.connector.metric.CustomMetric;
-import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 
 /** What the tasks of a scan did, in Spark's SQL tab. The classes are public because Spark creates them by name. */
-public abstract class TaskMetric extends CustomSumMetric {
-  private final String name;
-  private final String description;
-
+public abstract class TaskMetric extends NamedMetric {
   TaskMetric(String name, String description) {
-    this.name = name;
-    this.description = description;
+    super(name, description);
   }
 
-  @Override
-  public String name() {
-    return name;
-  }
-
-  @Override
-  public String description() {
-    return description;
-  }
-
-  static CustomMetric[] all() {
-    return new CustomMetric[] {
+  private static TaskMetric[] metrics() {
+    return new TaskMetric[] {
       new SplitsSearched(), new RowsFetched(), new BytesRead(), new CacheHits(), new CacheMisses()
     };
   }
 
+  static CustomMetric[] all() {
+    return metrics();
+  }
+
   /** Returns the figures of one task, by the names of the metrics. */
   static CustomTaskMetric[] values(JsonNode figures) {
-    return Stream.of(all())
-        .map(metric -> new Value(metric.name(), figures.path(metric.name()).asLong()))
+    return Stream.of(metrics())
+        .map(metric -> metric.of(figures.path(metric.name()).asLong()))
         .toArray(CustomTaskMetric[]::new);
   }
 
@@ -73,6 +62,4 @@ public abstract class TaskMetric extends CustomSumMetric {
       super("cacheMisses", "indexes not in the cache");
     }
   }
-
-  private record Value(String name, long value) implements CustomTaskMetric {}
 }

@@ -18,7 +18,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * for each table. Python decides what is due. The write does not wait, and does not fail if they do.
  *
  * @param table the table that is written to
- * @param due what may be due after the write, as Python has planned it; null for a format without upkeep
+ * @param due what may be due after the write, as Python has planned it; null for a format without upkeep, and where
+ *     nothing was committed
  */
 record Upkeep(TableRef table, JsonNode due) {
   private static final Logger LOG = LoggerFactory.getLogger(Upkeep.class);
