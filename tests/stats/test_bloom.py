@@ -37,7 +37,7 @@ from indextables.split.container.bundle import BLOOM_COLUMNS, open_bundle
 from indextables.stats import BloomCollector, BloomFilter, ColumnFilter, inline_filters, inline_stats
 from indextables.stats.hashing import hash_of, hashes_of
 from indextables.storage import open_store
-from indextables.table import ScanRequest, plan_scan
+from indextables.table import COUNT_ROWS, ScanRequest, plan_scan
 
 PREFIX = "spark.indextables."
 PLACES = itertools.count()
@@ -366,11 +366,11 @@ def test_every_type_answers_as_without_filters(path, inline: str):
                 In(name, (value, None)),
             ):
                 expected = evaluate(predicate, batch).to_pylist().count(True)
-                request = ScanRequest((), predicate, count_only=True)
+                request = ScanRequest((), predicate, aggregate=COUNT_ROWS)
                 assert table._read(request).read_all().column(0).to_pylist() == [expected], predicate
         predicate = Compare("<=>", name, None)
         expected = column.null_count
-        assert table._read(ScanRequest((), predicate, count_only=True)).read_all().column(0).to_pylist() == [
+        assert table._read(ScanRequest((), predicate, aggregate=COUNT_ROWS)).read_all().column(0).to_pylist() == [
             expected
         ]
 

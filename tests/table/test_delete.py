@@ -21,7 +21,7 @@ from indextables.log import load_snapshot
 from indextables.log.snapshots import VersionSelector, read_snapshot
 from indextables.maintenance import repair
 from indextables.storage import open_store
-from indextables.table import ScanRequest, answer_on_driver, plan_scan
+from indextables.table import COUNT_ROWS, ScanRequest, answer_on_driver, plan_scan
 
 OLDER_READER = Path(__file__).parents[1] / "data" / "older_reader.zip"
 WORDS = ("disk", "full", "login", "timeout", "cache")
@@ -311,7 +311,7 @@ def test_driver_answers_leave_deleted_rows_out(tmp_path: Path):
         assert answer is not None
         assert ids(answer) == expected
         counted = answer_on_driver(
-            plan_scan(path, snapshot, ScanRequest((), predicate, count_only=True), Settings())
+            plan_scan(path, snapshot, ScanRequest((), predicate, aggregate=COUNT_ROWS), Settings())
         )
         assert counted is not None
         assert counted.column(0).to_pylist() == [len(expected)]

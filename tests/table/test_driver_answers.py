@@ -17,6 +17,7 @@ from indextables.predicates import TRUE, parse_where
 from indextables.runtime import current
 from indextables.split.index_cache.cache import OPEN_INDEXES
 from indextables.table import (
+    COUNT_ROWS,
     ScanPlan,
     ScanRequest,
     answer_on_driver,
@@ -25,7 +26,8 @@ from indextables.table import (
     run_scan_task,
     scan_schema,
 )
-from indextables.table.driver_answers import MAX_SPLITS, MAX_STORED_BYTES, Hits, may_open, shares
+from indextables.table.driver_answers import MAX_STORED_BYTES, Hits, shares
+from indextables.table.driver_totals import MAX_SPLITS, may_open
 
 ROWS = pa.table(
     {
@@ -154,13 +156,13 @@ def test_what_rows_must_be_read_for_is_left_to_tasks(path: str, options: dict[st
     [(None, 40), ("message TEXTSEARCH 'disk'", 10), ("id > 30", 9), ("host = 'host-0'", 20)],
 )
 def test_counts_are_one_row(path: str, options: dict[str, str], where: str | None, number: int) -> None:
-    answer = answer_on_driver(planned(path, options, where, columns=(), count_only=True))
+    answer = answer_on_driver(planned(path, options, where, columns=(), aggregate=COUNT_ROWS))
     assert answer is not None
     assert answer.to_pylist() == [{"count": number}]
 
 
 def test_a_count_that_the_log_knows_opens_no_split(path: str, options: dict[str, str]) -> None:
-    plan = planned(path, options, "host = 'host-1'", columns=(), count_only=True)
+    plan = planned(path, options, "host = 'host-1'", columns=(), aggregate=COUNT_ROWS)
     for split in Path(path).rglob("*.split"):
         split.unlink()
     answer = answer_on_driver(plan)
@@ -188,7 +190,7 @@ def test_the_setting_bounds_the_rows_and_switches_it_off(path: str, options: dic
 
     assert [answered(most) for most in ("10", "9", "0")] == [True, False, False]
     off = options | {"spark.indextables.read.answerOnDriver.maxRows": "0"}
-    assert answer_on_driver(planned(path, off, columns=(), count_only=True)) is None
+    assert answer_on_driver(planned(path, off, columns=(), aggregate=COUNT_ROWS)) is None
 
 
 def test_an_answer_that_turns_out_large_is_left_to_tasks(

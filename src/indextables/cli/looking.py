@@ -17,7 +17,7 @@ from indextables.config import Settings
 from indextables.errors import IndexTablesError
 from indextables.log import AddFile
 from indextables.storage import LOG_DIRECTORY, is_on_this_machine, open_store, table_uri
-from indextables.table import ScanRequest, Table, open_table, plain_rows, plan_scan
+from indextables.table import COUNT_ROWS, ScanRequest, Table, open_table, plain_rows, plan_scan
 
 _FILES = ["path", "partition_values", "num_records", "size", "modification_time"]
 _TABLES = ["name", "version", "rows", "files", "bytes", "last_commit", "error"]
@@ -122,7 +122,7 @@ def explain(args: Namespace, output: Output) -> int:
     """Print how many splits a query considers, skips and reads."""
     table = open_at(args)
     predicate, settings = condition_of(table, args.query, args.where)
-    request = ScanRequest((), predicate, count_only=True)
+    request = ScanRequest((), predicate, aggregate=COUNT_ROWS)
     plan = plan_scan(table.uri, table.snapshot, request, settings)
     skipped = {stage: number for stage, number in plan.dropped.items() if number}
     values = {

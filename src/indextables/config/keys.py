@@ -136,6 +136,13 @@ ANSWER_MAX_ROWS: Final = Setting(
     "A query that returns at most this many rows, from splits on the driver's own disk whose indexes are cached "
     "there, is answered on the driver while Spark plans it. `0`: every query runs in tasks.",
 )
+PUSH_AGGREGATES: Final = Setting(
+    "spark.indextables.read.aggregatePushdown",
+    boolean,
+    True,
+    "Let the tasks that read a table also compute COUNT, SUM, MIN, MAX, AVG and GROUP BY, where the result is the same "
+    "as Spark's. `false`: Spark computes them from the rows.",
+)
 AGGREGATION_MAX_MEMORY: Final = Setting(
     "spark.indextables.aggregation.maxMemory",
     size_up_to(512 << 20),

@@ -132,6 +132,13 @@ def _are_filters(value: Any) -> bool:
     return True
 
 
+def _is_aggregate(value: Any) -> bool:
+    """Return True for the groups and the measures of an aggregate (see `formats.aggregate_json`)."""
+    if not isinstance(value, dict) or value.keys() != {"groups", "measures"}:
+        return False
+    return all(map(_are_filters, value.values()))
+
+
 _FILTER_FIELDS: Final[dict[str, Callable[[Any], bool]]] = {
     "col": is_texts,
     "lit": lambda value: value is None or is_text(value),
@@ -157,7 +164,7 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "search_column": (is_text, "a string"),
     "limit": (is_number, "a whole number"),
     "top": (is_number, "a whole number"),
-    "aggregate": (lambda value: value == "count", "count"),
+    "aggregate": (_is_aggregate, "an aggregate"),
     "mode": (is_text, "a string"),
     "schema": (is_text, "a string"),
     "partition_by": (is_texts, "a list of strings"),

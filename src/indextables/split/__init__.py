@@ -22,14 +22,15 @@ from indextables.split.index_cache import (
     forget_open_indexes,
 )
 from indextables.split.merge import MergedSplit, MergeSource, merge_splits
-from indextables.split.output import ROW_NUMBER, RowRequest, output_field
+from indextables.split.output import POSITION, ROW_NUMBER, RowRequest, output_field
 from indextables.split.query import check_text_query
 from indextables.split.reader import BLOOM_SKIPS, SplitReader, open_split
-from indextables.split.search import Corpus, Hits, Weighting
+from indextables.split.search import Corpus, Hits, Weighting, positive_text_queries
 from indextables.split.writer import SplitWriter
 
 __all__ = [
     "BLOOM_SKIPS",
+    "POSITION",
     "ROW_NUMBER",
     "CacheLooks",
     "CacheUsage",
@@ -56,5 +57,6 @@ __all__ = [
     "open_bundle",
     "open_split",
     "output_field",
+    "positive_text_queries",
     "store_delta_log",
 ]

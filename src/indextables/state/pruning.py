@@ -7,7 +7,7 @@ commits that drop partitions need it as well as scans; `Snapshot.prune` is the e
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -52,6 +52,7 @@ class PrunedFiles:
     entries: pa.Table
     partition_columns: Sequence[Field]
     dropped: Mapping[str, int]
+    own_refs: Collection[str] = ()
 
     def partition_values(self) -> list[PartitionValues]:
         """Return the typed partition values of each file. Files of one partition share theirs."""
@@ -63,6 +64,24 @@ class PrunedFiles:
     def column(self, name: str) -> list[Any]:
         values: list[Any] = self.entries.column(name).to_pylist()
         return values
+
+    def extremes(self, column: Field) -> list[tuple[Value, Value] | None]:
+        """Return the least and greatest value of a column in each file, as when the file was written.
+
+        None where the log does not have exactly these: in files of other writers, of strings, which may be cut, and
+        of columns without statistics, such as those with a NaN.
+        """
+        lows, highs = (map_column(self.entries.column(side), column.name) for side in ("minValues", "maxValues"))
+        found: list[tuple[Value, Value] | None] = []
+        for ref, low, high in zip(self.column("docMappingRef"), lows.to_pylist(), highs.to_pylist(), strict=True):
+            bounds = bounds_of(column, {column.name: low}, {column.name: high}, ours=True)
+            is_exact = ref in self.own_refs and column.type != "string"
+            found.append(
+                (bounds.low, bounds.high)
+                if is_exact and bounds is not None and bounds.low is not None and bounds.high is not None
+                else None
+            )
+        return found
 
 
 def prune(files: PrunableFiles, condition: Condition) -> PrunedFiles:
@@ -103,7 +122,7 @@ def prune(files: PrunableFiles, condition: Condition) -> PrunedFiles:
         candidates = _keep_by_bloom_filters(candidates, statistics, count)
         if len(candidates) < entries.num_rows:
             entries = entries.take(pa.array([candidate.row for candidate in candidates], pa.int64()))
-    return PrunedFiles(entries, columns, count.by_stage())
+    return PrunedFiles(entries, columns, count.by_stage(), condition.own_refs)
 
 
 class _Counter:

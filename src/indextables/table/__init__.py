@@ -1,11 +1,14 @@
 """Tables: open, write, read and search them, in this process or in distributed tasks."""
 
 from indextables.table.aggregates import ColumnStats
+from indextables.table.aggregation import COUNT_ROWS, Aggregate, Function, GroupKey, Measure, is_supported, result_fields
 from indextables.table.api import open_table, write_table
 from indextables.table.append_rules import check_partitioning
+from indextables.table.bucket_keys import BucketKeys, NumberBuckets, Range, RangeBuckets, TimeBuckets
 from indextables.table.changes import ChangeSet
 from indextables.table.conditions import ANY_FIELDS, parse_condition
-from indextables.table.driver_answers import answer_on_driver, may_open
+from indextables.table.driver_answers import answer_on_driver
+from indextables.table.driver_totals import may_open, sums_as_doubles
 from indextables.table.handle import Table
 from indextables.table.hits import Hits, bucket_width, text_columns
 from indextables.table.inspection import (
@@ -57,7 +60,6 @@ from indextables.table.row_updates import (
     run_update_task,
 )
 from indextables.table.scan import (
-    COUNT_COLUMN,
     ROWS_FETCHED,
     ScanPlan,
     ScanRequest,
@@ -65,9 +67,9 @@ from indextables.table.scan import (
     SplitRef,
     check_predicate,
     plan_scan,
-    run_scan_task,
     scan_schema,
 )
+from indextables.table.scan_tasks import run_scan_task
 from indextables.table.skipping import (
     SKIPPING_SCHEMA,
     figures_in,
@@ -89,10 +91,11 @@ from indextables.table.write import (
     plan_write,
     run_write_task,
 )
+from indextables.table.top_rows import needs_scores, with_corpus
 
 __all__ = [
     "ANY_FIELDS",
-    "COUNT_COLUMN",
+    "COUNT_ROWS",
     "DEFAULT_THREADS",
     "DISK_CACHE_SCHEMA",
     "ENVIRONMENT_SCHEMA",
@@ -103,13 +106,21 @@ __all__ = [
     "STATEMENTS",
     "STORAGE_SCHEMA",
     "TERM",
+    "Aggregate",
+    "BucketKeys",
     "ChangeSet",
     "ColumnStats",
     "FlushedCaches",
+    "Function",
+    "GroupKey",
     "Hits",
+    "Measure",
+    "NumberBuckets",
     "Overview",
     "PrewarmTask",
     "Prewarmed",
+    "Range",
+    "RangeBuckets",
     "Replacement",
     "RowChange",
     "RowUpdatePlan",
@@ -122,6 +133,7 @@ __all__ = [
     "TaskResult",
     "TermsTask",
     "UpdatedRows",
+    "TimeBuckets",
     "WriteMode",
     "WritePlan",
     "abort_row_updates",
@@ -147,8 +159,10 @@ __all__ = [
     "find_overview",
     "find_snapshot",
     "flush_caches",
+    "is_supported",
     "may_open",
     "newest_rows",
+    "needs_scores",
     "open_table",
     "parse_condition",
     "parse_mode",
@@ -159,6 +173,7 @@ __all__ = [
     "plan_write",
     "record_scan",
     "repeat_after_merges",
+    "result_fields",
     "run_delete_task",
     "run_prewarm_task",
     "run_scan_task",
@@ -173,8 +188,10 @@ __all__ = [
     "storage_rows",
     "storage_stats",
     "terms_schema",
+    "sums_as_doubles",
     "text_columns",
     "to_terms",
     "whole_files",
+    "with_corpus",
     "write_table",
 ]

@@ -26,7 +26,8 @@ from indextables.split import ROW_NUMBER, DeltaLogRef
 from indextables.storage import Store, options_for_tasks
 from indextables.table.arguments import to_columns
 from indextables.table.row_images import are_updates
-from indextables.table.scan import ScanRequest, ScanTask, SplitRef, run_scan_task, scan_schema
+from indextables.table.scan import ScanRequest, ScanTask, SplitRef, scan_schema
+from indextables.table.scan_tasks import run_scan_task
 
 CHANGE_TYPE: Final = "_change_type"
 COMMIT_VERSION: Final = "_commit_version"

@@ -19,7 +19,8 @@ from indextables.split import DeltaLogRef
 from indextables.storage import Store, options_for_tasks
 from indextables.table.arguments import check_flag, to_columns, to_millis
 from indextables.table.change_feed import read_feed
-from indextables.table.scan import ScanRequest, ScanTask, SplitRef, run_scan_task, scan_schema
+from indextables.table.scan import ScanRequest, ScanTask, SplitRef, scan_schema
+from indextables.table.scan_tasks import run_scan_task
 
 Since: TypeAlias = int | str | datetime
 """A version, or a time as a datetime or ISO text."""

@@ -21,26 +21,20 @@ from indextables.errors import IndexTablesError
 from indextables.predicates import bind
 from indextables.runtime import current
 from indextables.split import SplitReader
-from indextables.storage import is_on_this_machine
+from indextables.table.driver_totals import MAX_UNPACKED_BYTES, may_open, totals_on_driver
 from indextables.table.leases import SplitLeases
 from indextables.table.scan import (
     ScanPlan,
     ScanRequest,
     ScanTask,
     SplitRef,
-    count_batch,
     count_from_log,
     scan_schema,
     split_rows,
 )
+from indextables.table.top_rows import top_rows
 
 _log: Final = logging.getLogger(__name__)
-
-MAX_SPLITS: Final = 32
-"""The number of indexes that a process keeps open. With more splits, each search would open all of them again."""
-
-MAX_UNPACKED_BYTES: Final = 32 << 20
-"""The total size of splits whose indexes may be unpacked while a scan is planned."""
 
 MAX_STORED_BYTES: Final = 2 << 20
 """The size of the rows in their splits, with all columns and the index."""
@@ -91,45 +85,43 @@ def shares(splits: Iterable[Hits], request: ScanRequest, max_rows: int) -> list[
     return taken
 
 
-def may_open(uri: str, splits: int) -> bool:
-    """Return True if the driver may open this many splits of the table.
-
-    >>> may_open("/data/logs", 16), may_open("/data/logs", 1000), may_open("s3://bucket/logs", 1)
-    (True, False, False)
-    >>> may_open("s3://bucket/logs", 0)
-    True
-    """
-    return splits == 0 or (splits <= MAX_SPLITS and is_on_this_machine(uri))
-
-
 def answer_on_driver(plan: ScanPlan) -> pa.Table | None:
-    """Return the answer to a planned scan, in the columns of `scan_schema`, or None to leave the scan to tasks."""
+    """Return the answer to a planned scan, in the columns of `scan_schema`, or None to leave the scan to tasks.
+
+    The answer to an aggregate has one row for each group.
+    """
     first = plan.tasks[0]
     max_rows = Settings(first.options).get(keys.ANSWER_MAX_ROWS)
-    splits = [(task, ref, count_from_log(task, ref)) for task in plan.tasks for ref in task.splits]
-    if first.request.count_only:
-        counted, to_open = (
-            sum(n or 0 for *_, n in splits),
-            [(task, ref) for task, ref, n in splits if n is None],
-        )
-    else:
-        counted, to_open = 0, [(task, ref) for task, ref, n in splits if n != 0]
-    if max_rows == 0 or not may_open(first.uri, len(to_open)):
+    if max_rows == 0:
         return None
     try:
-        with ExitStack() as stack:
-            readers: list[SplitReader] = []
-            hits = _hits(to_open, SplitLeases(first), stack, readers, max_rows)
-            if first.request.count_only:
-                return _total(counted, hits)
-            taken = shares(hits, first.request, max_rows)
-            if taken is None:
-                return None
-            _log.debug("%s: a scan of %d splits is answered on the driver", first.uri, len(taken))
-            return _rows(first, to_open, readers, taken)
+        if first.request.aggregate is None:
+            answer = _rows_on_driver(plan, max_rows)
+        else:
+            answer = totals_on_driver(plan, max_rows)
     except IndexTablesError as reason:
         _log.debug("%s: a scan is left to tasks: %s", first.uri, reason)
         return None  # a task reads again, and raises the error where callers expect it
+    return answer if answer is not None and answer.nbytes <= MAX_ANSWER_BYTES else None
+
+
+def _rows_on_driver(plan: ScanPlan, max_rows: int) -> pa.Table | None:
+    first = plan.tasks[0]
+    to_open = [
+        (task, ref) for task in plan.tasks for ref in task.splits if count_from_log(task, ref) != 0
+    ]
+    if not may_open(first.uri, len(to_open)):
+        return None
+    with ExitStack() as stack:
+        readers: list[SplitReader] = []
+        hits = _hits(to_open, SplitLeases(first), stack, readers, max_rows)
+        taken = shares(hits, first.request, max_rows)
+        if taken is None:
+            return None
+        _log.debug("%s: a scan of %d splits is answered on the driver", first.uri, len(taken))
+        if first.corpus is None:
+            return _rows(first, to_open, readers, taken)
+    return top_rows(plan, 0, first.request.limit if first.request.top is None else first.request.top)
 
 
 def _hits(
@@ -146,19 +138,8 @@ def _hits(
         split = stack.enter_context(lease(ref))
         readers.append(split)
         is_ready = split.is_ready(predicate, may_extract=may_extract)
-        counting = task.request.count_only
-        rows = (
-            split.hits(predicate, counting=counting, keep=0 if counting else max_rows) if is_ready else None
-        )
+        rows = split.hits(predicate, keep=max_rows) if is_ready else None
         yield Hits(rows=rows, size=ref.size, num_rows=split.num_rows)
-
-
-def _total(counted: int, hits: Iterator[Hits]) -> pa.Table | None:
-    for split in hits:
-        if split.rows is None:
-            return None
-        counted += split.rows
-    return pa.Table.from_batches([count_batch(counted)])
 
 
 def _rows(
@@ -166,12 +147,11 @@ def _rows(
     splits: Sequence[tuple[ScanTask, SplitRef]],
     readers: Sequence[SplitReader],
     taken: Sequence[int],
-) -> pa.Table | None:
+) -> pa.Table:
     """Read the splits in parallel: half of the work runs outside of Python's global lock."""
 
     def read(i: int) -> list[pa.RecordBatch]:
         return list(split_rows(*splits[i], readers[i], taken[i])) if taken[i] else []
 
     batches = list(chain.from_iterable(current().threads.map(read, range(len(taken)), _READERS)))
-    answer = pa.Table.from_batches(batches, schema=scan_schema(first.schema, first.request))
-    return answer if answer.nbytes <= MAX_ANSWER_BYTES else None
+    return pa.Table.from_batches(batches, schema=scan_schema(first.schema, first.request))

@@ -25,6 +25,7 @@ from indextables.runtime import CacheFigures
 from indextables.schema import SCORE, SNIPPET, Field
 from indextables.storage import Store, open_store
 from indextables.table.aggregates import ColumnStats, check_values, column_stats, histogram, top_values
+from indextables.table.aggregation import COUNT_ROWS
 from indextables.table.arguments import (
     MAX_ROWS,
     check_condition,
@@ -50,9 +51,9 @@ from indextables.table.scan import (
     ScanPlan,
     ScanRequest,
     plan_scan,
-    run_scan_task,
     scan_schema,
 )
+from indextables.table.scan_tasks import run_scan_task
 from indextables.table.skipping import record_scan
 from indextables.table.top_rows import top_rows
 
@@ -314,7 +315,7 @@ class Table:
         >>> table.count(), table.count("disk"), table.count(where="message TEXTSEARCH 'login'")
         (3, 2, 1)
         """
-        request = ScanRequest((), self._condition(query, where), count_only=True)
+        request = ScanRequest((), self._condition(query, where), aggregate=COUNT_ROWS)
         counts = self._read(request, ANY_FIELDS).read_all()
         return int(pc.sum(counts.column(0)).as_py())
 

@@ -40,15 +40,31 @@ class Searched:
     predicate: Predicate
 
 
-def rank_together(splits: Sequence[Searched], use: _Use, top: int | None) -> list[Hits] | None:
+def total_corpus(splits: Sequence[Searched], use: _Use) -> Corpus | None:
+    """Return the statistics of all splits together, by which other processes can rank some of them.
+
+    Returns None if the splits cannot be ranked together, as `rank_together` does.
+    """
+    corpora = _corpora(splits, use)
+    return None if corpora is None else _total([split for split in corpora if split is not None])
+
+
+def rank_together(
+    splits: Sequence[Searched], use: _Use, top: int | None, corpus: Corpus | None = None
+) -> list[Hits] | None:
     """Return the hits of each split that can be among the best `top`, with exact scores; None: all.
 
-    Returns None if the splits cannot be ranked together: one has no statistics, or they do not agree on the words.
+    `corpus` has the statistics to rank by; without it, they are those of the splits. Returns None if the splits
+    cannot be ranked together: one has no statistics, or they do not agree on the words.
     """
     corpora = _corpora(splits, use)
     if corpora is None:
         return None
-    corpus = _total([split for split in corpora if split is not None])
+    own = [split for split in corpora if split is not None]
+    if corpus is None:
+        corpus = _total(own)
+    elif any(split.frequencies.keys() - corpus.frequencies.keys() for split in own):
+        return None
     ranking = [_Candidates(split, use, corpus, own, top) for split, own in zip(splits, corpora, strict=True)]
     if not all(np.isfinite(candidates.hits.scores).all() for candidates in ranking):
         return None

@@ -14,6 +14,7 @@ from indextables.errors import InputError
 from indextables.predicates import ALL_FIELDS, Predicate, QueryLimits, TextQuery, conjunction, parse_where
 from indextables.schema import Field
 from indextables.table.aggregates import bucket_keys, check_values, counted_batches, value_counts
+from indextables.table.aggregation import COUNT_ROWS
 from indextables.table.buckets import Buckets, buckets_of
 from indextables.table.group_counts import COUNT, GroupCounts
 from indextables.table.scan import ScanPlan, ScanRequest, plan_scan
@@ -101,7 +102,7 @@ def plan_matching(table: Table, columns: tuple[str, ...], query: str | None, whe
     conditions: list[Predicate] = [] if query is None else [TextQuery("INDEXQUERY", ALL_FIELDS, query)]
     if where is not None:
         conditions.append(parse_where(where, table.snapshot.schema, limits=QueryLimits.of(settings)))
-    request = ScanRequest(columns, conjunction(conditions), count_only=not columns)
+    request = ScanRequest(columns, conjunction(conditions), aggregate=None if columns else COUNT_ROWS)
     return plan_scan(table.uri, table.snapshot, request, settings)
 
 

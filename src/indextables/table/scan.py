@@ -1,6 +1,6 @@
-"""Scans: which splits may hold an answer, how they are distributed to tasks, and what one task does.
+"""Scans: which splits may hold an answer, how they are distributed to tasks, and the rows of one split.
 
-The driver plans a scan from the log. Tasks run anywhere (they pickle) and need only the store.
+The driver plans a scan from the log. Tasks run anywhere (they pickle) and need only the store: `scan_tasks`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from indextables.rows import RowIds
 from indextables.runtime import current
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split import (
+    Corpus,
     DeltaLogRef,
     Hits,
     RowRequest,
@@ -40,8 +41,9 @@ from indextables.split import (
 )
 from indextables.state import KEY, PrunedFiles
 from indextables.stats import total, total_bytes
-from indextables.storage import is_on_this_machine, options_for_tasks
-from indextables.table.leases import REQUESTS, SplitLeases, map_splits
+from indextables.storage import options_for_tasks
+from indextables.table.aggregation import COUNT_ROWS, Aggregate, result_fields
+from indextables.table.leases import SplitLeases
 from indextables.table.locality import assign_hosts
 
 _log: Final = logging.getLogger(__name__)
@@ -52,7 +54,6 @@ ROWS_FETCHED: Final = "scan.rows_fetched"
 SPLIT_PATH: Final = "__split_path"
 """The path of a row's split in the table. With the row's position in the split it orders rows of equal score."""
 
-COUNT_COLUMN: Final = "count"
 SCAN_TASK_BYTES: Final = 256 << 20
 SEARCH_TASK_BYTES: Final = 8 << 30
 """The size of the splits of one task, when there are more splits than parallel tasks.
@@ -65,19 +66,21 @@ A search or a count reads little of a split: starting another task would cost mo
 class ScanRequest:
     """What to read: the columns in output order, the condition on rows, and how many rows are enough.
 
-    `top` keeps the best rows of each split by score; `count_only` asks for the number of rows alone. All text queries
-    of the condition have the same `now`.
+    `top` keeps the best rows by score. An `aggregate` asks for figures of the rows, and says what columns to read. All
+    text queries of the condition have the same `now`.
     """
 
     columns: tuple[str, ...]
     predicate: Predicate = TRUE
     limit: int | None = None
     top: int | None = None
-    count_only: bool = False
+    aggregate: Aggregate | None = None
     snippet_column: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "predicate", at_one_moment(self.predicate))
+        if self.aggregate is not None:
+            object.__setattr__(self, "columns", self.aggregate.columns)
 
     @property
     def now(self) -> int | None:
@@ -105,7 +108,7 @@ class SplitRef:
 
 @dataclass(frozen=True)
 class ScanTask:
-    """The part of a scan that runs in one process."""
+    """The part of a scan that runs in one process. With a corpus, scores are by the statistics of all splits."""
 
     uri: str
     options: dict[str, str] = field(repr=False)  # credentials may be among them
@@ -113,6 +116,7 @@ class ScanTask:
     mapping: FieldMapping
     request: ScanRequest
     splits: tuple[SplitRef, ...]
+    corpus: Corpus | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,8 @@ class ScanPlan:
 
     `rows` is the number of rows in the splits, None if the log does not record it for each of them. `dropped` is the
     number of files that each stage of pruning has dropped. `locations` has the host where each task should run, which
-    has the indexes of its splits in its cache if any host has; None: anywhere.
+    has the indexes of its splits in its cache if any host has; None: anywhere. `files` are the splits as the log has
+    them, if they are of one snapshot.
     """
 
     tasks: tuple[ScanTask, ...]
@@ -131,6 +136,7 @@ class ScanPlan:
     splits_read: int
     dropped: Mapping[str, int]
     locations: tuple[str | None, ...]
+    files: PrunedFiles | None = None
 
 
 def check_predicate(snapshot: Snapshot, predicate: Predicate, settings: Settings) -> None:
@@ -163,7 +169,7 @@ def plan_scan(
     pruned = snapshot.prune(request.predicate)
     refs = _enough(split_refs(pruned), request)
     size = total_bytes(ref.size for ref in refs)
-    is_light = request.count_only or text_queries(request.predicate)
+    is_light = request.aggregate == COUNT_ROWS or text_queries(request.predicate)
     slots = max(parallelism, math.ceil(size / (SEARCH_TASK_BYTES if is_light else SCAN_TASK_BYTES)))
     options = options_for_tasks(uri, settings)
     groups = _distribute_to_hosts(refs, slots, hosts if request.predicate != TRUE else ())
@@ -196,6 +202,7 @@ def plan_scan(
         splits_read=len(refs),
         dropped=pruned.dropped,
         locations=tuple(host for host, _ in groups),
+        files=pruned,
     )
 
 
@@ -209,40 +216,16 @@ def split_refs(pruned: PrunedFiles) -> list[SplitRef]:
     ]
 
 
-def run_scan_task(task: ScanTask) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one task, in the requested columns and the table's types."""
-    if task.request.count_only:
-        lease = SplitLeases(task)
-        counts = map_splits(task.uri, lambda ref: count_rows(task, ref, lease), task.splits)
-        yield count_batch(sum(counts))
-        return
-    remaining, lease = task.request.limit, SplitLeases(task)
-    for ref in _prepared_splits(task, lease):
-        with lease(ref) as split:
-            for batch in split_rows(task, ref, split, remaining):
-                yield batch
-                if remaining is not None:
-                    remaining -= batch.num_rows
-        if remaining is not None and remaining <= 0:
-            return
-
-
-def _prepared_splits(task: ScanTask, lease: SplitLeases) -> Iterator[SplitRef]:
-    """Yield the splits in order, those of an object store while the next ones are opened and their indexes fetched."""
-    if is_on_this_machine(task.uri):
-        return iter(task.splits)
-
-    def prepare(ref: SplitRef) -> SplitRef:
-        lease.prepare(ref, bind(task.request.predicate, ref.partition_values))
-        return ref
-
-    return current().threads.map(prepare, task.splits, REQUESTS, ahead=REQUESTS)
-
-
 def scan_schema(schema: TableSchema, request: ScanRequest) -> pa.Schema:
     """Return the schema of the batches of a scan."""
-    if request.count_only:
-        return pa.schema({COUNT_COLUMN: pa.int64()})
+    if request.aggregate is not None:
+        fields = result_fields(schema, request.aggregate)
+        return pa.schema([(field.name, field.arrow_type) for field in fields])
+    return row_schema(schema, request)
+
+
+def row_schema(schema: TableSchema, request: ScanRequest) -> pa.Schema:
+    """Return the schema of the rows that a scan reads."""
     return pa.schema(
         [
             pa.field(SPLIT_PATH, pa.string(), nullable=False)
@@ -268,11 +251,6 @@ def count_rows(task: ScanTask, ref: SplitRef, lease: SplitLeases) -> int:
         return count
     with lease(ref) as split:
         return split.count(bind(task.request.predicate, ref.partition_values))
-
-
-def count_batch(total: int) -> pa.RecordBatch:
-    """Return the answer to a count."""
-    return pa.record_batch({COUNT_COLUMN: pa.array([total], pa.int64())})
 
 
 def split_rows(
@@ -320,7 +298,7 @@ def _row_request(task: ScanTask, ref: SplitRef, limit: int | None) -> RowRequest
 
 def _conform(task: ScanTask, ref: SplitRef, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     constants = {**ref.partition_values, SPLIT_PATH: ref.path}
-    schema = scan_schema(task.schema, task.request)
+    schema = row_schema(task.schema, task.request)
     for batch in batches:
         current().counters.add(ROWS_FETCHED, batch.num_rows)
         yield _with_constants(batch, constants, schema)

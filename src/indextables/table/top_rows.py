@@ -8,20 +8,39 @@ row in the answer.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from indextables.config import Settings, keys
+from indextables.errors import CorruptTableError
 from indextables.predicates import bind
-from indextables.split import Hits, SplitReader
+from indextables.schema import SCORE
+from indextables.split import POSITION, Hits, SplitReader, positive_text_queries
 from indextables.storage import is_on_this_machine
-from indextables.table.joint_ranking import Searched, rank_together
+from indextables.table.joint_ranking import Searched, rank_together, total_corpus
 from indextables.table.leases import SplitLeases, map_splits
-from indextables.table.scan import ScanPlan, ScanTask, SplitRef, count_from_log, scan_schema, split_hits
+from indextables.table.scan import (
+    ScanPlan,
+    ScanRequest,
+    ScanTask,
+    SplitRef,
+    count_from_log,
+    scan_schema,
+    split_hits,
+)
+
+
+MAX_LOCAL_SPLITS: Final = 1000
+MAX_REMOTE_BYTES: Final = 256 << 20
+"""The statistics of all splits are collected on the driver, which opens their indexes. Beyond so many splits on its own
+disk, or so many bytes in an object store, tasks rank by the statistics of each split.
+"""
 
 
 def top_rows(plan: ScanPlan, start: int, stop: int | None) -> pa.Table:
@@ -30,18 +49,90 @@ def top_rows(plan: ScanPlan, start: int, stop: int | None) -> pa.Table:
     Rows of equal score are in the order of the paths of their splits, then of their positions in them: the order does
     not depend on the order in which splits are read, nor on that of the files in the log.
     """
+    return ranked_rows(plan, start, stop)[0]
+
+
+def ranked_rows(plan: ScanPlan, start: int, stop: int | None) -> tuple[pa.Table, bool]:
+    """Return what `top_rows` returns, and whether the statistics of all splits together rank it."""
     first = plan.tasks[0]
-    refs = [ref for task in plan.tasks for ref in task.splits if count_from_log(task, ref) != 0]
-    refs.sort(key=lambda ref: ref.path.encode())
-    with ExitStack() as stack:
-        readers = OpenReaders(SplitLeases(first), Settings(first.options).get(keys.MAX_OPEN_SPLITS), stack)
-        searched = [Searched(ref, bind(first.request.predicate, ref.partition_values)) for ref in refs]
-        if not is_on_this_machine(first.uri):
-            readers.prepare(first.uri, searched)
+    refs = _refs([ref for task in plan.tasks for ref in task.splits], first)
+    with _searching(first, refs) as (readers, searched):
         hits = rank_together(searched, readers.use, stop)
+        is_joint = hits is not None
         if hits is None:
             hits = _best_of_each(searched, readers, stop)
-        return fetch_ranked(first, refs, readers, hits, slice(start, stop))
+        return fetch_ranked(first, refs, readers, hits, slice(start, stop)), is_joint
+
+
+def needs_scores(request: ScanRequest) -> bool:
+    """Return True if rows are ranked by a search, or their scores are asked for."""
+    asks = request.top is not None or not {SCORE, POSITION}.isdisjoint(request.columns)
+    return asks and request.aggregate is None and bool(positive_text_queries(request.predicate))
+
+
+def with_corpus(plan: ScanPlan) -> ScanPlan:
+    """Return a plan whose tasks score by the statistics of all splits together, if these can be had."""
+    first = plan.tasks[0]
+    refs = _refs([ref for task in plan.tasks for ref in task.splits], first)
+    if not needs_scores(first.request) or not _may_collect(first.uri, refs):
+        return plan
+    with _searching(first, refs) as (readers, searched):
+        corpus = total_corpus(searched, readers.use)
+    if corpus is None:
+        return plan
+    return replace(plan, tasks=tuple(replace(task, corpus=corpus) for task in plan.tasks))
+
+
+def jointly_ranked(task: ScanTask) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a task, scored by the statistics of all splits: the best ones, some, or all."""
+    refs, top = _refs(task.splits, task), task.request.top
+    with _searching(task, refs) as (readers, searched):
+        if top is not None:
+            hits = _ranked(searched, readers, top, task)
+            yield from fetch_ranked(task, refs, readers, hits, slice(0, top)).to_batches()
+            return
+        remaining = task.request.limit
+        for split in searched:
+            (hits_of_split,) = _ranked([split], readers, remaining, task)
+            hits_of_split = hits_of_split.take(np.arange(len(hits_of_split.rows))[:remaining])
+            with readers.use(split.ref) as reader:
+                yield from split_hits(task, split.ref, reader, hits_of_split)
+            if remaining is not None:
+                remaining -= len(hits_of_split.rows)
+                if remaining <= 0:
+                    return
+
+
+def _ranked(splits: Sequence[Searched], readers: OpenReaders, top: int | None, task: ScanTask) -> list[Hits]:
+    hits = rank_together(splits, readers.use, top, task.corpus)
+    if hits is None:
+        raise CorruptTableError(
+            f"the splits of {task.uri} have other ranking statistics than when the query was planned; run it again"
+        )
+    return hits
+
+
+def _refs(refs: Iterable[SplitRef], task: ScanTask) -> list[SplitRef]:
+    """Return the splits that may match, in the order of their paths."""
+    may_match = [ref for ref in refs if count_from_log(task, ref) != 0]
+    return sorted(may_match, key=lambda ref: ref.path.encode())
+
+
+def _may_collect(uri: str, refs: Sequence[SplitRef]) -> bool:
+    if is_on_this_machine(uri):
+        return len(refs) <= MAX_LOCAL_SPLITS
+    return sum(ref.size for ref in refs) <= MAX_REMOTE_BYTES
+
+
+@contextmanager
+def _searching(task: ScanTask, refs: Sequence[SplitRef]) -> Iterator[tuple[OpenReaders, list[Searched]]]:
+    """Yield the readers of some splits, and what is searched in each."""
+    with ExitStack() as stack:
+        readers = OpenReaders(SplitLeases(task), Settings(task.options).get(keys.MAX_OPEN_SPLITS), stack)
+        searched = [Searched(ref, bind(task.request.predicate, ref.partition_values)) for ref in refs]
+        if not is_on_this_machine(task.uri):
+            readers.prepare(task.uri, searched)
+        yield readers, searched
 
 
 class OpenReaders:

@@ -20,7 +20,7 @@ TASK_ROWS: Final = 1 << 16
 """A scan is not divided further than into tasks of so many rows."""
 
 _UNKNOWN_ROW_BYTES: Final = 64
-_COUNT: Final = pa.schema({"count": pa.int64()})
+COUNT: Final = pa.schema({"count": pa.int64()})
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def run_dataset_task(task: DatasetTask) -> Iterator[pa.RecordBatch]:
     )
     if task.count_only:
         count = reader.count(task.predicate, rows=task.rows)
-        yield pa.record_batch([pa.array([count], pa.int64())], schema=_COUNT)
+        yield pa.record_batch([pa.array([count], pa.int64())], schema=COUNT)
         return
     remaining = task.limit
     expected = dataset_task_schema(task)
@@ -105,7 +105,7 @@ def run_dataset_task(task: DatasetTask) -> Iterator[pa.RecordBatch]:
 def dataset_task_schema(task: DatasetTask) -> pa.Schema:
     """Return the schema of the batches of a task."""
     if task.count_only:
-        return _COUNT
+        return COUNT
     return arrow_schema(spark_schema(pa.schema([task.schema.field(name) for name in task.columns])))
 
 

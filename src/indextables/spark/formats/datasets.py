@@ -11,9 +11,11 @@ from indextables.config import Settings
 from indextables.errors import ConfigError, TableNotFoundError
 from indextables.predicates import Predicate, conjunction, from_spark, text_queries
 from indextables.schema import ARROW_TYPES, TableSchema
+from indextables.spark.formats.aggregate_json import is_count_of_rows
 from indextables.spark.formats.arrow_types import arrow_schema, spark_schema
 from indextables.spark.formats.dataset_options import DatasetOptions
 from indextables.spark.formats.dataset_scan import (
+    COUNT,
     DatasetTask,
     dataset_task_schema,
     run_dataset_task,
@@ -43,6 +45,9 @@ class Datasets:
         return {"accepted": accepted(request.arguments["filters"], _accept(dataset, request))}
 
     def plan(self, request: Request) -> Answer:
+        aggregate = request.arguments.get("aggregate")
+        if aggregate is not None and not is_count_of_rows(aggregate):
+            return {"refused": True, "as_sums": False}
         dataset = _open(request)
         tasks = _scan_tasks(request, dataset)
         groups = [group for task in tasks for group in task.manifest.column_groups]
@@ -52,6 +57,7 @@ class Datasets:
             "splits_total": sum(len(group.files) for group in dataset.manifest.column_groups),
             "splits_read": len({file.path for group in groups for file in group.files}),
             "plan": None,
+            "schema": spark_schema(COUNT),
         }
 
     def prepare_write(self, request: Request) -> Answer:
@@ -90,7 +96,7 @@ def _options(request: Request) -> DatasetOptions:
 
 def _scan_tasks(request: Request, dataset: Dataset) -> list[DatasetTask]:
     options, arguments = _options(request), request.arguments
-    is_count = arguments.get("aggregate") == "count"
+    is_count = "aggregate" in arguments
     if not is_count and not set(arguments["columns"]) <= set(dataset.schema.names):
         raise refused("it asks for a column that the dataset does not have")
     whole = DatasetTask(

@@ -18,7 +18,7 @@ from indextables.log.actions import FieldError, from_document, to_document
 from indextables.predicates import at_one_moment
 from indextables.schema import FieldMapping, IndexKind, MappedField, TableSchema, decode_value, encode_value
 from indextables.spark.request import is_number, is_text, is_texts, refused
-from indextables.split import DeltaLogRef
+from indextables.split import Corpus, DeltaLogRef, RankingStatistics
 from indextables.storage import options_for_tasks
 from indextables.table import (
     Replacement,
@@ -69,6 +69,7 @@ def encode_scan(tasks: Sequence[ScanTask]) -> str | None:
             "mapping": list(map(_mapped, first.mapping.fields)),
             "partitions": partitions,
             "now": first.request.now,
+            "corpus": None if first.corpus is None else _corpus(first.corpus),
             "tasks": groups,
         }
     )
@@ -78,7 +79,7 @@ class DecodedScan:
     """A scan's plan. Its `schema` is needed first, to read the filters of the request."""
 
     def __init__(self, text: str) -> None:
-        self._fields = _fields(text, "schema", "mapping", "partitions", "now", "tasks")
+        self._fields = _fields(text, "schema", "mapping", "partitions", "now", "corpus", "tasks")
         if not is_text(self._fields["schema"]):
             raise refused("the schema in its plan is not a string")
         self.schema = TableSchema.of_table(self._fields["schema"])
@@ -86,6 +87,7 @@ class DecodedScan:
     def tasks(self, uri: str, settings: Settings, request: ScanRequest) -> tuple[ScanTask, ...]:
         options = options_for_tasks(uri, settings)
         mapping = self._mapping()
+        corpus = None if self._fields["corpus"] is None else _decoded_corpus(self._fields["corpus"])
         now = self._fields["now"]
         if now is not None:
             if not is_number(now):
@@ -118,7 +120,7 @@ class DecodedScan:
                 raise refused("a split in its plan is not path, size, rows and partition")
             values = map(partitions.__getitem__, numbers)
             splits = tuple(map(SplitRef, paths, sizes, records, values, map(_delta_log, logs)))
-            tasks.append(ScanTask(uri, options, self.schema, mapping, request, splits))
+            tasks.append(ScanTask(uri, options, self.schema, mapping, request, splits, corpus))
         if not tasks:
             raise refused("its plan has no task")
         return tuple(tasks)
@@ -128,6 +130,31 @@ class DecodedScan:
             return FieldMapping(tuple(map(_mapped_field, _as_list(self._fields["mapping"]))))
         except RecursionError:
             raise refused("a mapping in its plan is nested too deep") from None
+
+
+def _corpus(corpus: Corpus) -> list[object]:
+    """Return documents, words of each column, and columns, words and their numbers of rows."""
+    statistics = corpus.statistics
+    frequencies = [[column, word, count] for (column, word), count in corpus.frequencies.items()]
+    return [statistics.documents, dict(statistics.tokens), frequencies]
+
+
+def _decoded_corpus(value: object) -> Corpus:
+    match value:
+        case [int(documents), dict(tokens), list(frequencies)] if is_number(documents):
+            counts = dict[tuple[str, str], int]()
+            for entry in frequencies:
+                match entry:
+                    case [str(column), str(word), int(count)] if 0 <= count <= documents and column in tokens:
+                        counts[column, word] = count
+                    case _:
+                        raise refused("a word in its plan is not column, word and number of rows")
+            # A column with a word has words: BM25 divides by their average number.
+            if all(map(is_number, tokens.values())) and all(
+                tokens[column] for (column, _), count in counts.items() if count
+            ):
+                return Corpus(RankingStatistics(documents, tokens), counts)
+    raise refused("the ranking statistics in its plan are not documents, words and rows of words")
 
 
 def _mapped(field: MappedField) -> list[object]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
-from indextables.config import Settings
+from indextables.config import Settings, keys
 from indextables.errors import QueryError
 from indextables.log import Txn, is_batch_committed
 from indextables.maintenance import UpkeepPolicy
@@ -23,10 +23,11 @@ from indextables.predicates import (
     parse_where,
 )
 from indextables.schema import TableSchema, decode_value
+from indextables.spark.formats.aggregate_json import averaged_columns, parse_aggregate
 from indextables.spark.formats.plan_json import DecodedScan, decode_write, encode_scan, encode_write
 from indextables.spark.formats.protocol import Answer, accepted, can_skip, no_distribution, predicates
 from indextables.spark.formats.tasks import TaskReader, TaskWriter
-from indextables.spark.request import Request
+from indextables.spark.request import Request, refused
 from indextables.storage import open_store, table_uri
 from indextables.streams import stream_columns, stream_schema
 from indextables.table import (
@@ -47,17 +48,21 @@ from indextables.table import (
     commit_write,
     distribute_rows,
     find_snapshot,
+    needs_scores,
     open_table,
     parse_mode,
     plan_scan,
     plan_write,
     record_scan,
+    result_fields,
     run_scan_task,
     run_terms_task,
     run_write_task,
     scan_schema,
+    sums_as_doubles,
     terms_schema,
     to_terms,
+    with_corpus,
 )
 
 
@@ -105,17 +110,29 @@ class Tables:
         return {"accepted": accepted(request.arguments["filters"], accept)}
 
     def plan(self, request: Request) -> Answer:
-        """Return the rows themselves if they are few, and the driver can read them at once."""
+        """Return the rows themselves if they are few, and the driver can read them at once.
+
+        For an aggregate, also return the columns of its result; or that it is refused, and Spark aggregates the rows.
+        """
+        refused_aggregate = _refused_aggregate(request)
+        if refused_aggregate is not None:
+            return refused_aggregate
         plan = scan_plan(request)
         record_scan(plan)
         if "terms" in request.arguments:
             table = _open(request)
             check_terms(table.snapshot, *_terms(request), table.settings)
+        scan = plan.tasks[0].request
+        about: Answer = {"scores": _scores(plan)}
+        if scan.aggregate is not None:
+            fields = result_fields(plan.tasks[0].schema, scan.aggregate)
+            about["schema"] = TableSchema(tuple(fields)).to_json()
         rows = None if request.arguments.get("in_tasks") else answer_on_driver(plan)
         if rows is not None:
-            return {"rows": rows.num_rows, "bytes": rows.nbytes, "answer": _arrow_stream(rows)}
+            return {**about, "rows": rows.num_rows, "bytes": rows.nbytes, "answer": _arrow_stream(rows)}
         text = encode_scan(plan.tasks)
         return {
+            **about,
             "rows": plan.rows,
             "bytes": plan.bytes,
             "splits_total": plan.splits_total,
@@ -193,7 +210,7 @@ def scan_plan(request: Request) -> ScanPlan:
     """Plan the scan that a request describes."""
     table = _open(request)
     scan = _scan_request(request, table.snapshot.schema)
-    return plan_scan(
+    plan = plan_scan(
         table.uri,
         table.snapshot,
         scan,
@@ -201,6 +218,43 @@ def scan_plan(request: Request) -> ScanPlan:
         parallelism=request.arguments["parallelism"],
         hosts=request.arguments.get("hosts", ()),
     )
+    return with_corpus(plan)
+
+
+def _refused_aggregate(request: Request) -> Answer | None:
+    """Return the answer to an aggregate that tasks do not compute; None if they do, or the request has none.
+
+    An average is refused, and Spark asks for its sum and count instead. These are refused too where Spark's own
+    average could differ: it adds the values of a long as doubles, which do not overflow.
+    """
+    document = request.arguments.get("aggregate")
+    if document is None:
+        return None
+    table = _open(request)
+    schema = table.snapshot.schema
+    if not table.settings.get(keys.PUSH_AGGREGATES):
+        return {"refused": True, "as_sums": False}
+    averaged = averaged_columns(document, schema)
+    if averaged is None:
+        return {"refused": True, "as_sums": False}
+    if averaged:
+        longs = [column.name for column in averaged if column.type == "long"]
+        as_sums = not longs or _sums_as_doubles(request, longs)
+        return {"refused": True, "as_sums": as_sums}
+    return {"refused": True, "as_sums": False} if parse_aggregate(document, schema) is None else None
+
+
+def _sums_as_doubles(request: Request, columns: Sequence[str]) -> bool:
+    rest = {name: value for name, value in request.arguments.items() if name != "aggregate"}
+    plan = scan_plan(replace(request, arguments=rest))
+    return all(sums_as_doubles(plan, column) for column in columns)
+
+
+def _scores(plan: ScanPlan) -> str | None:
+    """Return whose statistics rank the rows of a scan; None if it has no scores."""
+    if not needs_scores(plan.tasks[0].request):
+        return None
+    return "all splits" if plan.tasks[0].corpus is not None else "each split"
 
 
 @dataclass(frozen=True)
@@ -234,20 +288,23 @@ def _scan_tasks(request: Request) -> Sequence[ScanTask]:
 
 def _scan_request(request: Request, schema: TableSchema) -> ScanRequest:
     arguments = request.arguments
-    if ALL_COLUMN in arguments["columns"]:
+    if ALL_COLUMN in arguments["columns"] and "aggregate" not in arguments:
         raise QueryError(
             f"{ALL_COLUMN}, which stands for * in a search of all columns, has no value of its own: "
             "the search must stand in the WHERE of a query directly on the table"
         )
-    is_count = arguments.get("aggregate") == "count"
+    document = arguments.get("aggregate")
+    aggregate = None if document is None else parse_aggregate(document, schema)
+    if document is not None and aggregate is None:
+        raise refused("an aggregate that was not accepted reached the scan")
     filters = predicates(arguments["filters"], lambda node: from_spark(node, schema, request.zone))
     columns = [name for name in arguments["columns"] if name != TERM or "terms" not in arguments]
     return ScanRequest(
-        columns=() if is_count else tuple(columns),
+        columns=tuple(columns),
         predicate=conjunction(filters),
         limit=arguments.get("limit"),
         top=arguments.get("top"),
-        count_only=is_count,
+        aggregate=aggregate,
     )
 
 

@@ -26,11 +26,13 @@ final class AnsweredScan implements LocalScan, SupportsReportStatistics {
   private final ScanRequest scan;
   private final InternalRow[] rows;
   private final Statistics statistics;
+  private final String description;
 
   AnsweredScan(ScanRequest scan, JsonNode plan) {
     this.scan = scan;
     this.rows = decoded(plan);
     this.statistics = PlanStatistics.of(plan);
+    this.description = scan.description(plan) + ", answered while planning";
   }
 
   static boolean isIn(JsonNode plan) {
@@ -54,7 +56,7 @@ final class AnsweredScan implements LocalScan, SupportsReportStatistics {
 
   @Override
   public String description() {
-    return scan.description() + ", answered while planning";
+    return description;
   }
 
   @Override

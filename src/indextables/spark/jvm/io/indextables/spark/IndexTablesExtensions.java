@@ -28,6 +28,7 @@ public class IndexTablesExtensions extends AbstractFunction1<SparkSessionExtensi
     }
     OriginalFunctions.inject(extensions);
     TermSearch.inject(extensions);
+    BucketFunction.inject(extensions);
     extensions.injectParser(
         (session, parser) ->
             (ParserInterface)

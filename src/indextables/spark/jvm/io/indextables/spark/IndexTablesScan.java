@@ -71,7 +71,7 @@ final class IndexTablesScan implements SupportsReportStatistics {
 
   @Override
   public String description() {
-    return scan.description();
+    return scan.description(plan);
   }
 
   @Override

@@ -10,7 +10,6 @@ import org.apache.spark.sql.connector.expressions.NullOrdering;
 import org.apache.spark.sql.connector.expressions.SortDirection;
 import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
-import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
@@ -18,7 +17,6 @@ import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsPushDownTopN;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
@@ -41,7 +39,8 @@ final class IndexTablesScanBuilder
   private Predicate[] pushed = new Predicate[0];
   private boolean everyFilterPushed = true;
   private ScanShape shape = ScanShape.ALL_ROWS;
-  private Scan count;
+  private PushedAggregate aggregate;
+  private boolean keepsAverages;
 
   /** The first table is as the user named it, perhaps without a version; the second is at the version to scan. */
   IndexTablesScanBuilder(TableRef asNamed, TableRef table, StructType schema) {
@@ -91,8 +90,8 @@ final class IndexTablesScanBuilder
 
   @Override
   public boolean pushLimit(int limit) {
-    if (shape == ScanShape.COUNT) {
-      return false; // a count is one row, and Spark limits it itself
+    if (shape.isAggregate()) {
+      return false; // of a group there may be several rows, and Spark limits them itself
     }
     isOffered = true;
     shape = ScanShape.limit(limit);
@@ -101,7 +100,7 @@ final class IndexTablesScanBuilder
 
   @Override
   public boolean pushTopN(SortOrder[] orders, int limit) {
-    if (shape == ScanShape.COUNT || !isBestScoreFirst(orders)) {
+    if (shape.isAggregate() || !isBestScoreFirst(orders)) {
       return false;
     }
     isOffered = true;
@@ -115,25 +114,25 @@ final class IndexTablesScanBuilder
     return true;
   }
 
-  /** A count that the driver has answered is complete. Otherwise each task returns a count, and Spark adds them up. */
+  /** An aggregate that the driver has answered is complete. Otherwise Spark combines the results of tasks. */
   @Override
   public boolean supportCompletePushDown(Aggregation aggregation) {
-    return isPushed(aggregation) && count() instanceof AnsweredScan;
+    return everyFilterPushed && !keepsAverages && asked(aggregation).isComplete();
   }
 
   @Override
   public boolean pushAggregation(Aggregation aggregation) {
-    if (!isPushed(aggregation)) {
+    if (!everyFilterPushed || keepsAverages || !asked(aggregation).isAccepted()) {
       return false;
     }
-    shape = ScanShape.COUNT;
+    shape = aggregate.shape();
     return true;
   }
 
   @Override
   public Scan build() {
-    if (shape == ScanShape.COUNT) {
-      return count();
+    if (shape.isAggregate()) {
+      return aggregate.scan();
     }
     ScanRequest scan = new ScanRequest(table, schema, List.of(pushed), shape);
     return mayBeStream() ? new UnplannedScan(asNamed, scan) : scan.planned();
@@ -147,19 +146,10 @@ final class IndexTablesScanBuilder
     return !isPruned || (!isOffered && StreamSink.queryId() != null);
   }
 
-  private Scan count() {
-    if (count == null) {
-      StructType number = new StructType().add("count", DataTypes.LongType);
-      count = new ScanRequest(table, number, List.of(pushed), ScanShape.COUNT).planned();
-    }
-    return count;
-  }
-
-  private boolean isPushed(Aggregation aggregation) {
-    return everyFilterPushed
-        && aggregation.groupByExpressions().length == 0
-        && aggregation.aggregateExpressions().length == 1
-        && aggregation.aggregateExpressions()[0] instanceof CountStar;
+  private PushedAggregate asked(Aggregation aggregation) {
+    aggregate = PushedAggregate.of(aggregation, table, List.of(pushed), aggregate);
+    keepsAverages = aggregate.keepsAverages();
+    return aggregate;
   }
 
   /** Returns whether this is the order in which Python returns the best rows of a split: by score, then by row key. */

@@ -41,7 +41,7 @@ final class PredicateJson {
       node.set("col", Json.strings(List.of(reference.fieldNames())));
     } else if (expression instanceof Literal<?> literal) {
       node.put("lit", text(literal.value())).put("type", literal.dataType().simpleString());
-    } else if (expression instanceof UserDefinedScalarFunc function && SearchFunction.isOurs(function.canonicalName())) {
+    } else if (expression instanceof UserDefinedScalarFunc function && isOurs(function.canonicalName())) {
       node.put("udf", function.name()).set("args", of(List.of(function.children()), depth + 1));
     } else if (expression instanceof GeneralScalarExpression scalar) {
       node.put("op", scalar.name()).set("args", of(arguments(scalar), depth + 1));
@@ -49,6 +49,10 @@ final class PredicateJson {
       node.put("opaque", expression.getClass().getSimpleName());
     }
     return node;
+  }
+
+  private static boolean isOurs(String canonicalName) {
+    return SearchFunction.isOurs(canonicalName) || BucketFunction.isOurs(canonicalName);
   }
 
   /** Returns the children. Those of a chain of ANDs or ORs come from left to right, however the chain is nested. */

@@ -38,7 +38,16 @@ final class ScanRequest {
 
   /** Lets Python plan the scan, or answer it on the driver if the rows are few. */
   Scan planned() {
-    JsonNode plan = PythonBridge.ask(planRequest()).get();
+    return of(plan());
+  }
+
+  /** Returns Python's answer to this request: a plan, or the rows. */
+  JsonNode plan() {
+    return PythonBridge.ask(planRequest()).get();
+  }
+
+  /** Returns the scan of an answer. */
+  Scan of(JsonNode plan) {
     return AnsweredScan.isIn(plan) ? new AnsweredScan(this, plan) : new IndexTablesScan(this, plan);
   }
 
@@ -64,9 +73,14 @@ final class ScanRequest {
     return shape;
   }
 
-  String description() {
+  String description(JsonNode plan) {
     String where = filters.stream().map(PredicateSql::of).collect(Collectors.joining(" AND "));
-    return "indextables " + path + (where.isEmpty() ? "" : ", where " + where) + shape;
+    String ranked = plan.path("scores").asText("");
+    return "indextables "
+        + path
+        + (where.isEmpty() ? "" : ", where " + where)
+        + shape
+        + (ranked.isEmpty() || plan.path("scores").isNull() ? "" : ", scores by the statistics of " + ranked);
   }
 
   @Override

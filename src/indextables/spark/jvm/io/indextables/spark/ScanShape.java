@@ -1,23 +1,32 @@
 package io.indextables.spark;
 
-/** Which of the matching rows a task returns: all, any {@code n}, the {@code n} best, or only their number. */
-record ScanShape(Kind kind, int n) {
+import com.fasterxml.jackson.databind.JsonNode;
+
+/** What a task returns of the matching rows: all, any {@code n}, the {@code n} best, or an aggregate. */
+record ScanShape(Kind kind, int n, JsonNode aggregate, String description) {
   enum Kind {
     ALL,
     LIMIT,
     TOP,
-    COUNT
+    AGGREGATE
   }
 
-  static final ScanShape ALL_ROWS = new ScanShape(Kind.ALL, 0);
-  static final ScanShape COUNT = new ScanShape(Kind.COUNT, 0);
+  static final ScanShape ALL_ROWS = new ScanShape(Kind.ALL, 0, null, "");
 
   static ScanShape limit(int n) {
-    return new ScanShape(Kind.LIMIT, n);
+    return new ScanShape(Kind.LIMIT, n, null, ", limit " + n);
   }
 
   static ScanShape top(int n) {
-    return new ScanShape(Kind.TOP, n);
+    return new ScanShape(Kind.TOP, n, null, ", best " + n + " by _score");
+  }
+
+  static ScanShape aggregate(JsonNode aggregate, String description) {
+    return new ScanShape(Kind.AGGREGATE, 0, aggregate, ", " + description);
+  }
+
+  boolean isAggregate() {
+    return kind == Kind.AGGREGATE;
   }
 
   Request addTo(Request request) {
@@ -25,17 +34,12 @@ record ScanShape(Kind kind, int n) {
       case ALL -> request;
       case LIMIT -> request.with("limit", n);
       case TOP -> request.with("top", n);
-      case COUNT -> request.with("aggregate", "count");
+      case AGGREGATE -> request.with("aggregate", aggregate);
     };
   }
 
   @Override
   public String toString() {
-    return switch (kind) {
-      case ALL -> "";
-      case LIMIT -> ", limit " + n;
-      case TOP -> ", best " + n + " by _score";
-      case COUNT -> ", count only";
-    };
+    return description;
   }
 }

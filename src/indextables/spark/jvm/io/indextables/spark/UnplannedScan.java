@@ -58,6 +58,6 @@ final class UnplannedScan implements SupportsReportStatistics {
 
   @Override
   public String description() {
-    return scan.description();
+    return scan.description(Json.none());
   }
 }
