@@ -45,6 +45,8 @@ def tables_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compari
     rows.unpersist()
     say("searching")
     found += tables.search(pair, repeat=chosen.repeat, judged=chosen.rows >= FULL_SIZE)
+    say("aggregating")
+    found += tables.aggregate(pair, repeat=chosen.repeat, judged=chosen.rows >= FULL_SIZE)
     say("scanning")
     found += tables.scan(pair, repeat=chosen.repeat)
     spark.stop()

@@ -103,6 +103,50 @@ def search(
     return found
 
 
+def aggregate(
+    pair: Pair, *, repeat: int, judged: bool = True, warm_up: float = WARM_UP_SECONDS
+) -> list[Comparison]:
+    """Counting, grouping and ranking the rows of a search, with aggregates pushed down and without, and on Parquet."""
+    reader = pair.spark.read.format("indextables").option("spark.indextables.read.aggregatePushdown", "false")
+    reader.load(str(pair.ours)).createOrReplaceTempView("rows_only")
+    sources = {
+        "ours": f"indextables.`{pair.ours}` WHERE message TEXTSEARCH '{BROAD_WORD}'",
+        "without push-down": f"rows_only WHERE message TEXTSEARCH '{BROAD_WORD}'",
+        "Parquet": f"parquet.`{pair.parquet}` WHERE message RLIKE '\\\\b{BROAD_WORD}\\\\b'",
+    }
+    day = "indextables_date_histogram(timestamp, '1d')"
+    questions = {
+        "count": "SELECT count(*) FROM {}",
+        "GROUP BY service": "SELECT service, count(*), avg(status), max(timestamp) FROM {} GROUP BY service",
+        "day histogram": f"SELECT {day}, count(*) FROM {{}} GROUP BY {day}",
+    }
+    found = []
+    for what, text in questions.items():
+        asked = [_query(pair.spark, text.format(source), _collect) for source in sources.values()]
+        rows = [
+            sorted(map(repr, pair.spark.sql(text.format(source)).collect())) for source in sources.values()
+        ]
+        if rows[0] != rows[1] or rows[0] != rows[2]:
+            raise AnswersDifferError(f"{what}: {[part[:3] for part in rows]}")
+        mine, *theirs = timed_in_turns(asked, repeat=repeat, warm_up_seconds=warm_up)
+        for name, its in zip(list(sources)[1:], theirs, strict=True):
+            is_goal = judged and what == "GROUP BY service" and name == "without push-down"
+            found.append(
+                Comparison(f"search 10% of rows: {what}", mine, name, its, at_least=3.0 if is_goal else None)
+            )
+    ranked = "SELECT service, _score FROM {} ORDER BY _score DESC LIMIT 10"
+    best, of_parquet = timed_in_turns(
+        [
+            _query(pair.spark, ranked.format(sources["ours"]), _collect),
+            _query(pair.spark, f"SELECT service FROM {sources['Parquet']} LIMIT 10", _collect),
+        ],
+        repeat=repeat,
+        warm_up_seconds=warm_up,
+    )
+    name = "any 10 rows of Parquet"
+    return [*found, Comparison("search 10% of rows: the 10 best, of all splits", best, name, of_parquet)]
+
+
 def scan(pair: Pair, *, repeat: int, warm_up: float = WARM_UP_SECONDS) -> list[Comparison]:
     scans = [
         lambda: _drain(pair.read_ours().select(*SCANNED)),

@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -160,7 +161,7 @@ def query(chance: random.Random, number: int) -> tuple[str, str]:
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    return str(tmp_path_factory.mktemp("aggregates") / "table")
+    return str(tmp_path_factory.mktemp("measured") / "table")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -263,11 +264,11 @@ def test_minima_come_from_the_log_unless_rows_are_deleted(spark, tmp_path):
     rows.repartition(2).write.format("indextables").save(path)
     table = it.open(path)
     for split in table.files().column("path").to_pylist():  # so that only the log can answer
-        os.rename(f"{path}/{split}", f"{path}/{split}.away")
+        Path(path, split).rename(f"{path}/{split}.away")
     frame = spark.read.format("indextables").load(path).selectExpr("min(id)", "max(id)", "max(d)", "count(*)")
     assert frame.collect() == [(0, 999, 999.0, 1000)]
     for split in table.files().column("path").to_pylist():
-        os.rename(f"{path}/{split}.away", f"{path}/{split}")
+        Path(f"{path}/{split}.away").rename(f"{path}/{split}")
     table.delete(where="id IN (0, 999)")
     frame = spark.read.format("indextables").load(path).selectExpr("min(id)", "max(id)", "max(d)", "count(*)")
     assert frame.collect() == [(1, 998, 998.0, 998)]
@@ -298,16 +299,19 @@ def outcome(grouped, measure: str):
 
     try:
         return sorted(map(repr, grouped.agg(expr(measure)).collect()))
-    except Exception as error:  # noqa: BLE001 - compared
+    except Exception as error:
         return getattr(error, "getCondition", lambda: None)() or type(error).__name__
 
 
 def test_pushing_can_be_turned_off(spark, path):
     frame = spark.read.format("indextables").option(PUSH, "false").load(path)
     counted = frame.groupBy("P").count()
-    assert "aggregate" not in plan_of(counted).split("== Physical Plan ==")[1].lower().replace("hashaggregate", "")
+    assert "aggregate" not in plan_of(counted).split("== Physical Plan ==")[1].lower().replace(
+        "hashaggregate", ""
+    )
     assert {row["P"]: row["count"] for row in counted.collect()} == {
-        row["P"]: row["count"] for row in spark.sql("SELECT P, count(*) AS count FROM theirs GROUP BY P").collect()
+        row["P"]: row["count"]
+        for row in spark.sql("SELECT P, count(*) AS count FROM theirs GROUP BY P").collect()
     }
 
 

@@ -370,9 +370,9 @@ def test_every_type_answers_as_without_filters(path, inline: str):
                 assert table._read(request).read_all().column(0).to_pylist() == [expected], predicate
         predicate = Compare("<=>", name, None)
         expected = column.null_count
-        assert table._read(ScanRequest((), predicate, aggregate=COUNT_ROWS)).read_all().column(0).to_pylist() == [
-            expected
-        ]
+        assert table._read(ScanRequest((), predicate, aggregate=COUNT_ROWS)).read_all().column(
+            0
+        ).to_pylist() == [expected]
 
 
 def _absent(value: Any) -> Any:

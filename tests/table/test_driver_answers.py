@@ -158,7 +158,7 @@ def test_what_rows_must_be_read_for_is_left_to_tasks(path: str, options: dict[st
 def test_counts_are_one_row(path: str, options: dict[str, str], where: str | None, number: int) -> None:
     answer = answer_on_driver(planned(path, options, where, columns=(), aggregate=COUNT_ROWS))
     assert answer is not None
-    assert answer.to_pylist() == [{"count": number}]
+    assert answer.to_pylist() == [{"measure_0": number}]
 
 
 def test_a_count_that_the_log_knows_opens_no_split(path: str, options: dict[str, str]) -> None:
@@ -167,7 +167,7 @@ def test_a_count_that_the_log_knows_opens_no_split(path: str, options: dict[str,
         split.unlink()
     answer = answer_on_driver(plan)
     assert answer is not None
-    assert answer.to_pylist() == [{"count": 20}]
+    assert answer.to_pylist() == [{"measure_0": 20}]
 
 
 def test_limits_and_the_best_of_a_search(path: str, options: dict[str, str]) -> None:

@@ -71,9 +71,13 @@ class PrunedFiles:
         None where the log does not have exactly these: in files of other writers, of strings, which may be cut, and
         of columns without statistics, such as those with a NaN.
         """
-        lows, highs = (map_column(self.entries.column(side), column.name) for side in ("minValues", "maxValues"))
+        lows, highs = (
+            map_column(self.entries.column(side), column.name) for side in ("minValues", "maxValues")
+        )
         found: list[tuple[Value, Value] | None] = []
-        for ref, low, high in zip(self.column("docMappingRef"), lows.to_pylist(), highs.to_pylist(), strict=True):
+        for ref, low, high in zip(
+            self.column("docMappingRef"), lows.to_pylist(), highs.to_pylist(), strict=True
+        ):
             bounds = bounds_of(column, {column.name: low}, {column.name: high}, ours=True)
             is_exact = ref in self.own_refs and column.type != "string"
             found.append(

@@ -1,7 +1,15 @@
 """Tables: open, write, read and search them, in this process or in distributed tasks."""
 
 from indextables.table.aggregates import ColumnStats
-from indextables.table.aggregation import COUNT_ROWS, Aggregate, Function, GroupKey, Measure, is_supported, result_fields
+from indextables.table.aggregation import (
+    COUNT_ROWS,
+    Aggregate,
+    Function,
+    GroupKey,
+    Measure,
+    is_supported,
+    result_fields,
+)
 from indextables.table.api import open_table, write_table
 from indextables.table.append_rules import check_partitioning
 from indextables.table.bucket_keys import BucketKeys, NumberBuckets, Range, RangeBuckets, TimeBuckets
@@ -78,6 +86,7 @@ from indextables.table.skipping import (
     skipping_figures,
     skipping_table,
 )
+from indextables.table.top_rows import needs_scores, with_corpus
 from indextables.table.write import (
     TaskResult,
     WriteMode,
@@ -91,7 +100,6 @@ from indextables.table.write import (
     plan_write,
     run_write_task,
 )
-from indextables.table.top_rows import needs_scores, with_corpus
 
 __all__ = [
     "ANY_FIELDS",

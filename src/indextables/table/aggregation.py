@@ -66,7 +66,8 @@ COUNT_ROWS: Final = Aggregate()
 def result_fields(schema: TableSchema, aggregate: Aggregate) -> list[Field]:
     """Return the columns of the result, with the types that Spark gives them: the keys, then the measures."""
     keys = [
-        Field(f"group_{i}", _key_type(schema.field(key.column), key)) for i, key in enumerate(aggregate.groups)
+        Field(f"group_{i}", _key_type(schema.field(key.column), key))
+        for i, key in enumerate(aggregate.groups)
     ]
     measures = [
         Field(f"measure_{i}", _measure_type(schema, measure)) for i, measure in enumerate(aggregate.measures)

@@ -107,9 +107,7 @@ def answer_on_driver(plan: ScanPlan) -> pa.Table | None:
 
 def _rows_on_driver(plan: ScanPlan, max_rows: int) -> pa.Table | None:
     first = plan.tasks[0]
-    to_open = [
-        (task, ref) for task in plan.tasks for ref in task.splits if count_from_log(task, ref) != 0
-    ]
+    to_open = [(task, ref) for task in plan.tasks for ref in task.splits if count_from_log(task, ref) != 0]
     if not may_open(first.uri, len(to_open)):
         return None
     with ExitStack() as stack:

@@ -95,7 +95,9 @@ def _add_by_log(task: ScanTask, ref: SplitRef, totals: GroupTotals) -> bool:
 
 def _is_in_log(task: ScanTask, aggregate: Aggregate) -> bool:
     """Return True if the log may have the figures: it has minima and maxima, and does not count nulls."""
-    partitioned = set.intersection(*(set(ref.partition_values) for ref in task.splits)) if task.splits else set()
+    partitioned = (
+        set.intersection(*(set(ref.partition_values) for ref in task.splits)) if task.splits else set()
+    )
     return all(key.column in partitioned for key in aggregate.groups) and all(
         measure.column is None or measure.column in partitioned or measure.function in ("min", "max")
         for measure in aggregate.measures

@@ -95,7 +95,9 @@ class GroupTotals:
 
     def _results(self, table: pa.Table, *, limited: bool) -> pa.Table:
         keys = [table.column(name) for name in self._keys]
-        return pa.table([*keys, *(state.result(table, limited=limited) for state in self._states)], schema=self.schema)
+        return pa.table(
+            [*keys, *(state.result(table, limited=limited) for state in self._states)], schema=self.schema
+        )
 
     def _overflow_rows(self, table: pa.Table) -> Iterator[pa.Table]:
         for number, state in enumerate(self._states):

@@ -125,7 +125,7 @@ class _Extreme(_Plain):
         self._column = column.name
         self._is_float = column.type in FLOAT_TYPES
         self.first: Sequence[Combination] = [(name, function)]
-        self.again = self.first
+        self.again: Sequence[Combination] = self.first
 
     def inputs(self, rows: pa.Table) -> dict[str, pa.Array]:
         values = one_array(rows.column(self._column))
@@ -143,7 +143,7 @@ class _FloatSum(_Plain):
         super().__init__(name, pa.float64())
         self._column = column.name
         self.first: Sequence[Combination] = [(name, "sum")]
-        self.again = self.first
+        self.again: Sequence[Combination] = self.first
 
     def inputs(self, rows: pa.Table) -> dict[str, pa.Array]:
         return {self._name: one_array(rows.column(self._column)).cast(pa.float64())}
@@ -161,7 +161,7 @@ class _ExactSum:
         self._is_wide = self._size is not None and self._size[0] > _ONE_WORD
         self.names: Sequence[str] = [f"{prefix}{i}" for i in range(4 if self._is_wide else 2)]
         self.first: Sequence[Combination] = [(name, "sum") for name in self.names]
-        self.again = self.first
+        self.again: Sequence[Combination] = self.first
 
     def inputs(self, rows: pa.Table) -> dict[str, pa.Array]:
         values = one_array(rows.column(self._column))
@@ -189,7 +189,9 @@ class _ExactSum:
     def carried(self, table: pa.Table) -> pa.Table:
         for lower, upper in zip(self.names[:-1], self.names[1:], strict=True):
             digits = table.column(lower)
-            table = _replaced(table, upper, pc.add_checked(table.column(upper), pc.shift_right(digits, _BITS)))
+            table = _replaced(
+                table, upper, pc.add_checked(table.column(upper), pc.shift_right(digits, _BITS))
+            )
             table = _replaced(table, lower, pc.bit_wise_and(digits, _MASK))
         return table
 

@@ -35,7 +35,6 @@ from indextables.table.scan import (
     split_hits,
 )
 
-
 MAX_LOCAL_SPLITS: Final = 1000
 MAX_REMOTE_BYTES: Final = 256 << 20
 """The statistics of all splits are collected on the driver, which opens their indexes. Beyond so many splits on its own
