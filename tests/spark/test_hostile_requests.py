@@ -229,11 +229,14 @@ GARBAGE = [
     scan("/t", filters=[{"lit": "x"}]),
     scan("/t", limit=-1),
     scan("/t", aggregate="sum"),
+    scan("/t", aggregate={"groups": []}),
+    scan("/t", aggregate={"groups": [], "measures": [{"op": 1}]}),
+    scan("/t", aggregate={"groups": {}, "measures": []}),
     scan("/t", plan={}),
     scan("/t", plan="[]"),
     scan("/t", plan="x" * ((1 << 20) + 1)),
-    scan("/t", plan='{"schema":1,"mapping":[],"partitions":[],"now":null,"tasks":[[]]}'),
-    scan("/t", plan='{"schema":"{}","mapping":[],"partitions":[],"now":null,"tasks":[[]]}'),
+    scan("/t", plan='{"schema":1,"mapping":[],"partitions":[],"now":null,"corpus":null,"tasks":[[]]}'),
+    scan("/t", plan='{"schema":"{}","mapping":[],"partitions":[],"now":null,"corpus":null,"tasks":[[]]}'),
     write("/t", plan="{}"),
     write(
         "/t", plan='{"base_version":"1","metadata":{},"replaces":null,"split_bytes":1,"replaces_part":false}'
@@ -386,6 +389,7 @@ PLAN = {
     "mapping": [["id", "long", "i64", "words2", "position"]],
     "partitions": [{}],
     "now": None,
+    "corpus": None,
     "tasks": [[["a.split"], [1], [None], [0], [None]]],
 }
 
@@ -419,6 +423,10 @@ def test_a_split_of_a_plan_is_inside_its_table(tmp_path):
         {"mapping": [["id", "long", "nonsense", "words2", "position"]]},
         {"mapping": [["id", "long", "i64"]]},
         {"now": "today"},
+        {"corpus": "big"},
+        {"corpus": [1, {"s": 2}, [["s", "disk", 2]]]},
+        {"corpus": [1, {}, [["s", "disk", 1]]]},
+        {"corpus": [-1, {}, []]},
         {"mapping": [["id"]]},
         {"schema": "{}"},
     ],

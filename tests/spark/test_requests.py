@@ -171,7 +171,8 @@ def test_garbage_is_never_kept_for_good(monkeypatch):
 
 def test_a_count_of_nothing_is_one_row_of_zero(path):
     never = {"op": "=", "args": [{"col": ["id"]}, {"lit": "-1", "type": "bigint"}]}
-    reader = source("scan", path, **scan(path, filters=[never], aggregate="count", columns=["count"])).reader(
+    counting = {"groups": [], "measures": [{"op": "COUNT_STAR", "args": []}]}
+    reader = source("scan", path, **scan(path, filters=[never], aggregate=counting, columns=[])).reader(
         SCHEMA
     )
     assert ids(reader) == [0]
