@@ -66,6 +66,7 @@ def test_the_walks_are_those_that_a_newcomer_needs():
         "A write",
         "A commit",
         "A search",
+        "An aggregate in Spark",
         "A delete",
         "A batch of a stream",
         "A clean-up",

@@ -24,7 +24,7 @@ MAX_SPLITS: Final = 32
 MAX_UNPACKED_BYTES: Final = 32 << 20
 """The total size of splits whose indexes may be unpacked while a scan is planned."""
 
-_ROWS_PER_RESULT: Final = 50
+_ROWS_PER_RESULT: Final = 125
 """An aggregate may read so many rows for each that a driver-side answer may have."""
 
 _MAX_READ_BYTES: Final = 32 << 20
