@@ -1,5 +1,6 @@
 """Tables: open, write, read and search them, in this process or in distributed tasks."""
 
+from indextables.split import Snippet
 from indextables.table.aggregates import ColumnStats
 from indextables.table.api import open_table, write_table
 from indextables.table.append_rules import check_partitioning
@@ -27,6 +28,7 @@ from indextables.table.leases import SPLITS_SEARCHED
 from indextables.table.many_terms import TERM, TermsTask, check_terms, run_terms_task, terms_schema, to_terms
 from indextables.table.newest_rows import newest_rows
 from indextables.table.overview import Overview, find_overview
+from indextables.table.paging import page_token
 from indextables.table.plain_values import plain_rows
 from indextables.table.prewarming import (
     DEFAULT_THREADS,
@@ -68,6 +70,8 @@ from indextables.table.scan import (
     run_scan_task,
     scan_schema,
 )
+from indextables.table.score_lines import score_text
+from indextables.table.search_plan import SearchPlan
 from indextables.table.skipping import (
     SKIPPING_SCHEMA,
     figures_in,
@@ -76,6 +80,7 @@ from indextables.table.skipping import (
     skipping_figures,
     skipping_table,
 )
+from indextables.table.top_rows import EXPLANATION
 from indextables.table.write import (
     TaskResult,
     WriteMode,
@@ -96,6 +101,7 @@ __all__ = [
     "DEFAULT_THREADS",
     "DISK_CACHE_SCHEMA",
     "ENVIRONMENT_SCHEMA",
+    "EXPLANATION",
     "MAX_THREADS",
     "ROWS_FETCHED",
     "SKIPPING_SCHEMA",
@@ -116,6 +122,8 @@ __all__ = [
     "ScanPlan",
     "ScanRequest",
     "ScanTask",
+    "SearchPlan",
+    "Snippet",
     "SplitRef",
     "Table",
     "TaskDeletes",
@@ -150,6 +158,7 @@ __all__ = [
     "may_open",
     "newest_rows",
     "open_table",
+    "page_token",
     "parse_condition",
     "parse_mode",
     "plain_rows",
@@ -166,6 +175,7 @@ __all__ = [
     "run_update_task",
     "run_write_task",
     "scan_schema",
+    "score_text",
     "skipping_counts",
     "skipping_figures",
     "skipping_rows",

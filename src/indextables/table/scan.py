@@ -29,11 +29,12 @@ from indextables.predicates import (
 )
 from indextables.rows import RowIds
 from indextables.runtime import current
-from indextables.schema import FieldMapping, TableSchema
+from indextables.schema import FieldMapping, TableSchema, own_refs
 from indextables.split import (
     DeltaLogRef,
     Hits,
     RowRequest,
+    Snippet,
     SplitReader,
     check_text_query,
     output_field,
@@ -74,7 +75,7 @@ class ScanRequest:
     limit: int | None = None
     top: int | None = None
     count_only: bool = False
-    snippet_column: str | None = None
+    snippet: Snippet | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "predicate", at_one_moment(self.predicate))
@@ -121,7 +122,8 @@ class ScanPlan:
 
     `rows` is the number of rows in the splits, None if the log does not record it for each of them. `dropped` is the
     number of files that each stage of pruning has dropped. `locations` has the host where each task should run, which
-    has the indexes of its splits in its cache if any host has; None: anywhere.
+    has the indexes of its splits in its cache if any host has; None: anywhere. `splits_foreign` is the number of splits
+    to read that another program wrote.
     """
 
     tasks: tuple[ScanTask, ...]
@@ -131,6 +133,7 @@ class ScanPlan:
     splits_read: int
     dropped: Mapping[str, int]
     locations: tuple[str | None, ...]
+    splits_foreign: int = 0
 
 
 def check_predicate(snapshot: Snapshot, predicate: Predicate, settings: Settings) -> None:
@@ -196,7 +199,13 @@ def plan_scan(
         splits_read=len(refs),
         dropped=pruned.dropped,
         locations=tuple(host for host, _ in groups),
+        splits_foreign=_foreign_splits(snapshot, pruned),
     )
+
+
+def _foreign_splits(snapshot: Snapshot, pruned: PrunedFiles) -> int:
+    own = own_refs(snapshot.metadata.configuration)
+    return sum(ref not in own for ref in pruned.column("docMappingRef"))
 
 
 def split_refs(pruned: PrunedFiles) -> list[SplitRef]:
@@ -314,7 +323,7 @@ def _row_request(task: ScanTask, ref: SplitRef, limit: int | None) -> RowRequest
         predicate=bind(request.predicate, ref.partition_values),
         limit=limit,
         top=request.top,
-        snippet_column=request.snippet_column,
+        snippet=request.snippet,
     )
 
 
