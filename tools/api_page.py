@@ -28,6 +28,9 @@ given by name. `settings` takes a dictionary of [settings](configuration.md). An
 column are an `InputError`.
 """
 
+SEARCHES: Final = ("Snippet", "page_token", "score_text")
+"""What `Table.search` takes, and what is done with its answer."""
+
 PROCESS: Final = ("environment", "storage_stats", "data_skipping_stats", "disk_cache_stats", "flush_caches")
 """Functions about this process and its caches."""
 
@@ -35,6 +38,7 @@ RESULTS: Final = (
     "RowChange",
     "ColumnStats",
     "Hits",
+    "SearchPlan",
     "Merged",
     "Purged",
     "Truncated",
@@ -61,6 +65,9 @@ def page() -> str:
 def _tables() -> Iterator[str]:
     yield "## indextables\n"
     for name in ("open", "write", "Table", "ChangeSet"):
+        yield from _entry(indextables, name)
+    yield "## Searches\n"
+    for name in SEARCHES:
         yield from _entry(indextables, name)
     yield "## This process\n"
     for name in PROCESS:

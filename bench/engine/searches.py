@@ -46,7 +46,12 @@ print(json.dumps(found))
 
 
 def measure(
-    home: Path, say: Callable[[str], None], *, repeat: int, splits: dict[int, float] = SPLITS, rows: int = 1000
+    home: Path,
+    say: Callable[[str], None],
+    *,
+    repeat: int,
+    splits: dict[int, float] = SPLITS,
+    rows: int = 1000,
 ) -> list[Comparison]:
     """Return a comparison for each number of splits; none if there is no earlier commit here."""
     earlier = home / "earlier"

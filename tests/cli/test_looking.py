@@ -77,3 +77,8 @@ def test_explain_counts_the_splits_that_are_skipped(cli, logs):
     assert sum(plan["skipped_by"].values()) == 1
     assert "2 of 2 splits" in cli.text("explain", logs, "disk")
     assert cli("explain", logs, "message:(")[0] == 2
+
+
+def test_explain_has_notes_for_scripts(cli, logs):
+    (plan,) = cli.rows("explain", logs, "disk")
+    assert (plan["foreign_splits_read"], plan["notes"]) == (0, [])

@@ -160,3 +160,23 @@ def test_values_of_every_type_are_json(cli, tmp_path):
         },
         dict.fromkeys(row),
     ]
+
+
+def test_search_explains_scores(cli, logs):
+    found = cli.rows("search", logs, "disk full", "-c", "id", "--explain")
+    parts = found[0]["_explanation"]
+    assert [part["match"] for part in parts] == ["disk", "full"]
+    assert sum(part["score"] for part in parts) == pytest.approx(found[0]["_score"])
+    shown = cli.text("search", logs, "disk full", "-c", "id", "--explain")
+    assert "row 1: " in shown
+    assert "message:full  2.2 * idf" in shown
+    assert "_explanation" not in shown
+
+
+def test_search_for_rows_like_a_text(cli, logs):
+    found = cli.rows("search", logs, "--like", "a slow disk", "-c", "id")
+    assert [row["id"] for row in found] == [2, 0]
+    assert "**slow**" in cli.text("search", logs, "--like", "a slow disk")
+    assert cli("search", logs, "--like", "nothing of it")[0] == 1
+    for wrong in (["disk", "--like", "disk"], [], ["--like", "disk", "--explain"]):
+        assert cli("search", logs, *wrong)[0] == 2

@@ -32,7 +32,7 @@ from indextables.predicates import (
     evaluate,
 )
 from indextables.schema import FieldMapping, TableSchema
-from indextables.split import FinishedSplit, RowRequest, SplitReader, SplitWriter, open_split
+from indextables.split import FinishedSplit, RowRequest, Snippet, SplitReader, SplitWriter, open_split
 from indextables.split.container.bundle import open_bundle
 from indextables.storage import Store, open_store
 
@@ -343,7 +343,7 @@ def test_snippets_show_the_words_that_matched(reader: SplitReader) -> None:
     for batch in reader.rows(request):
         for row in batch.to_pylist():
             assert "<b>timeout</b>" in row["_snippet"]
-    everywhere = RowRequest(("_snippet",), TextQuery("TEXTSEARCH", "*", "timeout"), snippet_column="title")
+    everywhere = RowRequest(("_snippet",), TextQuery("TEXTSEARCH", "*", "timeout"), snippet=Snippet("title"))
     snippets = [row["_snippet"] for batch in reader.rows(everywhere) for row in batch.to_pylist()]
     assert any(snippet is None for snippet in snippets)
     assert all(snippet is None or "<b>timeout</b>" in snippet for snippet in snippets)

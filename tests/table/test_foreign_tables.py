@@ -256,3 +256,47 @@ def test_columns_that_no_table_of_ours_can_hold_do_not_hide_the_others(tmp_path:
     ):
         with pytest.raises(SchemaError, match=r"'payload'|'price'"):
             read()
+
+
+@needs_fixtures
+@each_table
+def test_explain_notes_the_splits_of_the_original_until_they_are_merged(tmp_path: Path, name: str) -> None:
+    path = copy(name, tmp_path)
+    table = opened(path, tmp_path)
+    column = next(field.name for field in table.snapshot.mapping.fields if field.kind in ("text", "string"))
+    plan = table.explain(f"{column}:x")
+    assert plan.splits_foreign == plan.splits_read > 0
+    assert "written by another program" in plan.notes[0]
+    assert "an index is built from their rows" in str(plan)
+    assert "read from stored documents" in str(table.explain())
+
+
+def test_splits_of_another_writer_are_ranked_with_the_others(tmp_path: Path) -> None:
+    """The scores are those of the same rows in splits of this package, and a merge does not change them."""
+    path = native_table(tmp_path)
+    new = [{"id": 5, "body": "disk disk slow and a longer text", "host": "db9", "load": 1.0}]
+    it.write(path, pa.Table.from_pylist(new, it.open(path).schema))
+    table = opened(path, tmp_path)
+    rows = [row for part in ROWS for row in part] + new
+    it.write(tmp_path / "own", pa.Table.from_pylist(rows, table.schema), text=["body"])
+    own = it.open(tmp_path / "own")
+    assert table.explain("disk").splits_foreign == 2
+    assert table.explain("disk").splits_read == 3
+    for query in ("disk", "body:(disk OR ok)", 'body:"disk full" OR host:db1', "host:db1"):
+        found, wanted = (t.search(query, columns=["id"], explain=True).to_pylist() for t in (table, own))
+        assert sorted(found, key=lambda row: row["id"]) == sorted(wanted, key=lambda row: row["id"]), query
+        assert [row["_score"] for row in found] == [row["_score"] for row in wanted], query
+    before = table.search("disk OR ok", columns=["id"]).sort_by("id").to_pylist()
+    table.merge_splits(target_size="1G")
+    merged = opened(path, tmp_path)
+    assert (merged.explain("disk").splits_foreign, merged.explain("disk").notes) == (0, ())
+    assert merged.search("disk OR ok", columns=["id"]).sort_by("id").to_pylist() == before
+
+
+def test_paging_explaining_and_likeness_work_on_splits_of_another_writer(tmp_path: Path) -> None:
+    table = opened(native_table(tmp_path), tmp_path)
+    everything = table.search("disk OR ok", limit=None).column("id").to_pylist()
+    page = table.search("disk OR ok", limit=1, snippet="body")
+    assert page.column("_snippet")[0].as_py().count("<b>") >= 1
+    assert table.search("disk OR ok", limit=None, after=page).column("id").to_pylist() == everything[1:]
+    assert table.more_like("full disk").column("id").to_pylist() == [1, 3]

@@ -18,7 +18,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import indextables as it
+from indextables.errors import SchemaError
 from indextables.predicates import parse_where, to_sql
+from indextables.schema import Field
 from indextables.split.merge import index_linking
 from support.typed_rows import column_types, conditions, same, tables
 
@@ -148,3 +150,13 @@ def test_decimals_and_local_times_partition_a_table() -> None:
         ("local < '2024-03-31 02:30:01'", lambda row: row["local"] in times[:2]),
     ):
         assert _plain(table.to_arrow(where=where)) == list(filter(keep, rows.to_pylist())), where
+
+
+def test_a_variant_is_refused_with_what_to_do(tmp_path):
+    """Arrow has a variant of Spark as two binaries, of which one is marked."""
+    parts = [pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata={"variant": "true"})]
+    values = pa.array([{"value": b"\x0c\x01", "metadata": b"\x01\x00\x00"}], pa.struct(parts))
+    with pytest.raises(SchemaError, match=r"'v' has type variant.*to_json\(v\).*variant_get\(v, "):
+        it.write(tmp_path / "t", pa.table({"v": values}))
+    with pytest.raises(SchemaError, match=r"'v' has type variant.*to_json\(v\)"):
+        _ = Field("v", "variant").arrow_type

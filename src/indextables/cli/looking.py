@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from indextables.cli.exit_codes import DONE, NOTHING_FOUND
-from indextables.cli.opening import condition_of, open_at, to_settings
+from indextables.cli.opening import open_at, to_settings
 from indextables.cli.output import Output
 from indextables.cli.text import size
 from indextables.config import Settings
 from indextables.errors import IndexTablesError
 from indextables.log import AddFile
 from indextables.storage import LOG_DIRECTORY, is_on_this_machine, open_store, table_uri
-from indextables.table import COUNT_ROWS, ScanRequest, Table, open_table, plain_rows, plan_scan
+from indextables.table import Table, open_table, plain_rows
 
 _FILES = ["path", "partition_values", "num_records", "size", "modification_time"]
 _TABLES = ["name", "version", "rows", "files", "bytes", "last_commit", "error"]
@@ -120,22 +120,18 @@ def du(args: Namespace, output: Output) -> int:
 
 def explain(args: Namespace, output: Output) -> int:
     """Print how many splits a query considers, skips and reads."""
-    table = open_at(args)
-    predicate, settings = condition_of(table, args.query, args.where)
-    request = ScanRequest((), predicate, aggregate=COUNT_ROWS)
-    plan = plan_scan(table.uri, table.snapshot, request, settings)
-    skipped = {stage: number for stage, number in plan.dropped.items() if number}
+    plan = open_at(args).explain(args.query, where=args.where)
     values = {
-        "version": table.version,
-        "splits": plan.splits_total,
+        "version": plan.version,
+        "splits": plan.splits,
         "splits_read": plan.splits_read,
-        "skipped_by": skipped,
+        "skipped_by": plan.skipped_by,
         "rows_in_splits_read": plan.rows,
         "bytes_of_splits_read": plan.bytes,
+        "foreign_splits_read": plan.splits_foreign,
+        "notes": plan.notes,
     }
-    lines = [f"{plan.splits_read} of {plan.splits_total} splits are read, {size(plan.bytes)}"]
-    lines += [f"  {number} skipped by {stage}" for stage, number in skipped.items()]
-    output.record(values, "\n".join(lines))
+    output.record(values, str(plan))
     return DONE
 
 

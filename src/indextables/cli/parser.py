@@ -76,9 +76,13 @@ def program_version() -> str:
 
 def _add_reading(commands: _Commands) -> None:
     search = commands.add("search", "reading:search", "the best matches of a query", at=True, lines=True)
-    search.add_argument("query", metavar="QUERY")
+    search.add_argument("query", metavar="QUERY", nargs="?")
+    search.add_argument(
+        "--like", metavar="TEXT", help="instead of a query: the rows that are most like a text"
+    )
     _rows(search, 20)
     search.add_argument("--snippet", metavar="COL", help="add _snippet, the part of this text that matches")
+    search.add_argument("--explain", action="store_true", help="show what each score is made of")
     count = commands.add("count", "reading:count", "count rows", at=True)
     count.add_argument("query", metavar="QUERY", nargs="?")
     count.add_argument("--where", metavar="SQL")

@@ -14,13 +14,17 @@ from indextables.cli.exit_codes import DONE, NOTHING_FOUND
 from indextables.cli.opening import open_at, split_names
 from indextables.cli.output import SNIPPET, Output, PeopleOutput
 from indextables.errors import InputError
-from indextables.table import Table, plain_rows, text_columns
+from indextables.table import EXPLANATION, Table, plain_rows, score_text, text_columns
 
 _BAR = 40
 
 
 def search(args: Namespace, output: Output) -> int:
     """Print the best matches; exit code 1 if there is none."""
+    if (args.query is None) == (args.like is None):
+        raise InputError("search takes either a QUERY or --like TEXT")
+    if args.like is not None and args.explain:
+        raise InputError("--explain is for a QUERY; leave it out with --like")
     table = open_at(args)
     columns, snippet = split_names(args.columns), args.snippet
     shown = columns or table.schema.names
@@ -28,12 +32,23 @@ def search(args: Namespace, output: Output) -> int:
     if snippet is None and isinstance(output, PeopleOutput):  # people see the hits in the text itself
         snippet = replaced = next((name for name in text_columns(table) if name in shown), None)
     limit = None if args.all else args.limit
-    rows = table.search(args.query, limit=limit, columns=columns, where=args.where, snippet=snippet)
+    if args.like is not None:
+        rows = table.more_like(args.like, limit=limit, columns=columns, where=args.where, snippet=snippet)
+    else:
+        rows = table.search(
+            args.query, limit=limit, columns=columns, where=args.where, snippet=snippet, explain=args.explain
+        )
     names = rows.column_names
     if replaced is not None:
         rows = _with_text(rows, replaced)
         names = [name for name in names if name != replaced]
+    explained = args.explain and isinstance(output, PeopleOutput)
+    if explained:
+        names.remove(EXPLANATION)
     count = output.rows(names, plain_rows(rows))
+    if explained:
+        for number, parts in enumerate(rows.column(EXPLANATION).to_pylist(), start=1):
+            output.record({}, f"row {number}: {score_text(parts)}")
     if limit is not None and count == limit:
         output.note(f"the best {count} rows; --all prints every match")
     return DONE if count else NOTHING_FOUND

@@ -136,6 +136,13 @@ def spark_type(kind: pa.DataType) -> str | None:
     return orjson.dumps(document).decode()
 
 
+def is_variant(kind: pa.DataType) -> bool:
+    """Return True for the Arrow type in which Spark passes a variant."""
+    return pa.types.is_struct(kind) and any(
+        (field.metadata or {}).get(b"variant") == b"true" for field in kind.fields
+    )
+
+
 def struct_fields(kind: str) -> list[tuple[str, str]]:
     """Return the names and types of a struct's fields; none for other types."""
     document = _nested_json(kind)
@@ -272,8 +279,8 @@ def _nested_type(kind: pa.DataType, depth: int) -> dict[str, Any] | None:
             return None
         return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
     if types.is_struct(kind):
-        if any((field.metadata or {}).get(b"variant") == b"true" for field in kind.fields):
-            return None  # Spark's variant, whose parts mean nothing by themselves
+        if is_variant(kind):
+            return None  # its parts mean nothing by themselves
         fields = [(field.name, _spark_type(field.type, depth + 1)) for field in kind.fields]
         if any(inner is None for _, inner in fields):
             return None

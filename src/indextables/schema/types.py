@@ -23,6 +23,7 @@ from indextables.schema.spark_types import (
     VARYING_STRING,
     arrow_type,
     canonical_type,
+    is_variant,
     is_varying_string,
     spark_type,
     struct_fields,
@@ -217,11 +218,18 @@ def _inner_fields(column: Field) -> list[Field]:
 def _spark_type(column: pa.Field) -> str:
     kind = spark_type(column.type)
     if kind is None or arrow_type(kind) is None:
-        raise SchemaError(_unsupported(column.name, str(column.type)))
+        raise SchemaError(
+            _unsupported(column.name, "variant" if is_variant(column.type) else str(column.type))
+        )
     return kind
 
 
 def _unsupported(name: str, kind: object) -> str:
+    if kind == "variant":
+        return (
+            f"column {name!r} has type variant, which a table cannot hold: write to_json({name}) as a string, or the "
+            f"fields to search as columns of their own, as in variant_get({name}, '$.user', 'string')"
+        )
     return (
         f"column {name!r} has type {kind}, which a table cannot hold: cast it or leave it out. "
         f"Supported types: {', '.join(SUPPORTED)}"

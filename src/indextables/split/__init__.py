@@ -12,7 +12,7 @@
 from indextables.split.assembly import FinishedSplit
 from indextables.split.container import Component, components, open_bundle
 from indextables.split.deleted_rows import DeltaLogRef, load_deleted_rows, store_delta_log
-from indextables.split.index import RankingStatistics
+from indextables.split.index import RankingStatistics, placed_words, tokens
 from indextables.split.index_cache import (
     CacheLooks,
     CacheUsage,
@@ -23,13 +23,23 @@ from indextables.split.index_cache import (
 )
 from indextables.split.merge import MergedSplit, MergeSource, merge_splits
 from indextables.split.output import POSITION, ROW_NUMBER, RowRequest, output_field
-from indextables.split.query import check_text_query
+from indextables.split.query import check_text_query, clause_text
 from indextables.split.reader import BLOOM_SKIPS, SplitReader, open_split
-from indextables.split.search import Corpus, Hits, Weighting, positive_text_queries
+from indextables.split.search import (
+    EXPLANATION_TYPE,
+    NO_HITS,
+    Corpus,
+    Hits,
+    Snippet,
+    Weighting,
+    positive_text_queries,
+)
 from indextables.split.writer import SplitWriter
 
 __all__ = [
     "BLOOM_SKIPS",
+    "EXPLANATION_TYPE",
+    "NO_HITS",
     "POSITION",
     "ROW_NUMBER",
     "CacheLooks",
@@ -44,11 +54,13 @@ __all__ = [
     "MergedSplit",
     "RankingStatistics",
     "RowRequest",
+    "Snippet",
     "SplitReader",
     "SplitWriter",
     "Weighting",
     "cache_usage",
     "check_text_query",
+    "clause_text",
     "components",
     "flush_entries",
     "forget_open_indexes",
@@ -57,6 +69,8 @@ __all__ = [
     "open_bundle",
     "open_split",
     "output_field",
+    "placed_words",
     "positive_text_queries",
     "store_delta_log",
+    "tokens",
 ]

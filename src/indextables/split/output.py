@@ -15,7 +15,7 @@ from indextables.rows import RowIds
 from indextables.schema import SCORE, SNIPPET, TableSchema
 from indextables.split.contents import Contents
 from indextables.split.rows import Window, empty_batch
-from indextables.split.search import Highlighter, Hits, Plan, Positions, Scores, Weighting
+from indextables.split.search import Highlighter, Hits, Plan, Positions, Scores, Snippet, Weighting
 
 POSITION: Final = "__split_position"
 """Orders the rows of a split with equal scores. It is the same for every read with the same text queries."""
@@ -47,8 +47,7 @@ class RowRequest:
     predicate: Predicate = TRUE
     limit: int | None = None
     top: int | None = None
-    snippet_column: str | None = None
-    snippet_chars: int = 150
+    snippet: Snippet | None = None
 
 
 class ScoreBook:
@@ -123,12 +122,7 @@ class Output:
         self._plain = [name for name in request.columns if name not in COMPUTED]
         self._highlighter: Highlighter | None = None
         if SNIPPET in request.columns and scoring:
-            self._highlighter = Highlighter(
-                contents.search,
-                scoring,
-                request.snippet_column,
-                request.snippet_chars,
-            )
+            self._highlighter = Highlighter(contents.mapping, scoring, request.snippet or Snippet())
         texts = self._highlighter.columns if self._highlighter else []
         self.reads = list(dict.fromkeys([*self._plain, *texts]))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,7 @@ from indextables.split.search import (
     Scores,
     Weighting,
     Word,
+    explanation,
     positive_text_queries,
     scored_words,
 )
@@ -301,6 +302,10 @@ class SplitReader:
         )  # splits of two tokenizers that have the same words agree
         return parts, Corpus(statistics, search.frequencies(sorted(words)))
 
+    def frequencies(self, words: Iterable[Word]) -> dict[Word, int]:
+        """Return in how many rows each word of a column is. Deleted rows count until a merge."""
+        return self._contents.search.frequencies(words) if self.num_rows else dict.fromkeys(words, 0)
+
     def may_match(self, predicate: Predicate) -> bool:
         """Return False if the split has no rows, or its Bloom filters show that none can match."""
         return self.num_rows > 0 and self._may_match(predicate)
@@ -312,6 +317,16 @@ class SplitReader:
         scoring = positive_text_queries(predicate)
         scores[matched] = self._contents.search.rescore(scoring, corpus, hits.positions[matched])
         return scores
+
+    def explain(self, predicate: Predicate, hits: Hits, corpus: Corpus | None) -> list[list[dict[str, Any]]]:
+        """Return the parts of the score of each hit, whose scores are by the corpus, or else by this split alone."""
+        matched = np.flatnonzero(hits.positions < WITHOUT_HIT)
+        parts: list[list[dict[str, Any]]] = [[] for _ in hits.rows]
+        scoring = positive_text_queries(predicate)
+        summands = self._contents.search.summands(scoring, corpus, hits.positions[matched])
+        for at, of_row in zip(matched.tolist(), summands, strict=True):
+            parts[at] = explanation(of_row, float(hits.scores[at]))
+        return parts
 
     def best(self, predicate: Predicate, top: int | None = None, weighting: Weighting | None = None) -> Hits:
         """Return the rows that match, best first, with ties in the order of their positions; at most `top`.

@@ -1,5 +1,6 @@
 """Tables: open, write, read and search them, in this process or in distributed tasks."""
 
+from indextables.split import Snippet
 from indextables.table.aggregates import ColumnStats
 from indextables.table.aggregation import (
     COUNT_ROWS,
@@ -38,6 +39,7 @@ from indextables.table.leases import SPLITS_SEARCHED
 from indextables.table.many_terms import TERM, TermsTask, check_terms, run_terms_task, terms_schema, to_terms
 from indextables.table.newest_rows import newest_rows
 from indextables.table.overview import Overview, find_overview
+from indextables.table.paging import page_token
 from indextables.table.plain_values import plain_rows
 from indextables.table.prewarming import (
     DEFAULT_THREADS,
@@ -78,6 +80,8 @@ from indextables.table.scan import (
     scan_schema,
 )
 from indextables.table.scan_tasks import run_scan_task
+from indextables.table.score_lines import score_text
+from indextables.table.search_plan import SearchPlan
 from indextables.table.skipping import (
     SKIPPING_SCHEMA,
     figures_in,
@@ -86,7 +90,7 @@ from indextables.table.skipping import (
     skipping_figures,
     skipping_table,
 )
-from indextables.table.top_rows import needs_scores, with_corpus
+from indextables.table.top_rows import EXPLANATION, needs_scores, with_corpus
 from indextables.table.write import (
     TaskResult,
     WriteMode,
@@ -107,6 +111,7 @@ __all__ = [
     "DEFAULT_THREADS",
     "DISK_CACHE_SCHEMA",
     "ENVIRONMENT_SCHEMA",
+    "EXPLANATION",
     "MAX_THREADS",
     "ROWS_FETCHED",
     "SKIPPING_SCHEMA",
@@ -135,13 +140,15 @@ __all__ = [
     "ScanPlan",
     "ScanRequest",
     "ScanTask",
+    "SearchPlan",
+    "Snippet",
     "SplitRef",
     "Table",
     "TaskDeletes",
     "TaskResult",
     "TermsTask",
-    "UpdatedRows",
     "TimeBuckets",
+    "UpdatedRows",
     "WriteMode",
     "WritePlan",
     "abort_row_updates",
@@ -169,9 +176,10 @@ __all__ = [
     "flush_caches",
     "is_supported",
     "may_open",
-    "newest_rows",
     "needs_scores",
+    "newest_rows",
     "open_table",
+    "page_token",
     "parse_condition",
     "parse_mode",
     "plain_rows",
@@ -189,14 +197,15 @@ __all__ = [
     "run_update_task",
     "run_write_task",
     "scan_schema",
+    "score_text",
     "skipping_counts",
     "skipping_figures",
     "skipping_rows",
     "skipping_table",
     "storage_rows",
     "storage_stats",
-    "terms_schema",
     "sums_as_doubles",
+    "terms_schema",
     "text_columns",
     "to_terms",
     "whole_files",

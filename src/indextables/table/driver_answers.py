@@ -32,7 +32,7 @@ from indextables.table.scan import (
     scan_schema,
     split_rows,
 )
-from indextables.table.top_rows import top_rows
+from indextables.table.top_rows import Ranks, top_rows
 
 _log: Final = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ def _rows_on_driver(plan: ScanPlan, max_rows: int) -> pa.Table | None:
         _log.debug("%s: a scan of %d splits is answered on the driver", first.uri, len(taken))
         if first.corpus is None:
             return _rows(first, to_open, readers, taken)
-    return top_rows(plan, 0, first.request.limit if first.request.top is None else first.request.top)
+    return top_rows(plan, Ranks(first.request.limit if first.request.top is None else first.request.top)).rows
 
 
 def _hits(

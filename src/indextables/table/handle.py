@@ -22,12 +22,12 @@ from indextables.predicates import (
 )
 from indextables.progress import Progress, shown_progress
 from indextables.runtime import CacheFigures
-from indextables.schema import SCORE, SNIPPET, Field
+from indextables.schema import Field
+from indextables.split import Snippet
 from indextables.storage import Store, open_store
 from indextables.table.aggregates import ColumnStats, check_values, column_stats, histogram, top_values
 from indextables.table.aggregation import COUNT_ROWS
 from indextables.table.arguments import (
-    MAX_ROWS,
     check_condition,
     check_flag,
     to_columns,
@@ -55,7 +55,6 @@ from indextables.table.scan import (
 )
 from indextables.table.scan_tasks import run_scan_task
 from indextables.table.skipping import record_scan
-from indextables.table.top_rows import top_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
 
     from indextables.maintenance import CleanedVersions, Merged, Purged, StateDescription, Truncated
     from indextables.table.hits import Hits
+    from indextables.table.search_plan import SearchPlan
 
 
 class Table:
@@ -208,7 +208,7 @@ class Table:
         limit: int = 20,
         columns: Sequence[str] | None = None,
         where: str | None = None,
-        snippet: str | None = None,
+        snippet: str | Snippet | None = None,
         time: str | None = None,
     ) -> Hits:
         """Return the best matches as something to look at: marked snippets, and a histogram over time.
@@ -237,15 +237,25 @@ class Table:
         *,
         limit: int | None = 10,
         offset: int = 0,
+        after: str | pa.Table | None = None,
         columns: Sequence[str] | None = None,
         where: str | None = None,
-        snippet: str | None = None,
+        snippet: str | Snippet | None = None,
+        explain: bool = False,
     ) -> pa.Table:
         """Return the best matches, best first, with `_score`, and with `_snippet` of the column that `snippet` names.
 
         `query` is in the query language; words without a field are looked for in every text and string column.
-        `limit=None` returns every match. `offset` skips that many of the best matches, for the pages after the first:
-        equal scores always come in the same order, so pages of one version neither repeat nor miss a row.
+        `limit=None` returns every match. `snippet` is the name of a text column, or an `indextables.Snippet` that also
+        says how much of it to show, and how.
+
+        There are two ways to the pages after the first. `offset` skips that many of the best matches. `after` goes on
+        after the last row of a page: it takes the page, or the text that `indextables.page_token` returns for it, which
+        any process can use with the same version, query and `where`. Equal scores always come in the same order, so
+        pages of one version neither repeat nor miss a row, whatever is appended in between.
+
+        `explain=True` adds `_explanation`: the parts of each score, whose sum by `math.fsum` is exactly the score.
+        `indextables.score_text` makes text of them.
 
         >>> import indextables as it, pyarrow as pa
         >>> rows = pa.table({"id": range(5), "message": ["disk full"] * 5})
@@ -253,17 +263,70 @@ class Table:
         >>> table = it.open("memory://doc-pages")
         >>> [table.search("disk", limit=2, offset=n).column("id").to_pylist() for n in (0, 2, 4)]
         [[0, 1], [2, 3], [4]]
+        >>> page = table.search("disk", limit=2)
+        >>> table.search("disk", limit=2, after=page).column("id").to_pylist()
+        [2, 3]
         """
-        limit, offset = to_count(limit, "limit", "rows"), to_count(offset, "offset", "rows") or 0
-        predicate = conjunction([text_query(query), self._where(where)])
-        names = to_columns(columns, self._snapshot.schema)
-        output = (*names, SCORE, *([SNIPPET] if snippet is not None else []))
-        best = None if limit is None else min(limit + offset, MAX_ROWS)
-        if snippet is not None:
-            snippet = self._text_column(snippet)
-        request = ScanRequest(columns=output, predicate=predicate, top=best, snippet_column=snippet)
-        plan = self._plan(request, ANY_FIELDS)
-        return top_rows(plan, offset, best)
+        from indextables.table.searching import Asked, search_table
+
+        asked = Asked(
+            query,
+            where,
+            limit=limit,
+            offset=offset,
+            after=after,
+            columns=columns,
+            snippet=snippet,
+            explain=explain,
+        )
+        return search_table(self, asked)
+
+    def more_like(
+        self,
+        like: str | Mapping[str, Any],
+        *,
+        on: Sequence[str] | None = None,
+        limit: int | None = 10,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        snippet: str | Snippet | None = None,
+    ) -> pa.Table:
+        """Return the rows that are most like a text, or like a row of the table, best first, with `_score`.
+
+        They are found by the 25 words that set the text apart: those that it has often and few rows have. A row is a
+        dictionary, as `search(...).to_pylist()` has them; rows with the same values in all of its columns are not
+        returned. `on` names the text and string columns to compare, all text columns by default. The other arguments
+        and the result are those of `search`.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> texts = ["disk full on db1", "login ok", "disk slow on db1", "login failed"]
+        >>> _ = it.write("memory://doc-like", pa.table({"id": range(4), "message": texts}), text=["message"])
+        >>> table = it.open("memory://doc-like")
+        >>> table.more_like("a full disk", columns=["id"]).column("id").to_pylist()
+        [0, 2]
+        >>> row = table.to_arrow(where="id = 1").to_pylist()[0]
+        >>> table.more_like(row, columns=["id"]).column("id").to_pylist()
+        [3]
+        """
+        from indextables.table.likeness import more_like
+
+        return more_like(self, like, on=on, limit=limit, columns=columns, where=where, snippet=snippet)
+
+    def explain(self, query: str | None = None, *, where: str | None = None) -> SearchPlan:
+        """Return which splits a search or a scan reads, what skips the others, and what would make it faster.
+
+        No split is opened for it. Printed, it is text.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> rows = pa.table({"day": ["mon", "tue"], "message": ["disk full", "login ok"]})
+        >>> _ = it.write("memory://doc-explain", rows, text=["message"], partition_by=["day"])
+        >>> plan = it.open("memory://doc-explain").explain("disk", where="day = 'mon'")
+        >>> plan.splits, plan.splits_read, plan.skipped_by
+        (2, 1, {'partition': 1})
+        """
+        from indextables.table.search_plan import explain_search
+
+        return explain_search(self, query, where)
 
     def search_many(
         self,
@@ -843,16 +906,6 @@ class Table:
         """Plan a scan of these columns, of the rows that `count` counts."""
         request = ScanRequest(tuple(column.name for column in columns), self._condition(query, where))
         return self._plan(request, ANY_FIELDS)
-
-    def _text_column(self, name: str) -> str:
-        (checked,) = to_names([name], "snippet")
-        column = self._snapshot.schema.field(checked).name
-        mapped = self._snapshot.mapping.get(column)
-        if mapped is None or (mapped.kind, mapped.spark_type) != ("text", "string"):
-            raise InputError(
-                f"snippet is {column!r}, which is not a string column indexed as text; only text has snippets"
-            )
-        return column
 
     def _read(self, request: ScanRequest, extra: Mapping[str, str] | None = None) -> pa.RecordBatchReader:
         plan = self._plan(request, extra)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+    from indextables.split import Snippet
     from indextables.table.handle import Table
 
 _BARS: Final = 60
@@ -100,7 +101,7 @@ def find_hits(
     limit: int,
     columns: Sequence[str] | None,
     where: str | None,
-    snippet: str | None,
+    snippet: str | Snippet | None,
     time_column: str | None,
 ) -> Hits:
     """Search, count and draw. See `Table.hits`."""

@@ -7,6 +7,7 @@ of their bounds, until the next bound is below the k-th exact score. A split who
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,7 +16,10 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from indextables.predicates import Predicate
+from indextables.runtime import lazy_property
 from indextables.split import Corpus, Hits, RankingStatistics, SplitReader, Weighting
+from indextables.table.arguments import MAX_ROWS
+from indextables.table.paging import RankKey
 from indextables.table.scan import SplitRef
 
 _SLACK: Final = 1 + 1e-4
@@ -49,27 +53,43 @@ def total_corpus(splits: Sequence[Searched], use: _Use) -> Corpus | None:
     return None if corpora is None else _total([split for split in corpora if split is not None])
 
 
-def rank_together(
-    splits: Sequence[Searched], use: _Use, top: int | None, corpus: Corpus | None = None
-) -> list[Hits] | None:
-    """Return the hits of each split that can be among the best `top`, with exact scores; None: all.
+@dataclass(frozen=True)
+class JointRanking:
+    """The hits of each split with exact scores, and the statistics that they follow from."""
 
-    `corpus` has the statistics to rank by; without it, they are those of the splits. Returns None if the splits
-    cannot be ranked together: one has no statistics, or they do not agree on the words.
+    hits: list[Hits]
+    corpus: Corpus
+
+
+def rank_together(
+    splits: Sequence[Searched],
+    use: _Use,
+    top: int | None,
+    after: RankKey | None = None,
+    corpus: Corpus | None = None,
+) -> JointRanking | None:
+    """Return the hits of each split that can be among the best `top`, those after `after` if it is given; None: all.
+
+    A hit that is certainly before `after` may have the score infinity. `corpus` has the statistics to rank by; without
+    it, they are those of the splits. Returns None if the splits cannot be ranked together: one has no statistics, or
+    they do not agree on the words.
     """
     corpora = _corpora(splits, use)
     if corpora is None:
         return None
-    own = [split for split in corpora if split is not None]
+    known = [split for split in corpora if split is not None]
     if corpus is None:
-        corpus = _total(own)
-    elif any(split.frequencies.keys() - corpus.frequencies.keys() for split in own):
+        corpus = _total(known)
+    elif any(split.frequencies.keys() - corpus.frequencies.keys() for split in known):
         return None
-    ranking = [_Candidates(split, use, corpus, own, top) for split, own in zip(splits, corpora, strict=True)]
+    asked = top if top is None or after is None else min(top + after.rank, MAX_ROWS)
+    ranking = [
+        _Candidates(split, use, corpus, own, asked) for split, own in zip(splits, corpora, strict=True)
+    ]
     if not all(np.isfinite(candidates.hits.scores).all() for candidates in ranking):
         return None
-    _score(ranking, top)
-    return [candidates.scored() for candidates in ranking]
+    _score(ranking, top, after)
+    return JointRanking([candidates.scored() for candidates in ranking], corpus)
 
 
 def _corpora(splits: Sequence[Searched], use: _Use) -> list[Corpus | None] | None:
@@ -107,13 +127,13 @@ class _Candidates:
         self._asked = top
         self.exact: list[float] = []
         self._by_bound: dict[float, float] = {}
+        self._weighting = None if own is None else Weighting(corpus, own)
         self.hits = self._ask()
 
     def _ask(self) -> Hits:
         top = 0 if self._own is None else self._asked
         with self._use(self._split.ref) as reader:
-            weighting = None if self._own is None else Weighting(self._corpus, self._own)
-            return reader.best(self._split.predicate, top, weighting)
+            return reader.best(self._split.predicate, top, self._weighting)
 
     def bound(self) -> float | None:
         """Return the bound of the next candidate; None if there is no further one."""
@@ -131,6 +151,23 @@ class _Candidates:
             self._by_bound[bound] = float(scores[0])
         self.exact.append(self._by_bound[bound])
         return self.exact[-1]
+
+    @lazy_property
+    def _tightness(self) -> float:
+        return 1.0 if self._weighting is None else self._weighting.tightness
+
+    def skip(self, score: float) -> bool:
+        """Pass over the next candidate, without scoring it, if its score must be greater than this one."""
+        bound = float(self.hits.scores[len(self.exact)])
+        is_greater = bound * self._tightness > score * _SLACK
+        if is_greater:
+            self.exact.append(math.inf)
+        return is_greater
+
+    def is_after(self, key: RankKey) -> bool:
+        """Return True if the candidate that was scored last comes after a key."""
+        at = len(self.exact) - 1
+        return key.precedes(self.exact[at], self._split.ref.path, int(self.hits.positions[at]))
 
     def score_all(self) -> None:
         """Score every candidate. If they are very many, rows with the same bound count as equal."""
@@ -156,11 +193,13 @@ class _Candidates:
         return Hits(self.hits.rows[:count], np.array(self.exact, np.float64), self.hits.positions[:count])
 
 
-def _score(ranking: Sequence[_Candidates], top: int | None) -> None:
-    """Score candidates until no other can be among the best `top`."""
+def _score(ranking: Sequence[_Candidates], top: int | None, after: RankKey | None) -> None:
+    """Score candidates until no other can be among the best `top`, after a key if one is given."""
     if top is None:
         for candidates in ranking:
             candidates.score_all()
+        return
+    if top == 0:
         return
     best: list[float] = []
     heap = [(-bound, number) for number, of in enumerate(ranking) if (bound := of.bound()) is not None]
@@ -169,15 +208,21 @@ def _score(ranking: Sequence[_Candidates], top: int | None) -> None:
     while heap and not (len(best) >= top and -heap[0][0] < best[0]):
         _, number = heapq.heappop(heap)
         candidates = ranking[number]
-        score = candidates.score(trusting=scored >= most)
-        scored += 1
-        if len(best) < top:
-            heapq.heappush(best, score)
-        else:
-            heapq.heappushpop(best, score)
+        if after is None or not candidates.skip(after.score):
+            score = candidates.score(trusting=scored >= most)
+            scored += 1
+            if after is not None and not candidates.is_after(after):
+                pass
+            elif len(best) < top:
+                heapq.heappush(best, score)
+            else:
+                heapq.heappushpop(best, score)
         bound = candidates.bound()
         last = float(candidates.hits.scores[-1]) * _SLACK
-        if bound is None and scored < most and (len(best) < top or last >= best[0]) and candidates.more():
+        is_short = len(best) < top
+        # Skipped candidates say nothing about those after them, however many were scored.
+        may_ask = scored < most or (is_short and after is not None)
+        if bound is None and may_ask and (is_short or last >= best[0]) and candidates.more():
             bound = candidates.bound()
         if bound is not None:
             heapq.heappush(heap, (-bound, number))

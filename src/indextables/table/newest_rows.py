@@ -15,11 +15,11 @@ from indextables.config import Settings, keys
 from indextables.predicates import bind
 from indextables.rows import RowIds
 from indextables.schema import SNIPPET
-from indextables.split import Hits
+from indextables.split import Hits, Snippet
 from indextables.table.leases import SplitLeases
 from indextables.table.overview import plan_matching
 from indextables.table.scan import ScanTask, SplitRef, count_from_log, split_values
-from indextables.table.top_rows import OpenReaders, fetch_ranked
+from indextables.table.top_rows import OpenReaders, Ranks, fetch_ranked
 
 if TYPE_CHECKING:
     from indextables.split import SplitReader
@@ -57,7 +57,7 @@ def newest_rows(
             check()
             with readers.use(ref) as reader:
                 found.append(_newest_of(times, ref, reader, stop))
-        return fetch_ranked(first, refs, readers, _ranked(found), slice(start, stop))
+        return fetch_ranked(first, refs, readers, _ranked(found), Ranks(stop - start, start))
 
 
 def _newest_of(
@@ -98,4 +98,4 @@ def _ranked(found: Sequence[tuple[RowIds, npt.NDArray[np.int64]]]) -> list[Hits]
 
 
 def _with_snippet(task: ScanTask, column: str | None) -> ScanTask:
-    return replace(task, request=replace(task.request, snippet_column=column))
+    return replace(task, request=replace(task.request, snippet=Snippet(column)))

@@ -29,12 +29,13 @@ from indextables.predicates import (
 )
 from indextables.rows import RowIds
 from indextables.runtime import current
-from indextables.schema import FieldMapping, TableSchema
+from indextables.schema import FieldMapping, TableSchema, own_refs
 from indextables.split import (
     Corpus,
     DeltaLogRef,
     Hits,
     RowRequest,
+    Snippet,
     SplitReader,
     check_text_query,
     output_field,
@@ -75,7 +76,7 @@ class ScanRequest:
     limit: int | None = None
     top: int | None = None
     aggregate: Aggregate | None = None
-    snippet_column: str | None = None
+    snippet: Snippet | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "predicate", at_one_moment(self.predicate))
@@ -126,7 +127,7 @@ class ScanPlan:
     `rows` is the number of rows in the splits, None if the log does not record it for each of them. `dropped` is the
     number of files that each stage of pruning has dropped. `locations` has the host where each task should run, which
     has the indexes of its splits in its cache if any host has; None: anywhere. `files` are the splits as the log has
-    them, if they are of one snapshot.
+    them, if they are of one snapshot. `splits_foreign` is the number of splits to read that another program wrote.
     """
 
     tasks: tuple[ScanTask, ...]
@@ -137,6 +138,7 @@ class ScanPlan:
     dropped: Mapping[str, int]
     locations: tuple[str | None, ...]
     files: PrunedFiles | None = None
+    splits_foreign: int = 0
 
 
 def check_predicate(snapshot: Snapshot, predicate: Predicate, settings: Settings) -> None:
@@ -203,7 +205,13 @@ def plan_scan(
         dropped=pruned.dropped,
         locations=tuple(host for host, _ in groups),
         files=pruned,
+        splits_foreign=_foreign_splits(snapshot, pruned),
     )
+
+
+def _foreign_splits(snapshot: Snapshot, pruned: PrunedFiles) -> int:
+    own = own_refs(snapshot.metadata.configuration)
+    return sum(ref not in own for ref in pruned.column("docMappingRef"))
 
 
 def split_refs(pruned: PrunedFiles) -> list[SplitRef]:
@@ -292,7 +300,7 @@ def _row_request(task: ScanTask, ref: SplitRef, limit: int | None) -> RowRequest
         predicate=bind(request.predicate, ref.partition_values),
         limit=limit,
         top=request.top,
-        snippet_column=request.snippet_column,
+        snippet=request.snippet,
     )
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,20 @@ from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError
 from indextables.predicates import bind
 from indextables.schema import SCORE
-from indextables.split import POSITION, Hits, SplitReader, positive_text_queries
+from indextables.split import (
+    EXPLANATION_TYPE,
+    NO_HITS,
+    POSITION,
+    Corpus,
+    Hits,
+    SplitReader,
+    positive_text_queries,
+)
 from indextables.storage import is_on_this_machine
+from indextables.table.arguments import MAX_ROWS
 from indextables.table.joint_ranking import Searched, rank_together, total_corpus
 from indextables.table.leases import SplitLeases, map_splits
+from indextables.table.paging import RankKey
 from indextables.table.scan import (
     ScanPlan,
     ScanRequest,
@@ -41,26 +51,51 @@ MAX_REMOTE_BYTES: Final = 256 << 20
 disk, or so many bytes in an object store, tasks rank by the statistics of each split.
 """
 
+EXPLANATION: Final = "_explanation"
+"""The column with the parts of a score."""
 
-def top_rows(plan: ScanPlan, start: int, stop: int | None) -> pa.Table:
-    """Return the rows of a scan from rank `start` to before rank `stop`, best first; None is all.
+
+@dataclass(frozen=True)
+class TopRows:
+    """Rows of an answer, best first, and the place of the last one in the order; None if there is none."""
+
+    rows: pa.Table
+    last: RankKey | None
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The rows of an answer: `count` of them, or all for None, without the first `skipped` of those after `after`."""
+
+    count: int | None
+    skipped: int = 0
+    after: RankKey | None = None
+
+    @property
+    def stop(self) -> int | None:
+        """The number of rows from the first one after the key."""
+        return None if self.count is None else min(self.count + self.skipped, MAX_ROWS)
+
+
+def top_rows(plan: ScanPlan, ranks: Ranks, *, explain: bool = False) -> TopRows:
+    """Return some rows of a scan, best first; `explain` adds the column `_explanation`.
 
     Rows of equal score are in the order of the paths of their splits, then of their positions in them: the order does
     not depend on the order in which splits are read, nor on that of the files in the log.
     """
-    return ranked_rows(plan, start, stop)[0]
-
-
-def ranked_rows(plan: ScanPlan, start: int, stop: int | None) -> tuple[pa.Table, bool]:
-    """Return what `top_rows` returns, and whether the statistics of all splits together rank it."""
     first = plan.tasks[0]
     refs = _refs([ref for task in plan.tasks for ref in task.splits], first)
     with _searching(first, refs) as (readers, searched):
-        hits = rank_together(searched, readers.use, stop)
-        is_joint = hits is not None
-        if hits is None:
-            hits = _best_of_each(searched, readers, stop)
-        return fetch_ranked(first, refs, readers, hits, slice(start, stop)), is_joint
+        joint = rank_together(searched, readers.use, ranks.stop, ranks.after)
+        if joint is None:
+            hits, corpus = _best_of_each(searched, readers, ranks), None
+        else:
+            hits, corpus = joint.hits, joint.corpus
+        best = _Best.of(refs, hits, ranks)
+        rows = _fetch(first, readers, best)
+        if explain:
+            rows = rows.append_column(EXPLANATION, _explain(first, readers, best, corpus))
+        return TopRows(rows, best.last(ranks))
 
 
 def needs_scores(request: ScanRequest) -> bool:
@@ -88,7 +123,7 @@ def jointly_ranked(task: ScanTask) -> Iterator[pa.RecordBatch]:
     with _searching(task, refs) as (readers, searched):
         if top is not None:
             hits = _ranked(searched, readers, top, task)
-            yield from fetch_ranked(task, refs, readers, hits, slice(0, top)).to_batches()
+            yield from fetch_ranked(task, refs, readers, hits, Ranks(top)).to_batches()
             return
         remaining = task.request.limit
         for split in searched:
@@ -103,12 +138,12 @@ def jointly_ranked(task: ScanTask) -> Iterator[pa.RecordBatch]:
 
 
 def _ranked(splits: Sequence[Searched], readers: OpenReaders, top: int | None, task: ScanTask) -> list[Hits]:
-    hits = rank_together(splits, readers.use, top, task.corpus)
-    if hits is None:
+    joint = rank_together(splits, readers.use, top, corpus=task.corpus)
+    if joint is None:
         raise CorruptTableError(
             f"the splits of {task.uri} have other ranking statistics than when the query was planned; run it again"
         )
-    return hits
+    return joint.hits
 
 
 def _refs(refs: Iterable[SplitRef], task: ScanTask) -> list[SplitRef]:
@@ -171,7 +206,9 @@ class OpenReaders:
             yield reader
 
 
-def _best_of_each(splits: Sequence[Searched], readers: OpenReaders, top: int | None) -> list[Hits]:
+def _best_of_each(splits: Sequence[Searched], readers: OpenReaders, ranks: Ranks) -> list[Hits]:
+    before = 0 if ranks.after is None else ranks.after.rank
+    top = None if ranks.stop is None else min(ranks.stop + before, MAX_ROWS)
     hits = []
     for split in splits:
         with readers.use(split.ref) as reader:
@@ -179,35 +216,88 @@ def _best_of_each(splits: Sequence[Searched], readers: OpenReaders, top: int | N
     return hits
 
 
+@dataclass(frozen=True)
+class _Best:
+    """The hits of an answer, best first: `split_of` has the number of the split of each, `hits` the rest."""
+
+    refs: Sequence[SplitRef]
+    split_of: npt.NDArray[np.intp]
+    hits: Hits
+
+    @classmethod
+    def of(cls, refs: Sequence[SplitRef], hits: Sequence[Hits], ranks: Ranks) -> _Best:
+        """Choose from the hits of each split, which are in the order of their paths: by score, path, position."""
+        together = Hits(*map(np.concatenate, zip(NO_HITS, *hits, strict=True)))
+        split_of = np.repeat(np.arange(len(hits)), [len(of_split.rows) for of_split in hits])
+        order = np.lexsort((together.positions, split_of, -together.scores))
+        if ranks.after is not None:
+            after = ranks.after
+            later = (
+                after.precedes(score, refs[number].path, position)
+                for score, number, position in zip(
+                    together.scores[order].tolist(),
+                    split_of[order].tolist(),
+                    together.positions[order].tolist(),
+                    strict=True,
+                )
+            )
+            order = order[np.fromiter(later, np.bool_, len(order))]
+        chosen = order[ranks.skipped : ranks.stop]
+        return cls(refs, split_of[chosen], together.take(chosen))
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of the splits that have a row in the answer."""
+        return [int(number) for number in np.unique(self.split_of)]
+
+    def of_split(self, number: int) -> tuple[npt.NDArray[np.intp], Hits]:
+        """Return the places in the answer of the rows of one split, and its hits there, in the order of its rows."""
+        at = np.flatnonzero(self.split_of == number)
+        at = at[np.argsort(self.hits.rows[at])]
+        return at, self.hits.take(at)
+
+    def last(self, ranks: Ranks) -> RankKey | None:
+        """Return the place of the last row."""
+        if not len(self.split_of):
+            return None
+        before = 0 if ranks.after is None else ranks.after.rank
+        rank = min(before + ranks.skipped + len(self.split_of), MAX_ROWS)
+        path = self.refs[int(self.split_of[-1])].path
+        return RankKey(float(self.hits.scores[-1]), path, int(self.hits.positions[-1]), rank)
+
+
 def fetch_ranked(
-    task: ScanTask, refs: Sequence[SplitRef], readers: OpenReaders, hits: Sequence[Hits], ranks: slice
+    task: ScanTask, refs: Sequence[SplitRef], readers: OpenReaders, hits: Sequence[Hits], ranks: Ranks
 ) -> pa.Table:
-    """Return the rows with these ranks, best first, from the hits of each split."""
+    """Return some rows, best first, from the hits of each split, which are in the order of their paths."""
+    return _fetch(task, readers, _Best.of(refs, hits, ranks))
+
+
+def _fetch(task: ScanTask, readers: OpenReaders, best: _Best) -> pa.Table:
+    """Return the columns of the answer."""
     schema = scan_schema(task.schema, task.request)
-    best = _merge(hits)[ranks]
-    if not len(best):
+    if not len(best.split_of):
         return schema.empty_table()
-    starts = np.cumsum([0, *(len(of_split.rows) for of_split in hits)])
-    split_of = np.searchsorted(starts, best, side="right") - 1
 
     def fetch(number: int) -> tuple[npt.NDArray[np.intp], list[pa.RecordBatch]]:
         """Return the rows of one split, and their places in the answer."""
-        at = np.flatnonzero(split_of == number)
-        chosen = hits[number].take(best[at] - starts[number])
-        with readers.use(refs[number]) as reader:
-            return at[np.argsort(chosen.rows)], list(split_hits(task, refs[number], reader, chosen))
+        places, hits = best.of_split(number)
+        ref = best.refs[number]
+        with readers.use(ref) as reader:
+            return places, list(split_hits(task, ref, reader, hits))
 
-    fetched = map_splits(task.uri, fetch, np.unique(split_of).tolist())
+    fetched = map_splits(task.uri, fetch, best.numbers())
     rows = pa.Table.from_batches([batch for _, batches in fetched for batch in batches], schema=schema)
     return rows.take(pa.array(np.argsort(np.concatenate([places for places, _ in fetched]))))
 
 
-def _merge(hits: Sequence[Hits]) -> npt.NDArray[np.intp]:
-    """Return the order of the hits of all splits, which are in the order of their paths: score, path, position."""
-    if not hits:
-        return np.empty(0, np.intp)
-    split = np.repeat(np.arange(len(hits)), [len(of_split.rows) for of_split in hits])
-    scores, positions = (
-        np.concatenate([getattr(of_split, name) for of_split in hits]) for name in ("scores", "positions")
-    )
-    return np.lexsort((positions, split, -scores))
+def _explain(task: ScanTask, readers: OpenReaders, best: _Best, corpus: Corpus | None) -> pa.Array:
+    """Return the parts of the score of each row of the answer."""
+    parts: list[list[dict[str, Any]]] = [[] for _ in best.split_of]
+    for number in best.numbers():
+        places, hits = best.of_split(number)
+        ref = best.refs[number]
+        predicate = bind(task.request.predicate, ref.partition_values)
+        with readers.use(ref) as reader:
+            for place, of_row in zip(places, reader.explain(predicate, hits, corpus), strict=True):
+                parts[place] = of_row
+    return pa.array(parts, EXPLANATION_TYPE)

@@ -2,7 +2,7 @@
 
 This engine cannot search the term dictionaries of such a split. The rows are read from the document store, and
 conditions are evaluated on them. For text queries, an index like that of this package's own splits is built from the
-rows when it is first needed, and kept in the index cache.
+rows when it is first needed, and kept in the index cache, with the ranking statistics of its words.
 """
 
 from __future__ import annotations
@@ -17,15 +17,22 @@ from indextables.errors import SchemaError
 from indextables.predicates import TRUE, Predicate, conjunction, conjuncts, normalize, text_queries
 from indextables.runtime import lazy_property
 from indextables.schema import Field, FieldMapping, TableSchema
-from indextables.split.container import Bundle
+from indextables.split.container import RANKING, Bundle
 from indextables.split.deleted_rows import NONE_DELETED
 from indextables.split.foreign.document_fields import DocumentFields, Meta, stored_fields
 from indextables.split.foreign.document_rows import DocumentRows
-from indextables.split.index import META, IndexBuilder, IndexFields
-from indextables.split.index_cache import checksum, entry_name, is_cached, open_cached, open_index
+from indextables.split.index import META, IndexBuilder, IndexFields, RankingStatistics
+from indextables.split.index_cache import (
+    checksum,
+    entry_name,
+    is_cached,
+    open_cached,
+    open_index,
+    read_cached,
+)
 from indextables.split.search import IndexSearch, MissingWords, Plan, TextAnswers, plan_predicate
 
-_INDEX_VERSION = 2
+_INDEX_VERSION = 3
 """Increase this when the index that is built from the rows changes, so that cached older ones are not used."""
 
 COMPANION = "_parquet_manifest.json"
@@ -89,9 +96,16 @@ class ForeignContents:
     def _search_name(self) -> str:
         return entry_name(self._bundle, str(_INDEX_VERSION), self.mapping.to_json())
 
-    @property
-    def ranking(self) -> None:
-        """Other writers record no ranking statistics."""
+    @lazy_property
+    def ranking(self) -> RankingStatistics:
+        """The ranking statistics of the index that is built from the rows, which this builds."""
+
+        def read(directory: Path) -> RankingStatistics:
+            return RankingStatistics.from_bytes(
+                (directory / RANKING).read_bytes(), self.mapping, self.num_rows
+            )
+
+        return read_cached(self._search_name, self._index_rows, read, self._settings)
 
     def may_match(self, _: Predicate) -> bool:
         return True
@@ -123,14 +137,16 @@ class ForeignContents:
         try:
             for window in self.rows.windows(None, TRUE):
                 builder.add(self.rows.read(window.groups, columns))
-            files = builder.finish().files
+            built = builder.finish()
         except BaseException:
             builder.abort()
             raise
-        for file in files:
+        for file in built.files:
             file.rename(directory / file.name)
         shutil.rmtree(building)
-        return {file.name: checksum(directory / file.name) for file in files}
+        (directory / RANKING).write_bytes(built.ranking.to_bytes())
+        names = [RANKING, *(file.name for file in built.files)]
+        return {name: checksum(directory / name) for name in names}
 
 
 def _num_rows(meta: Meta) -> int:

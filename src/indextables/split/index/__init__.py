@@ -18,6 +18,7 @@ from indextables.split.index.row_runs import RowRun, RowRuns, new_base
 from indextables.split.index.string_values import strings
 from indextables.split.index.tokenizers import TextTokenizer, tokenizer
 from indextables.split.index.values import addresses, entry_terms, wide_term
+from indextables.split.index.word_places import PlacedWord, placed_words
 from indextables.split.index.words import bytes_as_written, cut_words, tokens
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "BuiltIndex",
     "IndexBuilder",
     "IndexFields",
+    "PlacedWord",
     "RankingStatistics",
     "RowRun",
     "RowRuns",
@@ -45,6 +47,7 @@ __all__ = [
     "entry_terms",
     "is_engine_failure",
     "new_base",
+    "placed_words",
     "register_tokenizers",
     "sortable_float",
     "strings",

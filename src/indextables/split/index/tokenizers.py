@@ -56,6 +56,17 @@ class TextTokenizer:
 
     def words(self, text: str) -> list[str | None]:
         """Return the words at each position; None is a word that was dropped."""
+        kept = self._kept(text)
+        if self.recipe.grams:
+            return [gram for word in kept for gram in _grams(word, self.recipe.grams)]
+        return kept
+
+    def words_of_each(self, text: str) -> list[list[str | None]]:
+        """Return the words that each run of characters becomes: one, or its overlapping parts."""
+        size = self.recipe.grams
+        return [_grams(word, size) if size else [word] for word in self._kept(text)]
+
+    def _kept(self, text: str) -> list[str | None]:
         recipe = self.recipe
         if recipe.base == "whitespace1":
             whole = text.split()
@@ -64,12 +75,7 @@ class TextTokenizer:
             prepared = self.separate(text)
             whole = _lower_analyzer().analyze(prepared)
             final = self._analyzer.analyze(prepared)
-        kept: list[str | None] = [
-            None if self._drops(word) else changed for word, changed in zip(whole, final, strict=True)
-        ]
-        if recipe.grams:
-            return [gram for word in kept for gram in _grams(word, recipe.grams)]
-        return kept
+        return [None if self._drops(word) else changed for word, changed in zip(whole, final, strict=True)]
 
     def tokens(self, text: str) -> tuple[tuple[int, str], ...]:
         """Return the words of a text with their positions."""
@@ -150,6 +156,12 @@ class TextTokenizer:
 def tokenizer(name: str) -> TextTokenizer:
     """Return the tokenizer of a name in a mapping. ValueError if this release does not have it."""
     return TextTokenizer(parse_recipe(name))
+
+
+@cache
+def as_written() -> tantivy.TextAnalyzer:
+    """Return the engine's tokenizer that leaves words as they are written."""
+    return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).build()
 
 
 @cache

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import tantivy
 
 from indextables.schema import TOKENIZER, MappedField
 from indextables.split.index.fields import MAX_CUT_BYTES, MAX_TERM_BYTES, analyzer
 from indextables.split.index.string_values import strings
-from indextables.split.index.tokenizers import tokenizer
+from indextables.split.index.tokenizers import as_written, tokenizer
 
 _RUN: Final = re.compile(r"[0-9A-Za-z\x80-\U0010ffff]{10,}")
 """Matches every word of 40 bytes and more: words have no other ASCII characters, and at least 10 characters."""
@@ -68,7 +66,7 @@ def cut_words(values: pa.Array) -> Iterator[tuple[int, str]]:
     for row, text in zip(rows.tolist(), strings(values.take(pa.array(rows))), strict=True):
         for run in _RUN.finditer(text or ""):
             if len(run[0].encode()) > MAX_CUT_BYTES:
-                words = zip(_as_written().analyze(run[0]), analyzer().analyze(run[0]), strict=True)
+                words = zip(as_written().analyze(run[0]), analyzer().analyze(run[0]), strict=True)
                 yield from ((row, word) for written, word in words if len(written.encode()) > MAX_CUT_BYTES)
 
 
@@ -81,8 +79,3 @@ def bytes_as_written(word: str) -> int:
     # The Kelvin sign, three bytes, becomes `k`.
     shrunk = 2 * word.count("k") + sum(character in _SHRINKING for character in word)
     return len(word.encode("utf-8", "surrogatepass")) + shrunk
-
-
-@cache
-def _as_written() -> tantivy.TextAnalyzer:
-    return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).build()

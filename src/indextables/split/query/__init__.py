@@ -15,6 +15,7 @@ from indextables.split.query.bound import (
 )
 from indextables.split.query.compiler import Compiler, boolean, unscored
 from indextables.split.query.numbers import index_number
+from indextables.split.query.query_text import clause_text, part_text
 from indextables.split.query.tree import Occur
 from indextables.split.query.word_tests import WordTest, accepted_words, positioned_tests
 
@@ -34,8 +35,10 @@ __all__ = [
     "boolean",
     "build_clauses",
     "check_text_query",
+    "clause_text",
     "index_number",
     "leaves",
+    "part_text",
     "positioned_tests",
     "unscored",
     "with_default_tokenizer",

@@ -10,7 +10,7 @@ from indextables.split.query.tree import Pieces, Wildcard
 
 DISTANCE: Final = re.compile(r"~(\d{0,9})(?=[\s)^]|$)")
 
-_FIELD_STOPS: Final = frozenset("+^`:{}\"'[]()!\\* ")
+FIELD_STOPS: Final = frozenset("+^`:{}\"'[]()!\\* ")
 _WORD_STOPS: Final = frozenset('^:{}"[]()')
 _WORD_START_STOPS: Final = _WORD_STOPS | frozenset("'`-")
 _STANDALONE_STOPS: Final = _WORD_STOPS | frozenset("'`")
@@ -224,11 +224,11 @@ class Scanner:
         at = self.at
         while at < len(self.text):
             character, following = self.text[at], self.text[at + 1 : at + 2]
-            if character == "\\" and following and following in _FIELD_STOPS:
+            if character == "\\" and following and following in FIELD_STOPS:
                 name.append(following)
                 at += 2
                 continue
-            if character.isspace() or (character in _FIELD_STOPS and (character != "\\" or not name)):
+            if character.isspace() or (character in FIELD_STOPS and (character != "\\" or not name)):
                 break
             if character == "-" and not name:
                 break

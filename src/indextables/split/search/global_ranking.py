@@ -16,9 +16,9 @@ Patterns, ranges and other parts without words have a constant score in the engi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import orjson
@@ -77,6 +77,17 @@ class Weighting:
             case _:
                 return part
 
+    @property
+    def tightness(self) -> float:
+        """The least that a score in the corpus can be, as a fraction of its bound."""
+        columns = {column for column, _ in self.corpus.frequencies}
+        averages = [
+            [corpus.statistics.average_length(column) for column in columns]
+            for corpus in (self.corpus, self.split)
+        ]
+        ratios = [whole / here for whole, here in zip(*averages, strict=True) if whole and here]
+        return min((min(ratio, 1 / ratio) for ratio in ratios), default=1.0)
+
     def _bound_terms(self, terms: Terms) -> Part:
         local = engine_idf(self.split, terms)
         if not all(self.split.frequencies[word] for word in _words(terms)):
@@ -103,39 +114,80 @@ def engine_idf(split: Corpus, terms: Terms) -> float:
     return float(total)
 
 
-class Scorer:
-    """Computes the exact scores of hits in one split. `compiled` has the queries of `parts_to_explain`."""
+class Weight(NamedTuple):
+    """What the score of a word or phrase in a row follows from, by BM25."""
 
-    def __init__(self, corpus: Corpus, searcher: tantivy.Searcher) -> None:
+    idf: float
+    frequency: float
+    length: float
+    average_length: float
+
+    @property
+    def score(self) -> float:
+        relative = self.length / self.average_length
+        return 2.2 * self.idf * self.frequency / (self.frequency + _K1 * (1 - _B + _B * relative))
+
+
+class Summand(NamedTuple):
+    """What a part of a query without other parts in it adds to the score of a row; no weight: a constant."""
+
+    part: Part
+    boost: float
+    score: float
+    weight: Weight | None = None
+
+
+class Scorer:
+    """Computes the exact scores of hits in one split. `compiled` has the queries of `parts_to_explain`.
+
+    Without a corpus, the summands of a score are the engine's, by the statistics of the split.
+    """
+
+    def __init__(self, corpus: Corpus | None, searcher: tantivy.Searcher) -> None:
         self.corpus = corpus
         self.compiled: dict[Part, Query] = {}
         self._searcher = searcher
         self._weights: dict[Terms, tuple[float, float]] = {}
 
-    def score(self, part: Part, address: tantivy.DocAddress, *, matches: bool) -> float:
-        """Return the score of a document for a part, 0 if it does not match. `matches` says that it does."""
+    def score(self, parts: Sequence[Part], address: tantivy.DocAddress) -> float:
+        """Return the score of a document, which at least one of the parts matches."""
+        return math.fsum(summand.score for summand in self.summands(parts, address))
+
+    def summands(self, parts: Sequence[Part], address: tantivy.DocAddress) -> Iterator[Summand]:
+        """Yield the summands of a score. Their sum is rounded once, so that it does not depend on their order."""
+        for part in parts:
+            yield from self._summands(part, address, 1.0, matches=len(parts) == 1)
+
+    def _summands(
+        self, part: Part, address: tantivy.DocAddress, boost: float, *, matches: bool
+    ) -> Iterator[Summand]:
+        """Yield those of one part; none if it does not match. `matches` says that it does."""
         match part:
             case Scaled(inner, factor):
-                return factor * self.score(inner, address, matches=matches)
+                yield from self._summands(inner, address, boost * factor, matches=matches)
+                return
             case Parts(children):
-                if not matches and self._explain(self.compiled[part], address) is None:
-                    return 0.0
-                return math.fsum(
-                    self.score(child, address, matches=False)
-                    for occur, child in children
-                    if occur is not Occur.MUST_NOT
-                )
+                if matches or self._explain(self.compiled[part], address) is not None:
+                    for occur, child in children:
+                        if occur is not Occur.MUST_NOT:
+                            yield from self._summands(child, address, boost, matches=False)
+                return
         explanation = self._explain(self.compiled[part], address)
         if explanation is None:
-            return 0.0
+            return
         if not isinstance(part, Terms) or part.prefix:
-            return float(explanation["value"])
-        frequency, length = _frequency_and_length(explanation)
-        weight, average = self._weight(part)
-        return 2.2 * weight * frequency / (frequency + _K1 * (1 - _B + _B * length / average))
+            yield Summand(part, boost, boost * float(explanation["value"]))
+            return
+        weight = _figures(explanation)
+        if self.corpus is None:
+            yield Summand(part, boost, boost * float(explanation["value"]), weight)
+            return
+        idf, average = self._weight(part)
+        weight = Weight(idf, weight.frequency, weight.length, average)
+        yield Summand(part, boost, boost * weight.score, weight)
 
     def _weight(self, terms: Terms) -> tuple[float, float]:
-        if terms not in self._weights:
+        if terms not in self._weights and self.corpus is not None:
             average = self.corpus.statistics.average_length(terms.column.name)
             self._weights[terms] = (self.corpus.weight(terms), average)
         return self._weights[terms]
@@ -187,8 +239,9 @@ def _idf(documents: int, frequency: int) -> float:
     return math.log1p((documents - frequency + 0.5) / (frequency + 0.5))
 
 
-def _frequency_and_length(explanation: dict[str, Any]) -> tuple[float, float]:
+def _figures(explanation: dict[str, Any]) -> Weight:
     while not explanation["description"].startswith("TermQuery"):
         explanation = explanation["details"][0]
-    values = {d["description"].split(",")[0]: d["value"] for d in explanation["details"][-1]["details"]}
-    return values["freq"], values["dl"]
+    _, idf, saturation = explanation["details"]
+    values = {d["description"].split(",")[0]: d["value"] for d in saturation["details"]}
+    return Weight(idf["value"], values["freq"], values["dl"], values["avgdl"])

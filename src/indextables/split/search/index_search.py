@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
@@ -43,7 +43,14 @@ from indextables.split.query import (
     index_number,
     unscored,
 )
-from indextables.split.search.global_ranking import Corpus, Scorer, Weighting, Word, parts_to_explain
+from indextables.split.search.global_ranking import (
+    Corpus,
+    Scorer,
+    Summand,
+    Weighting,
+    Word,
+    parts_to_explain,
+)
 
 Bitmap: TypeAlias = npt.NDArray[np.bool_]
 Scores: TypeAlias = npt.NDArray[np.float64]
@@ -129,23 +136,27 @@ class IndexSearch:
     @engine_call
     def rescore(self, queries: list[TextQuery], corpus: Corpus, positions: Positions) -> Scores:
         """Return the exact score of the rows at these positions."""
-        parts = [self.bound(query).part for query in dict.fromkeys(queries)]
         if self._scorer is None or self._scorer.corpus is not corpus:
             self._scorer = Scorer(corpus, self._searcher)
-        scorer, compiled = self._scorer, self._scorer.compiled
+        scorer, parts = self._scorer, self._parts(queries, self._scorer)
+        return np.array([scorer.score(parts, address) for address in _addresses(positions)], np.float64)
+
+    @engine_call
+    def summands(
+        self, queries: list[TextQuery], corpus: Corpus | None, positions: Positions
+    ) -> list[list[Summand]]:
+        """Return the summands of the score of the rows at these positions; without a corpus, the engine's."""
+        scorer = Scorer(corpus, self._searcher)
+        parts = self._parts(queries, scorer)
+        return [list(scorer.summands(parts, address)) for address in _addresses(positions)]
+
+    def _parts(self, queries: list[TextQuery], scorer: Scorer) -> list[Part]:
+        """Return the bound queries, and compile for the scorer what it needs of them."""
+        parts = [self.bound(query).part for query in dict.fromkeys(queries)]
         for part in (inner for whole in parts for inner in parts_to_explain(whole)):
-            if part not in compiled:
-                compiled[part] = self._compiler.part(part) or Query.empty_query()
-        addresses = (
-            tantivy.DocAddress(position >> 32, position & 0xFFFFFFFF) for position in positions.tolist()
-        )
-        return np.array(
-            [
-                sum(scorer.score(part, address, matches=len(parts) == 1) for part in parts)
-                for address in addresses
-            ],
-            np.float64,
-        )
+            if part not in scorer.compiled:
+                scorer.compiled[part] = self._compiler.part(part) or Query.empty_query()
+        return parts
 
     @engine_call
     def conjunction(
@@ -369,3 +380,7 @@ class IndexSearch:
         if column.kind == "string":
             return self._compiler.term_set(column, [str(value) for value in present])
         return boolean([(Occur.SHOULD, self._equal(column, value)) for value in present])
+
+
+def _addresses(positions: Positions) -> Iterator[tantivy.DocAddress]:
+    return (tantivy.DocAddress(position >> 32, position & 0xFFFFFFFF) for position in positions.tolist())

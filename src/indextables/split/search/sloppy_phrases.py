@@ -11,7 +11,7 @@ repeated word with itself.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from indextables.split.query import Regexes, Terms, WordTest, accepted_words
 
@@ -27,21 +27,31 @@ def index_decides_slop(leaf: Terms | Regexes) -> bool:
 def has_sloppy_phrase(
     tests: Sequence[tuple[int, WordTest]], slop: int, row: Sequence[tuple[int, str]]
 ) -> bool:
-    """Return True if the words of a text, with their positions, contain the phrase of some tests.
+    """Return True if the words of a text, with their positions, contain the phrase of some tests."""
+    return next(sloppy_matches(tests, slop, row), None) is not None
+
+
+def sloppy_matches(
+    tests: Sequence[tuple[int, WordTest]], slop: int, row: Sequence[tuple[int, str]]
+) -> Iterator[list[int]]:
+    """Yield the positions of the words of each match of a phrase.
 
     For each least move of a word, the others must have different places within the slop.
     """
     accepted = {test: accepted_words(test, (word for _, word in row)) for _, test in tests}
     places = [[at for at, word in row if word in accepted[test]] for _, test in tests]
     if not all(places):
-        return False
+        return
     offsets = [offset for offset, _ in tests]
     moves = {at - offset for offset, here in zip(offsets, places, strict=True) for at in here}
-    return any(_fits(offsets, places, least, slop) for least in moves)
+    for least in moves:
+        match = _fit(offsets, places, least, slop)
+        if match is not None:
+            yield match
 
 
-def _fits(offsets: list[int], places: list[list[int]], least: int, slop: int) -> bool:
-    """Return True if every word can have a place of its own that moves it by `least` to `least + slop`.
+def _fit(offsets: list[int], places: list[list[int]], least: int, slop: int) -> list[int] | None:
+    """Return a place for every word that moves it by `least` to `least + slop`; None if there are no such places.
 
     This is a matching of words and places, found by augmenting paths.
     """
@@ -50,7 +60,7 @@ def _fits(offsets: list[int], places: list[list[int]], least: int, slop: int) ->
         first = bisect_left(here, offset + least)
         last = bisect_left(here, offset + least + slop + 1)
         if first == last:
-            return False
+            return None
         allowed.append(here[first:last])
     taken: dict[int, int] = {}
 
@@ -63,4 +73,4 @@ def _fits(offsets: list[int], places: list[list[int]], least: int, slop: int) ->
                     return True
         return False
 
-    return all(place(word, set()) for word in range(len(allowed)))
+    return list(taken) if all(place(word, set()) for word in range(len(allowed))) else None

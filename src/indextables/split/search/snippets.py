@@ -1,67 +1,108 @@
-"""Snippets: HTML fragments of text with the matching words in <b>."""
+"""Snippets: fragments of the text of a row with the words that match.
+
+The words are found in the text by the column's own tokenizer, and matched as the index matches them: patterns and fuzzy
+words too, and the words of a phrase only where they are the phrase.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
-import tantivy
 
 from indextables.predicates import TextQuery
-from indextables.split.index import IndexFields, engine_call, engine_errors
-from indextables.split.search.index_search import IndexSearch
+from indextables.schema import FieldMapping, MappedField
+from indextables.split.index import PlacedWord, placed_words, strings
+from indextables.split.query import (
+    Occur,
+    Part,
+    Parts,
+    Regexes,
+    Scaled,
+    Terms,
+    WordLeaf,
+    accepted_words,
+    positioned_tests,
+)
+from indextables.split.search.fragments import Mark, Snippet, render
+from indextables.split.search.index_search import bound_query
+from indextables.split.search.sloppy_phrases import sloppy_matches
 
 
 class Highlighter:
-    """Makes the snippet of a row from the first text column in which a word matches.
+    """Makes the snippet of a row from the first text column in which a word matches, or from the one of `shown`."""
 
-    `column` restricts it to one column; `max_chars` is the length of a snippet.
-    """
-
-    def __init__(
-        self, search: IndexSearch, queries: list[TextQuery], column: str | None, max_chars: int
-    ) -> None:
-        text_columns = [
-            field
-            for query in queries
-            for field in search.bound(query).columns
-            if (field.kind, field.spark_type, field.root) == ("text", "string", None)
-        ]
-        columns = [field for field in text_columns if column is None or field.name.lower() == column.lower()]
-        merged = search.any_of(queries)
-        fields = IndexFields(search.mapping)
-        self._generators: dict[str, tuple[str, tantivy.SnippetGenerator]] = {}
-        self._bundle = search.bundle
-        for field in dict.fromkeys(columns):
-            name = fields.of(field).name
-            with engine_errors(self._bundle):
-                generator = tantivy.SnippetGenerator.create(search.searcher, merged, search.schema, name)
-                generator.set_max_num_chars(max_chars)
-            self._generators[field.name] = (name, generator)
+    def __init__(self, mapping: FieldMapping, queries: Sequence[TextQuery], shown: Snippet) -> None:
+        self._shown = shown
+        self._leaves: dict[MappedField, list[WordLeaf]] = {}
+        for query in dict.fromkeys(queries):
+            bound = bound_query(query, mapping)
+            for column in bound.columns:
+                if (column.kind, column.spark_type, column.root) == ("text", "string", None) and (
+                    shown.column is None or column.name.lower() == shown.column.lower()
+                ):
+                    self._leaves.setdefault(column, [])
+            for leaf in _positive_leaves(bound.part):
+                if leaf.column in self._leaves:
+                    self._leaves[leaf.column].append(leaf)
 
     @property
     def columns(self) -> list[str]:
         """The columns that snippets are made from, in this order."""
-        return list(self._generators)
+        return [column.name for column in self._leaves]
 
-    @engine_call
     def snippets(self, columns: Mapping[str, pa.Array], rows: int) -> list[str | None]:
         """Return the snippet of each row, or None where no word matches."""
-        if not self._generators:
-            return [None] * rows
-        texts = [columns[name].to_pylist() for name in self._generators]
-        generators = list(self._generators.values())
-        return [_snippet(row, generators) for row in zip(*texts, strict=True)]
+        snippets: list[str | None] = [None] * rows
+        for column, leaves in self._leaves.items():
+            for row, text in enumerate(strings(columns[column.name])):
+                if text and snippets[row] is None:
+                    snippets[row] = self._snippet(text, column, leaves)
+        return snippets
+
+    def _snippet(self, text: str, column: MappedField, leaves: Sequence[WordLeaf]) -> str | None:
+        words = placed_words(text, column.tokenizer)
+        marks = [mark for part, leaf in enumerate(leaves) for mark in _marks(leaf, words, part)]
+        if not marks:
+            return None
+        return render(text, marks, [(word.start, word.end) for word in words], self._shown)
 
 
-def _snippet(
-    row: tuple[str | None, ...], generators: list[tuple[str, tantivy.SnippetGenerator]]
-) -> str | None:
-    for text, (name, generator) in zip(row, generators, strict=True):
-        if text:
-            document = tantivy.Document()
-            document.add_text(name, text)
-            snippet = generator.snippet_from_doc(document)
-            if snippet.highlighted():
-                return str(snippet.to_html())
-    return None
+def _positive_leaves(part: Part) -> Iterator[WordLeaf]:
+    match part:
+        case Parts(children):
+            for occur, child in children:
+                if occur is not Occur.MUST_NOT:
+                    yield from _positive_leaves(child)
+        case Scaled(inner):
+            yield from _positive_leaves(inner)
+        case _ if isinstance(part, WordLeaf):
+            yield part
+
+
+def _marks(leaf: WordLeaf, words: Sequence[PlacedWord], part: int) -> Iterator[Mark]:
+    """Yield the places in a text that match a leaf."""
+    tests = positioned_tests(leaf)
+    if len(tests) == 1:
+        accepted = accepted_words(tests[0][1], (word.word for word in words))
+        yield from (Mark(word.start, word.end, part) for word in words if word.word in accepted)
+        return
+    at = {word.position: word for word in words}
+    for positions in _phrases(leaf, words):
+        yield from (Mark(at[position].start, at[position].end, part) for position in positions)
+
+
+def _phrases(leaf: WordLeaf, words: Sequence[PlacedWord]) -> Iterator[list[int]]:
+    """Yield the positions of the words of each phrase in a text."""
+    tests = positioned_tests(leaf)
+    if isinstance(leaf, Terms | Regexes) and leaf.slop:
+        yield from sloppy_matches(tests, leaf.slop, [(word.position, word.word) for word in words])
+        return
+    starts: set[int] | None = None
+    for offset, test in tests:
+        accepted = accepted_words(test, (word.word for word in words))
+        here = {word.position - offset for word in words if word.word in accepted}
+        starts = here if starts is None else starts & here
+        if not starts:
+            return
+    yield from ([start + offset for offset, _ in tests] for start in sorted(starts or ()))

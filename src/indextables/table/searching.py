@@ -1,0 +1,82 @@
+"""A search of a table: what a caller asks for, checked and planned, and a page of the best rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from indextables.config import Settings
+from indextables.errors import InputError
+from indextables.predicates import Predicate, QueryLimits, at_one_moment, conjunction, parse_where
+from indextables.schema import SCORE, SNIPPET, FieldMapping, TableSchema
+from indextables.split import Snippet
+from indextables.table.arguments import check_flag, to_columns, to_count
+from indextables.table.conditions import ANY_FIELDS, text_query
+from indextables.table.paging import PageIdentity, token_of, with_token
+from indextables.table.scan import ScanRequest, plan_scan
+from indextables.table.skipping import record_scan
+from indextables.table.top_rows import Ranks, top_rows
+
+if TYPE_CHECKING:
+    from indextables.table.handle import Table
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The arguments of `Table.search`."""
+
+    query: str
+    where: str | None = None
+    limit: int | None = 10
+    offset: int = 0
+    after: str | pa.Table | None = None
+    columns: Sequence[str] | None = None
+    snippet: str | Snippet | None = None
+    explain: bool = False
+
+
+def search_table(table: Table, asked: Asked) -> pa.Table:
+    """Return a page of the best rows. See `Table.search`."""
+    snapshot, settings = table.snapshot, Settings(dict(table.settings) | ANY_FIELDS)
+    count, skipped = to_count(asked.limit, "limit", "rows"), to_count(asked.offset, "offset", "rows") or 0
+    explain = check_flag(asked.explain, "explain")
+    parts: list[Predicate] = [text_query(asked.query)]
+    if asked.where is not None:
+        limits = QueryLimits.of(settings)
+        parts.append(parse_where(asked.where, snapshot.schema, limits=limits))
+    predicate = conjunction(parts)
+    columns = to_columns(asked.columns, snapshot.schema)
+    shown = None if asked.snippet is None else to_snippet(asked.snippet, snapshot.schema, snapshot.mapping)
+    identity = PageIdentity(snapshot.metadata.id, snapshot.version, asked.query, asked.where)
+    token = None if asked.after is None else token_of(asked.after)
+    key, now = (None, None) if token is None else identity.read(token)
+    ranks = Ranks(count, skipped, key)
+    request = ScanRequest(
+        columns=(*columns, SCORE, *([SNIPPET] if shown else [])),
+        predicate=at_one_moment(predicate, now),
+        top=ranks.stop,
+        snippet=shown,
+    )
+    plan = plan_scan(table.uri, snapshot, request, settings)
+    record_scan(plan)
+    page = top_rows(plan, ranks, explain=explain)
+    if page.last is not None:
+        token = identity.token(page.last, request.now)
+    return with_token(page.rows, token)
+
+
+def to_snippet(snippet: str | Snippet, schema: TableSchema, mapping: FieldMapping) -> Snippet:
+    """Return how to show the matches of a text column. InputError if it is not one."""
+    shown = snippet if isinstance(snippet, Snippet) else Snippet(snippet)
+    if shown.column is None:
+        return shown
+    column = schema.field(shown.column).name
+    mapped = mapping.get(column)
+    if mapped is None or (mapped.kind, mapped.spark_type) != ("text", "string"):
+        raise InputError(
+            f"snippet is {column!r}, which is not a string column indexed as text; only text has snippets"
+        )
+    return shown
