@@ -1,6 +1,7 @@
 """Tables: open, write, read and search them, in this process or in distributed tasks."""
 
 from indextables.table.aggregates import ColumnStats
+from indextables.table.alterations import Alteration, alter_table
 from indextables.table.api import open_table, write_table
 from indextables.table.append_rules import check_partitioning
 from indextables.table.changes import ChangeSet
@@ -103,6 +104,7 @@ __all__ = [
     "STATEMENTS",
     "STORAGE_SCHEMA",
     "TERM",
+    "Alteration",
     "ChangeSet",
     "ColumnStats",
     "FlushedCaches",
@@ -126,6 +128,7 @@ __all__ = [
     "WritePlan",
     "abort_row_updates",
     "abort_write",
+    "alter_table",
     "answer_on_driver",
     "bucket_width",
     "build_write_plan",

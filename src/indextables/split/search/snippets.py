@@ -8,7 +8,7 @@ import pyarrow as pa
 import tantivy
 
 from indextables.predicates import TextQuery
-from indextables.split.index import IndexFields, engine_call, engine_errors
+from indextables.split.index import engine_call, engine_errors
 from indextables.split.search.index_search import IndexSearch
 
 
@@ -29,11 +29,13 @@ class Highlighter:
         ]
         columns = [field for field in text_columns if column is None or field.name.lower() == column.lower()]
         merged = search.any_of(queries)
-        fields = IndexFields(search.mapping)
         self._generators: dict[str, tuple[str, tantivy.SnippetGenerator]] = {}
         self._bundle = search.bundle
         for field in dict.fromkeys(columns):
-            name = fields.of(field).name
+            stored = search.fields.get(field)
+            if stored is None:
+                continue  # a column that was added later, whose words match nothing here
+            name = stored.name
             with engine_errors(self._bundle):
                 generator = tantivy.SnippetGenerator.create(search.searcher, merged, search.schema, name)
                 generator.set_max_num_chars(max_chars)
