@@ -247,6 +247,8 @@ class TableSchema:
 def _field_from_json(column: dict[str, Any]) -> Field:
     kind = canonical_type(column["type"])
     metadata = column.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise TypeError("the metadata of a column is not an object")
     if is_varying_string(kind):  # Spark itself keeps the declared type like this, and checks lengths by it
         return Field(column["name"], "string", metadata | {VARYING_STRING: kind})
     return Field(column["name"], kind, metadata)
