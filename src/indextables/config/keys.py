@@ -457,7 +457,7 @@ MERGE_SCHEMA: Final = Setting(
     boolean,
     False,
     "Add the columns that the rows of an append have and the table does not have. Rows that are there already have "
-    "null in them. In Spark, the option `mergeSchema` means the same.",
+    "null in them.",
 )
 MERGE_ON_WRITE: Final = Setting(
     "spark.indextables.mergeOnWrite.enabled",
