@@ -273,3 +273,27 @@ except it.ProtocolError as error:
     command = [sys.executable, "-c", script, str(DATA / "older_reader.zip"), path]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "requires the feature storedNames" in done.stdout
+
+
+def test_scores_count_the_rows_of_splits_that_lack_the_column(tmp_path: Path):
+    path = str(tmp_path / "t")
+    it.write(path, pa.table({"id": [1, 2, 3], "a": ["disk full", "login ok", None]}), text=["a"])
+    it.open(path).alter(rename={"a": "b"}, add={"a": "string"}, text=["a"])
+    new = {"id": [4, 5, 6], "a": ["disk new disk", "x", None], "b": ["old disk", "disk b c d", None]}
+    it.write(path, pa.table(new))
+
+    def scores() -> list[list[tuple[int, float]]]:
+        queries = (
+            "a:disk",
+            "disk",
+            "a:disk^2 OR b:(disk AND full)",
+            "+b:disk -a:disk",
+            'b:"disk full" OR a:new',
+        )
+        found = [it.open(path).search(query, columns=["id"]).to_pylist() for query in queries]
+        return [sorted((row["id"], round(row["_score"], 9)) for row in rows) for rows in found]
+
+    before = scores()
+    it.open(path).merge_splits()
+    assert scores() == before
+    assert it.open(path).files().num_rows == 1
