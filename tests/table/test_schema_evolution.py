@@ -297,3 +297,20 @@ def test_scores_count_the_rows_of_splits_that_lack_the_column(tmp_path: Path):
     it.open(path).merge_splits()
     assert scores() == before
     assert it.open(path).files().num_rows == 1
+
+
+def test_columns_that_are_kept_in_memory_are_those_of_the_version(tmp_path: Path):
+    path = str(tmp_path / "t")
+    it.write(path, pa.table({"id": [1, 2], "a": ["x", "x"], "b": ["y", "y"]}))
+
+    def values(name: str) -> list[object]:
+        return [row["value"] for row in it.open(path).top_values(name).to_pylist()]
+
+    assert (values("a"), values("b")) == (["x"], ["y"])
+    it.open(path).alter(rename={"a": "b", "b": "a"})
+    assert (values("a"), values("b")) == (["y"], ["x"])
+    it.open(path).alter(drop=["a"], add={"a": "string"}, default={"a": "z"})
+    assert (values("a"), values("b")) == (["z"], ["x"])
+    it.open(path).alter(drop=["a"], add={"a": "string"})
+    assert values("a") == [None]
+    assert [row["value"] for row in it.open(path, version=0).top_values("a").to_pylist()] == ["x"]

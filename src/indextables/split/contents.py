@@ -64,7 +64,7 @@ class Contents(Protocol):
 
     @property
     def identity(self) -> str:
-        """A name that no other split has."""
+        """A name that no other split has, nor this one as the columns of another version of its table."""
 
     @property
     def rows(self) -> Rows: ...
@@ -139,7 +139,10 @@ class SplitContents:
 
     @lazy_property
     def identity(self) -> str:
-        return entry_name(self._bundle)
+        if self._columns.is_plain:
+            return entry_name(self._bundle)
+        # A name of the table is another column of the split, or none, after a change of columns.
+        return entry_name(self._bundle, repr((self._columns.names, self.constants, self.schema.to_json())))
 
     @lazy_property
     def search(self) -> IndexSearch:
