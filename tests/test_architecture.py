@@ -67,6 +67,7 @@ def test_the_walks_are_those_that_a_newcomer_needs():
         "A commit",
         "A search",
         "A delete",
+        "A change of columns",
         "A batch of a stream",
         "A clean-up",
         "Upkeep after a write",
