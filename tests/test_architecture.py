@@ -68,6 +68,7 @@ def test_the_walks_are_those_that_a_newcomer_needs():
         "A search",
         "An aggregate in Spark",
         "A delete",
+        "A change of columns",
         "A batch of a stream",
         "A clean-up",
         "Upkeep after a write",

@@ -162,3 +162,14 @@ def test_a_time_without_a_year_is_the_latest_that_is_past():
     lines = ["Jan  4 00:00:00 h p: a", "Dec 31 23:59:59 h p: b", "Feb 29 00:00:00 h p: c"]
     (batch,) = rows.batches(lines)
     assert [at.year for at in batch.column("timestamp").to_pylist()] == [2026, 2025, 2024]
+
+
+def test_a_file_of_an_earlier_layout_is_imported_into_a_table_whose_columns_were_changed(cli, tmp_path):
+    path, file = str(tmp_path / "t"), tmp_path / "rows.csv"
+    it.write(path, [{"id": 1, "host": "web1"}])
+    it.open(path).alter(add={"region": "string"}, default={"region": "eu"})
+    file.write_text("id,host\n2,web2\n")
+    code, _, err = cli("import", path, file)
+    assert code == 0, err
+    assert it.open(path).count(where="region = 'eu'") == 2
+    assert "region" in cli.text("describe", path)

@@ -239,20 +239,24 @@ GARBAGE = [
     scan("/t", plan='{"schema":"{}","mapping":[],"partitions":[],"now":null,"corpus":null,"tasks":[[]]}'),
     write("/t", plan="{}"),
     write(
-        "/t", plan='{"base_version":"1","metadata":{},"replaces":null,"split_bytes":1,"replaces_part":false}'
+        "/t",
+        plan='{"base_version":"1","metadata":{},"replaces":null,"split_bytes":1,"replaces_part":false,"evolves":null}',
     ),
     write(
         "/t",
-        plan='{"base_version":1,"metadata":{"protocol":{}},"replaces":null,"split_bytes":1,"replaces_part":false}',
+        plan='{"base_version":1,"metadata":{"protocol":{}},"replaces":null,"split_bytes":1,"replaces_part":false,"evolves":null}',
     ),
     write(
         "/t",
-        plan='{"base_version":1,"metadata":{"metaData":{"id":1}},"replaces":null,"split_bytes":1,"replaces_part":false}',
+        plan='{"base_version":1,"metadata":{"metaData":{"id":1}},"replaces":null,"split_bytes":1,"replaces_part":false,"evolves":null}',
     ),
     write(
         "/t",
-        plan='{"base_version":1,"metadata":{"metaData":{"id":"a"}},"replaces":null,"split_bytes":0,"replaces_part":false}',
+        plan='{"base_version":1,"metadata":{"metaData":{"id":"a"}},"replaces":null,"split_bytes":0,"replaces_part":false,"evolves":null}',
     ),
+    {"command": "alter_table", "path": "/t", "changes": "x"},
+    {"command": "alter_table", "path": "/t", "changes": [{"change": "add", "column": [1]}]},
+    {"command": "alter_table", "path": "/t", "changes": [{"change": "set", "name": {}}]},
     write("/t", plan="null"),
     write("/t", mode="destroy"),
     write("/t", schema="x"),

@@ -336,3 +336,17 @@ def test_every_row_is_read_once_while_the_table_is_maintained(tmp_path: Path, ba
         read.update(rows(source(tmp_path), position, end))
         position = end
     assert read == dict.fromkeys(range(written), 1)
+
+
+def test_a_stream_continues_over_a_renamed_column_only_when_it_is_started_again(tmp_path: Path):
+    write(tmp_path, 1, 2)
+    stream = source(tmp_path)
+    start = stream.initial_offset()
+    columns = stream_columns(it.open(tmp_path).snapshot, stream.options)
+    it.open(tmp_path).alter(rename={"n": "number"}, add={"n": "long"}, default={"n": 7})
+    end = stream.latest_offset(start, ALL)
+    with pytest.raises(SchemaError, match="start the query again"):
+        plan_batch(stream, start, end, columns)
+    again = source(tmp_path)
+    assert rows(again, start, end, "number") == [1, 2]
+    assert rows(again, start, end, "n") == [7, 7]

@@ -147,8 +147,10 @@ def test_a_missing_table_says_so(path: str) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (pa.table({"id": [1]}), "missing: 'message'"),
-        (pa.table({"id": [1], "message": ["x"], "more": [1]}), "unknown to the table: 'more'"),
+        (
+            pa.table({"id": [1], "message": ["x"], "more": [1]}),
+            r"does not have: 'more' \(long\).*mergeSchema",
+        ),
         (pa.table({"id": ["1"], "message": ["x"]}), "'id' is long in the table and string in the rows"),
     ],
 )

@@ -459,6 +459,13 @@ MERGE_SKIP_HOURS: Final = Setting(
     24,
     "How long merges leave a split alone that one of them could not read, in hours.",
 )
+MERGE_SCHEMA: Final = Setting(
+    "spark.indextables.write.mergeSchema",
+    boolean,
+    False,
+    "Add the columns that the rows of an append have and the table does not have. Rows that are there already have "
+    "null in them.",
+)
 MERGE_ON_WRITE: Final = Setting(
     "spark.indextables.mergeOnWrite.enabled",
     boolean,

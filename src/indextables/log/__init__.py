@@ -28,6 +28,7 @@ from indextables.log.actions import (
     version_key,
 )
 from indextables.log.changes import (
+    AlterTable,
     Append,
     Change,
     ChangeRows,
@@ -63,6 +64,7 @@ __all__ = [
     "LOG_DIRECTORY",
     "Action",
     "AddFile",
+    "AlterTable",
     "Append",
     "Change",
     "ChangeRows",

@@ -2,7 +2,7 @@
 
 from indextables.predicates.bounds import Bounds, may_match
 from indextables.predicates.evaluation import evaluate, holds
-from indextables.predicates.fold import bind, normalize
+from indextables.predicates.fold import bind, normalize, with_names
 from indextables.predicates.limits import DEFAULT_LIMITS, QueryLimits
 from indextables.predicates.spark import from_spark
 from indextables.predicates.sql_text import to_sql
@@ -61,4 +61,5 @@ __all__ = [
     "parse_where",
     "text_queries",
     "to_sql",
+    "with_names",
 ]

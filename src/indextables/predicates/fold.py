@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from indextables.predicates.evaluation import holds
@@ -11,6 +12,7 @@ from indextables.predicates.tree import (
     Compare,
     CompareOp,
     Constant,
+    HasElement,
     In,
     IsNull,
     Not,
@@ -47,6 +49,25 @@ def bind(predicate: Predicate, known: Mapping[str, Value | None]) -> Predicate:
             return _fold_or([bind(child, known) for child in children])
         case Not(child):
             return _fold_not(bind(child, known))
+        case _:
+            return predicate
+
+
+def with_names(predicate: Predicate, name_of: Callable[[str], str]) -> Predicate:
+    """Return the predicate with other names for the columns whose values decide it. Text queries stay as they are.
+
+    >>> with_names(And((IsNull("a"), Not(Compare("=", "b", 1)))), str.upper)
+    And(children=(IsNull(column='A'), Not(child=Compare(op='=', column='B', value=1))))
+    """
+    match predicate:
+        case Compare() | In() | IsNull() | StringMatch() | HasElement():
+            return replace(predicate, column=name_of(predicate.column))
+        case And(children):
+            return And(tuple(with_names(child, name_of) for child in children))
+        case Or(children):
+            return Or(tuple(with_names(child, name_of) for child in children))
+        case Not(child):
+            return Not(with_names(child, name_of))
         case _:
             return predicate
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import SchemaError
-from indextables.schema.types import TableSchema
+from indextables.schema.types import TableSchema, Value
 
 
-def conform(batch: pa.RecordBatch, schema: TableSchema) -> pa.RecordBatch:
+def conform(
+    batch: pa.RecordBatch, schema: TableSchema, missing: Mapping[str, Value | None] = MappingProxyType({})
+) -> pa.RecordBatch:
     """Return the batch with the columns of the schema, in its order and types.
 
     A column is found by its exact name, else by its name in another case. Columns that the schema does not have are
-    left out. SchemaError if a column is missing, or if a cast would change a value.
+    left out. `missing` has the values of columns that the batch may lack. SchemaError if another column is missing, or
+    if a cast would change a value.
 
     >>> schema = TableSchema.from_arrow(pa.schema({"id": pa.int64(), "name": pa.string()}))
     >>> conform(pa.record_batch({"Name": ["a"], "id": pa.array([1], pa.int8())}), schema).to_pylist()
@@ -26,6 +32,10 @@ def conform(batch: pa.RecordBatch, schema: TableSchema) -> pa.RecordBatch:
     arrays = []
     for column in schema:
         place = by_name.get(column.name, by_name.get(column.name.lower()))
+        if place is None and column.name in missing:
+            value = pa.scalar(missing[column.name], column.arrow_type)
+            arrays.append(pa.repeat(value, batch.num_rows))
+            continue
         if place is None:
             raise SchemaError(
                 f"a batch has no column {column.name!r}: all batches of a write need the same columns"

@@ -10,16 +10,17 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import orjson
 
 from indextables.config import keys
-from indextables.errors import ConfigError
+from indextables.errors import ConfigError, SchemaError
 from indextables.runtime import lazy_property
 from indextables.schema.decimals import MAX_WORD_PRECISION
 from indextables.schema.field_options import join_kind, split_kind
+from indextables.schema.partitions import decode_value
 from indextables.schema.spark_types import (
     FLOAT_TYPES,
     INTEGER_TYPES,
@@ -32,7 +33,7 @@ from indextables.schema.spark_types import (
     type_name,
 )
 from indextables.schema.tokenizer_names import CUTTING_TOKENIZER, TOKENIZER, WORDS_TOKENIZER
-from indextables.schema.types import Field, TableSchema
+from indextables.schema.types import Field, TableSchema, Value
 
 IndexKind = Literal["text", "string", "i64", "i128", "f64", "bool", "ip", "struct", "map", "none"]
 
@@ -96,8 +97,20 @@ class MappedField:
 
 
 @dataclass(frozen=True)
+class StoredColumn:
+    """A column of a table, the name that splits have it by, and its value in the rows of splits that lack it."""
+
+    name: str
+    stored: str
+    default: Value | None = None
+
+
+@dataclass(frozen=True)
 class FieldMapping:
     """How each column of a table is indexed, without the partition columns.
+
+    `columns` says how splits name them, if columns of the table were changed. It is empty for other tables, and for the
+    mapping of a split, which has the names that it stores.
 
     >>> import pyarrow as pa
     >>> columns = {"id": pa.int64(), "message": pa.string(), "host": pa.string()}
@@ -110,6 +123,7 @@ class FieldMapping:
     """
 
     fields: tuple[MappedField, ...]
+    columns: tuple[StoredColumn, ...] = ()
 
     @classmethod
     def of(
@@ -117,7 +131,8 @@ class FieldMapping:
     ) -> FieldMapping:
         """Return the mapping of a schema: as the typemap says, else by the type of each column."""
         kinds = resolve_typemap(schema, partition_columns, typemap)
-        return cls(tuple(_map(column, kinds) for column in schema if column.name not in partition_columns))
+        fields = tuple(_map(column, kinds) for column in schema if column.name not in partition_columns)
+        return cls(fields, stored_columns(schema, partition_columns))
 
     def get(self, name: str) -> MappedField | None:
         """Return the column, struct field or map key of that name; None if there is none.
@@ -148,9 +163,16 @@ class FieldMapping:
                 )
         return None
 
+    def as_stored(self) -> FieldMapping:
+        """Return the mapping of a split that is written now: under the names that splits have."""
+        if not self.columns:
+            return self
+        names = {column.name: column.stored for column in self.columns}
+        return FieldMapping(tuple(_renamed(field, names[field.name]) for field in self.fields))
+
     def to_json(self) -> str:
-        """Return the `docMappingJson` of a split: a list of fields as the format names them."""
-        return orjson.dumps([_document(f) for f in self.fields]).decode()
+        """Return the `docMappingJson` of a split: a list of fields as the format names them, under stored names."""
+        return orjson.dumps([_document(f) for f in self.as_stored().fields]).decode()
 
     @classmethod
     def from_json(cls, text: str) -> FieldMapping:
@@ -158,6 +180,42 @@ class FieldMapping:
             return cls(tuple(_mapped_field(document) for document in orjson.loads(text)))
         except RecursionError:
             raise ValueError("the mapping is nested too deep") from None
+
+
+def stored_columns(
+    schema: TableSchema, partition_columns: tuple[str, ...] | list[str]
+) -> tuple[StoredColumn, ...]:
+    """Return how splits name the columns of a table; nothing if none of its columns was ever changed."""
+    if not schema.has_stored_names:
+        return ()
+    return tuple(
+        StoredColumn(column.name, column.stored_name, default_value(column))
+        for column in schema
+        if column.name not in partition_columns
+    )
+
+
+def default_value(column: Field) -> Value | None:
+    """Return the value of a column in rows that were written before it was added. SchemaError for one of another type.
+
+    >>> default_value(Field("n", "long", {"indextables.column.default": "7"}))
+    7
+    """
+    if column.default is None or column.type not in FLOAT_TYPES:
+        return decode_value(column.default, column.type)
+    try:
+        return float(column.default)
+    except ValueError as reason:
+        raise SchemaError(
+            f"the default {column.default!r} of column {column.name!r} is not a number"
+        ) from reason
+
+
+def _renamed(field: MappedField, name: str) -> MappedField:
+    """Return a column, with the fields of a struct, under another name."""
+    inner = tuple(_renamed(f, name + f.name[len(field.name) :]) for f in field.inner)
+    root = None if field.root is None else name[: len(name) - len(field.name) + len(field.root)]
+    return replace(field, name=name, inner=inner, root=root)
 
 
 def tokenizers(text: str) -> dict[str, str]:

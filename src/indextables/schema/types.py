@@ -45,6 +45,18 @@ ALL_COLUMN: Final = "_indexall"
 RESERVED_COLUMNS: Final = frozenset({SCORE, SNIPPET, ALL_COLUMN})
 """Names that queries use for what the index computes; no column of a table may have one of them."""
 
+STORED_NAME: Final = "indextables.column.storedName"
+"""The key in a column's metadata of its permanent name: the one that splits, statistics and filters have it by.
+
+All columns of a table have one as soon as a column was added, renamed, dropped or widened. Until then, columns are
+stored under the names that they have.
+"""
+
+DEFAULT: Final = "indextables.column.default"
+"""The key in a column's metadata of its value, as text, in rows that were written before the column was added."""
+
+_OWN_METADATA: Final = frozenset({STORED_NAME, DEFAULT})
+
 
 @dataclass(frozen=True)
 class Field:
@@ -74,6 +86,17 @@ class Field:
     def type_name(self) -> str:
         """The type as Spark's DESCRIBE shows it."""
         return type_name(self.type)
+
+    @property
+    def stored_name(self) -> str:
+        """The name of the column in splits and their statistics."""
+        return str(self.metadata.get(STORED_NAME, self.name))
+
+    @property
+    def default(self) -> str | None:
+        """The value, as text, of rows without the column; None for null."""
+        text = self.metadata.get(DEFAULT)
+        return None if text is None else str(text)
 
 
 @dataclass(frozen=True)
@@ -160,6 +183,26 @@ class TableSchema:
     def without(self, names: list[str] | tuple[str, ...]) -> TableSchema:
         return TableSchema(tuple(column for column in self.fields if column.name not in set(names)))
 
+    @property
+    def has_stored_names(self) -> bool:
+        """Whether columns were changed since the table was created, so that splits may have others."""
+        return any(STORED_NAME in column.metadata for column in self.fields)
+
+    def as_stored(self) -> TableSchema:
+        """Return the columns under the names that splits have them by."""
+        if not self.has_stored_names:
+            return self
+        return TableSchema(tuple(Field(c.stored_name, c.type) for c in self.fields))
+
+    def without_identities(self) -> TableSchema:
+        """Return the columns without what only the table's own metadata says of them: stored names and defaults."""
+        return TableSchema(
+            tuple(
+                Field(c.name, c.type, {k: v for k, v in c.metadata.items() if k not in _OWN_METADATA})
+                for c in self.fields
+            )
+        )
+
     @lazy_property
     def arrow(self) -> pa.Schema:
         return pa.schema([pa.field(column.name, column.arrow_type) for column in self.fields])
@@ -174,8 +217,11 @@ class TableSchema:
 
     @classmethod
     def from_json(cls, text: str) -> TableSchema:
-        """Parse the schema of rows to be written. SchemaError for a type that a table cannot hold."""
-        schema = cls.of_table(text)
+        """Parse the schema of rows to be written. SchemaError for a type that a table cannot hold.
+
+        The rows may come from a table, whose stored names and defaults are not theirs.
+        """
+        schema = cls.of_table(text).without_identities()
         for column in schema:
             _ = column.arrow_type
         return schema
@@ -202,6 +248,8 @@ class TableSchema:
 def _field_from_json(column: dict[str, Any]) -> Field:
     kind = canonical_type(column["type"])
     metadata = column.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise TypeError("the metadata of a column is not an object")
     if is_varying_string(kind):  # Spark itself keeps the declared type like this, and checks lengths by it
         return Field(column["name"], "string", metadata | {VARYING_STRING: kind})
     return Field(column["name"], kind, metadata)

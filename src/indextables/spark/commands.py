@@ -34,6 +34,7 @@ from indextables.spark.sql import (
     TableName,
     finish_job,
     rows_answer,
+    run_alter,
     run_command,
     run_delete,
     run_upkeep_step,
@@ -147,6 +148,7 @@ def _cluster(request: Request) -> Cluster:
 
 
 _COMMANDS: Final[dict[str, Callable[[Request], Answer]]] = {
+    "alter_table": run_alter,
     "create_table": TABLES.create_table,
     "delete": _delete,
     "describe": lambda request: format_of(request).describe(request),

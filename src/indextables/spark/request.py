@@ -139,6 +139,18 @@ def _is_aggregate(value: Any) -> bool:
     return all(map(_are_filters, value.values()))
 
 
+def _are_changes(value: Any) -> bool:
+    """Return True for a list of flat objects. What a change may be is for `altering` to check."""
+    kinds = (str, bool, type(None))
+    return isinstance(value, list) and all(
+        isinstance(change, dict)
+        and all(
+            is_texts(item) if name == "column" else isinstance(item, kinds) for name, item in change.items()
+        )
+        for change in value
+    )
+
+
 _FILTER_FIELDS: Final[dict[str, Callable[[Any], bool]]] = {
     "col": is_texts,
     "lit": lambda value: value is None or is_text(value),
@@ -192,10 +204,12 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "after_merge": (_is_boolean, "true or false"),
     "running_since": (is_number, "a whole number"),
     "merge_jobs": (is_texts, "a list of strings"),
+    "changes": (_are_changes, "a list of changes"),
     "results": (is_texts, "a list of strings"),
     "places": (is_texts, "a list of strings"),
 }
 _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
+    "alter_table": ("path", "changes"),
     "change_rows": ("path", "mode", "schema", "version", "statement"),
     "create_table": ("path", "mode", "schema"),
     "delete": ("path", "filters", "parallelism"),
@@ -221,7 +235,7 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
 
 _STREAM_COMMANDS: Final = frozenset(command for command in _REQUIRED if command.startswith("stream_"))
 _TABLE_COMMANDS: Final = (
-    frozenset({"change_rows", "create_table", "delete", "job", "partitions", "sql", "upkeep"})
+    frozenset({"alter_table", "change_rows", "create_table", "delete", "job", "partitions", "sql", "upkeep"})
     | _STREAM_COMMANDS
 )
 """The commands that datasets of column groups do not have."""

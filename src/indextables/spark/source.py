@@ -45,7 +45,9 @@ class IndexTablesDataSource(DataSource):
             reply = orjson.dumps(error_answer(error)).decode()
         else:
             if request is None:
-                return StructType.fromJson(orjson.loads(self._table().snapshot.schema.to_json()))
+                return StructType.fromJson(
+                    orjson.loads(self._table().snapshot.schema.without_identities().to_json())
+                )
             reply = orjson.dumps(answer(request)).decode()
         return StructType([StructField(ANSWER, StringType(), True, {ANSWER: reply})])
 

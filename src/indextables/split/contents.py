@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -11,15 +11,15 @@ import pyarrow as pa
 
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, ProtocolError, SchemaError
-from indextables.predicates import Predicate, may_match
+from indextables.predicates import TRUE, Constant, Predicate, bind, may_match
 from indextables.rows import RowIds
 from indextables.runtime import lazy_property
 from indextables.schema import (
     CUTTING_TOKENIZER,
     WORDS_TOKENIZER,
-    Field,
     FieldMapping,
     TableSchema,
+    Value,
     parse_recipe,
     tokenizers,
 )
@@ -29,6 +29,7 @@ from indextables.split.index import META, RankingStatistics, RowRuns
 from indextables.split.index_cache import entry_name, is_cached, open_index
 from indextables.split.rows import RowsMember, RowStore, Window
 from indextables.split.search import IndexSearch, MissingWords, Plan, TextAnswers, plan_predicate
+from indextables.split.split_columns import SplitColumns, TableRows
 
 if TYPE_CHECKING:
     from indextables.columns import ColumnGroup
@@ -63,10 +64,14 @@ class Contents(Protocol):
 
     @property
     def identity(self) -> str:
-        """A name that no other split has."""
+        """A name that no other split has, nor this one as the columns of another version of its table."""
 
     @property
     def rows(self) -> Rows: ...
+
+    @property
+    def constants(self) -> Mapping[str, Value | None]:
+        """The columns that have one value in all rows, because the split was written before they were added."""
 
     @property
     def search(self) -> IndexSearch: ...
@@ -98,21 +103,24 @@ class SplitContents:
 
     deleted = NONE_DELETED
 
-    def __init__(self, bundle: Bundle, settings: Settings) -> None:
+    def __init__(self, bundle: Bundle, settings: Settings, table: FieldMapping | None = None) -> None:
+        """Read what describes the split. `table` has the columns of its table; None: the split by itself."""
         from indextables.columns import Manifest  # noqa: PLC0415 - opening a table does not need it
 
         self._bundle = bundle
         self._settings = settings
         mapping, manifest = bundle.read(MAPPING), bundle.read(MANIFEST)
         try:
-            self.mapping = FieldMapping.from_json(mapping.decode())
+            columns = SplitColumns.of(FieldMapping.from_json(mapping.decode()), table)
+            self._columns = columns
+            self.mapping, self.schema = columns.mapping, columns.schema
             used = tokenizers(mapping.decode())
-            self.schema = TableSchema(tuple(Field(f.name, f.spark_type) for f in self.mapping.fields))
             groups = Manifest.from_bytes(manifest).column_groups
-            self.rows = RowStore(_members(bundle, groups, self.schema))
+            stored_rows = RowStore(_members(bundle, groups, columns.stored_schema))
+            self.rows: Rows = stored_rows if columns.is_plain else TableRows(stored_rows, columns)
             self.num_rows = groups[0].num_rows
             self.row_runs = _row_runs(bundle, self.num_rows)
-            self._blooms = SplitBlooms(bundle, self.schema)
+            self._blooms = SplitBlooms(bundle, columns.stored_schema)
         except (ValueError, KeyError, IndexError, TypeError, SchemaError, CorruptTableError) as reason:
             raise bundle.damaged(reason) from reason
         for name in used.values():
@@ -125,19 +133,31 @@ class SplitContents:
                 ) from None
         self._cut = frozenset(name for name, tokenizer in used.items() if tokenizer == CUTTING_TOKENIZER)
 
+    @property
+    def constants(self) -> Mapping[str, Value | None]:
+        return self._columns.constants
+
     @lazy_property
     def identity(self) -> str:
-        return entry_name(self._bundle)
+        if self._columns.is_plain:
+            return entry_name(self._bundle)
+        # A name of the table is another column of the split, or none, after a change of columns.
+        return entry_name(self._bundle, repr((self._columns.names, self.constants, self.schema.to_json())))
 
     @lazy_property
     def search(self) -> IndexSearch:
         opened = open_index(self._bundle, self._settings, check=self._check_documents)
-        return IndexSearch(opened, self.mapping, self._bundle, self.row_runs)
+        return IndexSearch(opened, self._columns, self._bundle, self.row_runs)
 
     @lazy_property
     def answers(self) -> TextAnswers:
         missing = MissingWords(
-            lambda: self.search, lambda: self.rows, self._bundle, self._settings, self._cut
+            lambda: self.search,
+            lambda: self.rows,
+            self._bundle,
+            self._settings,
+            self._cut,
+            self._columns.stored_name,
         )
         return TextAnswers(self.mapping, lambda: self.search, lambda: self.rows, missing)
 
@@ -147,9 +167,16 @@ class SplitContents:
         if RANKING not in self._bundle.members:
             return None
         try:
-            return RankingStatistics.from_bytes(self._bundle.read(RANKING), self.mapping, self.num_rows)
+            stored = RankingStatistics.from_bytes(
+                self._bundle.read(RANKING), self._columns.stored, self.num_rows
+            )
         except ValueError as reason:
             raise self._bundle.damaged(reason) from reason
+        if self._columns.is_plain:
+            return stored
+        columns = [field.name for field in self.mapping.of_kind("string", "text")]
+        tokens = {name: stored.tokens.get(self._columns.stored_name(name), 0) for name in columns}
+        return RankingStatistics(stored.documents, tokens)
 
     def _check_documents(self, index: Path) -> None:
         """Check that the index has one document for each row: the engine allocates memory for as many as it claims."""
@@ -173,9 +200,17 @@ class SplitContents:
             )
 
     def may_match(self, predicate: Predicate) -> bool:
-        return not self._blooms or may_match(predicate, self._blooms.bounds)
+        if self.constants:
+            predicate = bind(predicate, self.constants)
+            if isinstance(predicate, Constant):
+                return predicate.value is True
+        return not self._blooms or may_match(
+            predicate, lambda name: self._blooms.bounds(self._columns.stored_name(name))
+        )
 
     def plan(self, predicate: Predicate, *, counting: bool = False) -> Plan:
+        if self.constants and (predicate := bind(predicate, self.constants)) == TRUE:
+            return Plan((), TRUE)
         return plan_predicate(predicate, self.mapping, self.answers.index_decides, counting=counting)
 
     def is_ready(self, *, searching: bool, may_extract: bool) -> bool:

@@ -69,9 +69,10 @@ def open_split(
     `keep_end` keeps the end of a split in an object store in the disk cache, and opens the split from there the next
     time. It is for scans; an operation that checks or rewrites splits reads them as they are.
 
-    `mapping`, or at least `schema`, has the table's columns without the partition columns. It is needed for splits of
-    other writers, which do not record the types of their columns; splits of this package do. CorruptTableError if the
-    file is not a split.
+    `mapping`, or at least `schema`, has the table's columns without the partition columns. Splits of other writers need
+    it because they do not record the types of their columns. A split of this package is read as these columns if those
+    of the table were changed (see `split_columns`), and otherwise as its own. CorruptTableError if the file is not a
+    split.
     """
     resolved = settings or Settings()
     if keep_end and size is not None and not is_on_this_machine(store.uri):
@@ -80,7 +81,7 @@ def open_split(
         bundle = open_bundle(store, key, size)
     contents: SplitContents | ForeignContents | None = None
     if MAPPING in bundle.members and MANIFEST in bundle.members:
-        contents = SplitContents(bundle, resolved)
+        contents = SplitContents(bundle, resolved, mapping)
     elif is_foreign(bundle):
         contents = ForeignContents(bundle, resolved, schema, mapping)
     if contents is not None:
@@ -288,7 +289,11 @@ class SplitReader:
         if statistics is None or not scoring:
             return None
         search = self._contents.search
-        parts = tuple(search.bound(query).part for query in dict.fromkeys(scoring))
+        bound = [search.bound(query) for query in dict.fromkeys(scoring)]
+        constants = self._contents.constants
+        if any(constants.get(column.name) is not None for query in bound for column in query.columns):
+            return None  # its words are not in the index
+        parts = tuple(query.part for query in bound)
         words: set[Word] = set()
         for part in parts:
             scored = scored_words(part)

@@ -15,6 +15,7 @@ from indextables.split.assembly import FinishedSplit, assemble_split
 from indextables.split.index import IndexBuilder, IndexFields, RowRuns, new_base
 from indextables.split.rows_writer import RowsWriter
 from indextables.split.statistics import RowStatistics
+from indextables.split.stored_form import StoredForm
 from indextables.storage import SCRATCH_ADVICE, disk_errors
 
 
@@ -36,26 +37,27 @@ class SplitWriter:
         self.rows = 0
         self.input_bytes = 0
         self._schema = schema
-        self._mapping = mapping
+        self._stored = StoredForm.of(schema, mapping, settings)
         name = f"split-{new_id()}"
         self._target = directory / f"{name}.split"
         self._work = directory / f".{name}"
         with self._disk_errors():
             self._work.mkdir(parents=True)
-        self._parquet = RowsWriter(self._work, schema, mapping, settings)
+        stored = self._stored
+        self._parquet = RowsWriter(self._work, stored.schema, stored.mapping, stored.settings)
         self._base = new_base()
         heap = settings.get(keys.HEAP_SIZE)
         self._index = IndexBuilder(
-            IndexFields(mapping),
+            IndexFields(stored.mapping),
             self._work / "index",
             heap if max_heap is None else min(heap, max_heap),
             self._base,
         )
-        self._statistics = RowStatistics(schema, mapping, settings)
+        self._statistics = RowStatistics(stored.schema, stored.mapping, stored.settings)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Add rows. Columns may have any order, and any Arrow type that casts to the table's without loss."""
-        batch = conform(batch, self._schema)
+        batch = self._stored.batch(conform(batch, self._schema))
         with self._disk_errors():
             for piece in self._parquet.pieces(batch):
                 self._index.add(piece)
@@ -73,7 +75,7 @@ class SplitWriter:
                 work=self._work,
                 index=self._index.finish(),
                 parts=parts,
-                mapping=self._mapping,
+                mapping=self._stored.mapping,
                 row_runs=RowRuns.single(self._base, self.rows),
                 statistics=self._statistics,
                 uncompressed_size=self.input_bytes,

@@ -11,6 +11,7 @@ from indextables.table.aggregation import (
     is_supported,
     result_fields,
 )
+from indextables.table.alterations import Alteration, alter_table
 from indextables.table.api import open_table, write_table
 from indextables.table.append_rules import check_partitioning
 from indextables.table.bucket_keys import BucketKeys, NumberBuckets, Range, RangeBuckets, TimeBuckets
@@ -120,6 +121,7 @@ __all__ = [
     "STORAGE_SCHEMA",
     "TERM",
     "Aggregate",
+    "Alteration",
     "BucketKeys",
     "ChangeSet",
     "ColumnStats",
@@ -153,6 +155,7 @@ __all__ = [
     "WritePlan",
     "abort_row_updates",
     "abort_write",
+    "alter_table",
     "answer_on_driver",
     "bucket_width",
     "build_write_plan",

@@ -2,32 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
 
+from indextables.config import Settings, keys
 from indextables.errors import ConfigError, SchemaError
-from indextables.log import Snapshot
-from indextables.schema import TableSchema, arrow_type, decimal_size, join_kind, resolve_typemap, type_name
+from indextables.log import AlterTable, Metadata, Snapshot, writer_metadata
+from indextables.schema import (
+    AddColumn,
+    TableSchema,
+    join_kind,
+    requested_typemap,
+    resolve_typemap,
+    type_name,
+    widens,
+    widens_in_place,
+)
 
-_WIDENS_TO: Final[dict[str, frozenset[str]]] = {
-    "byte": frozenset({"short", "integer", "long"}),
-    "short": frozenset({"integer", "long"}),
-    "integer": frozenset({"long", "double"}),
-    "float": frozenset({"double"}),
-}
-"""For each type, the wider types that hold all its values: rows of the type may be appended to such a column."""
 
-
-def check_appendable(
+def append_metadata(
     base: Snapshot,
-    schema: TableSchema,
+    rows: TableSchema,
     partition_by: list[str] | tuple[str, ...] | None,
-    typemap: Mapping[str, str],
-) -> None:
-    """Raise SchemaError or ConfigError for an append that would change columns, partitioning or indexing."""
-    check_columns(base.schema, schema)
+    settings: Settings,
+    *,
+    is_complete: bool = False,
+) -> Metadata:
+    """Return the metadata to write the rows of an append for: the table's, or with columns that the append adds.
+
+    SchemaError or ConfigError for an append that would change columns, partitioning or indexing. `is_complete` says
+    that the rows must have every column; otherwise those that they lack are null, or have their default.
+    """
+    added = [column for column in rows if base.schema.get(column.name) is None]
+    if not settings.get(keys.MERGE_SCHEMA):
+        added = []
+    required = base.schema.names if is_complete else base.partition_columns
+    check_columns(base.schema, rows, added=[column.name for column in added], required=required)
     check_partitioning(base.partition_columns, partition_by)
-    for name, kind in resolve_typemap(base.schema, base.partition_columns, typemap).items():
+    columns = TableSchema((*base.schema, *added))
+    requested = requested_typemap(columns, settings)
+    kinds = resolve_typemap(columns, base.partition_columns, requested)
+    new = {name: kind for name, kind in kinds.items() if base.schema.resolve(name) is None}
+    _check_indexing(base, {name: kind for name, kind in kinds.items() if name not in new})
+    if not added:
+        return writer_metadata(base)
+    return AlterTable(tuple(map(AddColumn.of, added)), new).evolved(base)
+
+
+def _check_indexing(base: Snapshot, kinds: Mapping[str, str]) -> None:
+    """Raise ConfigError if the write asks for another index of a column than the table has."""
+    for name, kind in kinds.items():
         mapped = base.mapping.get(name)
         stored: str = "string" if mapped is None else mapped.kind  # partition columns are not in the mapping
         if mapped is not None and ";" in kind:
@@ -48,31 +71,40 @@ def check_partitioning(table: Sequence[str], partition_by: Sequence[str] | None)
         )
 
 
-def check_columns(table: TableSchema, rows: TableSchema) -> None:
+def check_columns(
+    table: TableSchema,
+    rows: TableSchema,
+    *,
+    added: Sequence[str] = (),
+    required: Collection[str] | None = None,
+) -> None:
     """Raise SchemaError for rows whose columns differ from the table's; their order does not matter."""
-    extra = [column.name for column in rows if table.get(column.name) is None]
-    missing = [column.name for column in table if rows.get(column.name) is None]
-    if extra or missing:
-        details = [f"unknown to the table: {_enumerate(tuple(extra))}"] if extra else []
-        details += [f"missing: {_enumerate(tuple(missing))}"] if missing else []
-        raise SchemaError(f"the columns do not fit the table ({'; '.join(details)})")
+    extra = [column for column in rows if table.get(column.name) is None and column.name not in added]
+    if extra:
+        unknown = ", ".join(f"{column.name!r} ({column.type_name})" for column in extra)
+        raise SchemaError(
+            f"the rows have columns that the table does not have: {unknown}. The table has "
+            f"{_enumerate(tuple(table.names))}. Leave them out, add them with Table.alter(add=...) or ALTER TABLE ADD "
+            f"COLUMN, or write with {keys.MERGE_SCHEMA.key} = true, which adds them"
+        )
+    needed = table.names if required is None else required
+    missing = [column.name for column in table if column.name in needed and rows.get(column.name) is None]
+    if missing:
+        raise SchemaError(
+            f"the rows lack the columns {_enumerate(tuple(missing))} of the table, which this operation needs; it has "
+            f"{_enumerate(tuple(rows.names))}. Add them to the rows"
+        )
     for column in table:
-        row_type = rows.field(column.name).type
-        if not _widens(row_type, column.type):
-            raise SchemaError(
-                f"column {column.name!r} is {column.type_name} in the table and {type_name(row_type)} in the rows; "
-                "cast it first"
+        given = rows.get(column.name)
+        if given is not None and not widens(given.type, column.type):
+            wider = widens_in_place(column.type, given.type)
+            other = (
+                f", or widen the column with Table.alter or ALTER TABLE to {given.type_name}" if wider else ""
             )
-
-
-def _widens(rows: str, table: str) -> bool:
-    """Return True if a column of the table's type holds every value of a column of the rows' type."""
-    if rows in (table, "void") or table in _WIDENS_TO.get(rows, ()):
-        return True
-    of_rows, of_table = decimal_size(rows), decimal_size(table)
-    if of_rows is not None and of_table is not None:
-        return of_rows[1] <= of_table[1] and of_rows[0] - of_rows[1] <= of_table[0] - of_table[1]
-    return arrow_type(rows) == arrow_type(table) is not None  # they differ in comments
+            raise SchemaError(
+                f"column {column.name!r} is {column.type_name} in the table and {type_name(given.type)} in the rows; "
+                f"cast it first{other}"
+            )
 
 
 def _enumerate(names: tuple[str, ...]) -> str:

@@ -54,6 +54,21 @@ def to_settings(settings: Mapping[str, str] | Settings | None) -> Settings:
     return Settings(settings)
 
 
+def to_mapping(value: Mapping[str, Any] | None, name: str) -> dict[str, Any]:
+    """Return a dictionary by names of columns or properties. InputError for anything else.
+
+    >>> to_mapping(["a"], "rename")
+    Traceback (most recent call last):
+        ...
+    indextables.errors.InputError: rename is a list; it takes a dictionary by name
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise InputError(f"{name} is a {_kind(value)}; it takes a dictionary by name")
+    return dict(value)
+
+
 def to_version(version: int, argument: str) -> int:
     """Return the number of a version.
 

@@ -33,6 +33,7 @@ from indextables.table.arguments import (
     to_columns,
     to_count,
     to_hours,
+    to_mapping,
     to_millis,
     to_names,
     to_seconds,
@@ -44,7 +45,7 @@ from indextables.table.buckets import buckets_of
 from indextables.table.changes import ChangeSet, Since, changes
 from indextables.table.conditions import ANY_FIELDS, text_query
 from indextables.table.input_rows import arrow_stream
-from indextables.table.listing import files_table, history_table
+from indextables.table.listing import files_table, history_table, with_column_names
 from indextables.table.prewarming import Prewarmed, plan_prewarm, run_prewarm_task, total_prewarmed
 from indextables.table.row_deletes import RowChange, delete_where, repeat_after_merges
 from indextables.table.scan import (
@@ -147,7 +148,8 @@ class Table:
         >>> it.open("memory://doc-files").files(where="day = 'mon'").column("num_records").to_pylist()
         [1]
         """
-        return files_table(self._snapshot.prune(self._where(where)).entries)
+        files = files_table(self._snapshot.prune(self._where(where)).entries)
+        return with_column_names(files, self._snapshot.schema)
 
     def to_arrow(
         self, columns: Sequence[str] | None = None, where: str | None = None, *, limit: int | None = None
@@ -572,6 +574,62 @@ class Table:
         schema, stream = arrow_stream(data)
         batches = list(stream)
         return self._changed_rows(lambda: upsert_rows(self._store(), schema, batches, names, self._settings))
+
+    def alter(
+        self,
+        *,
+        add: Mapping[str, pa.DataType | str] | None = None,
+        default: Mapping[str, Any] | None = None,
+        text: Sequence[str] | Mapping[str, str] = (),
+        rename: Mapping[str, str] | None = None,
+        drop: Sequence[str] = (),
+        widen: Mapping[str, pa.DataType | str] | None = None,
+        properties: Mapping[str, str | None] | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> int:
+        """Change columns and properties of the newest version in one commit; return the new version.
+
+        No file is written again. Columns are dropped first, then renamed, widened and added.
+
+        - `drop`: columns to remove. A column that is added later under the same name is another one.
+        - `rename`: new names by old ones, all at the same time: two columns can swap their names.
+        - `widen`: wider types by name: integers to wider integers, float to double, decimals to more digits before the
+          point.
+        - `add`: new columns at the end, as Arrow types or names of Spark's types. They are null in the rows that are
+          there, or have the value that `default` gives them.
+        - `text`: those of the new columns to split into words, as for `write`. `settings` are for other options of
+          indexing, such as `spark.indextables.indexing.typemap.<column>`.
+        - `properties`: table properties by their keys, such as `spark.indextables.stats.bloom.columns`; None
+          removes one.
+
+        Partition columns stay as they are, because the paths of files have their names and values. Readers of earlier
+        releases refuse a table whose columns were changed. SchemaError, with what can be done instead, for a change
+        that cannot be made.
+
+        >>> import indextables as it, pyarrow as pa
+        >>> _ = it.write("memory://doc-alter", pa.table({"id": [1], "msg": ["disk full"]}), text=["msg"])
+        >>> it.open("memory://doc-alter").alter(rename={"msg": "message"}, add={"level": "string"})
+        1
+        >>> it.open("memory://doc-alter").search("message:disk").select(["message", "level"]).to_pylist()
+        [{'message': 'disk full', 'level': None}]
+        """
+        from indextables.table.alterations import Alteration, alter_table
+
+        names = to_names(list(text) if isinstance(text, Mapping) else text, "text")
+        typemap = dict(to_settings(settings)) | {f"{keys.TYPEMAP.prefix}{name}": "text" for name in names}
+        if isinstance(text, Mapping):
+            typemap |= {f"{keys.TOKENIZER.prefix}{name}": str(given) for name, given in text.items()}
+        alteration = Alteration(
+            drop=to_names(drop, "drop"),
+            rename=to_mapping(rename, "rename"),
+            widen=to_mapping(widen, "widen"),
+            add=to_mapping(add, "add"),
+            default=to_mapping(default, "default"),
+            typemap=typemap,
+            properties=to_mapping(properties, "properties"),
+        )
+        newest = load_snapshot(self._store(), settings=self._settings)
+        return alter_table(self._store(), newest, alteration, self._settings)
 
     def restore(self, version: int) -> int:
         """Make the table what it was at an older version, as a new version; return that version.

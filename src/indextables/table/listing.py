@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.log import HistoryEntry
+from indextables.schema import TableSchema
 from indextables.state import KEY
 
 _STRING_MAP: Final = pa.map_(pa.string(), pa.string())
@@ -69,6 +70,23 @@ def files_table(entries: pa.Table) -> pa.Table:
     }
     columns = [sources[field.name].cast(field.type) for field in FILES_SCHEMA]
     return pa.Table.from_arrays(columns, schema=FILES_SCHEMA)
+
+
+def with_column_names(files: pa.Table, schema: TableSchema) -> pa.Table:
+    """Return the files with minima and maxima under the names that columns have, without those of dropped columns."""
+    if not schema.has_stored_names:
+        return files
+    names = {column.stored_name: column.name for column in schema}
+    for column in ("min_values", "max_values"):
+        place = files.schema.get_field_index(column)
+        renamed = [
+            None if values is None else [(names[key], value) for key, value in values if key in names]
+            for values in files.column(column).to_pylist()
+        ]
+        files = files.set_column(
+            place, files.schema.field(place), pa.array(renamed, files.schema.field(place).type)
+        )
+    return files
 
 
 def history_table(entries: Sequence[HistoryEntry], *, up_to: int) -> pa.Table:

@@ -49,7 +49,9 @@ def upsert_rows(
     settings: Settings,
 ) -> RowChange:
     """Replace the rows of the newest version that have the keys of these rows, and add the others."""
-    plan = plan_write(store.uri, schema, mode="append", partition_by=None, settings=settings)
+    plan = plan_write(
+        store.uri, schema, mode="append", partition_by=None, settings=settings, is_complete=True
+    )
     assert plan is not None
     assert plan.base_version is not None
     snapshot = load_snapshot(store, plan.base_version, settings=settings)

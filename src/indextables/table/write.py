@@ -16,7 +16,7 @@ from typing import Final, Literal, cast, get_args
 
 import pyarrow as pa
 
-from indextables.config import Settings
+from indextables.config import Settings, keys
 from indextables.errors import (
     CommitUnknownError,
     IndexTablesError,
@@ -44,8 +44,10 @@ from indextables.schema import (
     TYPEMAP_PREFIX,
     FieldMapping,
     TableSchema,
+    Value,
     check_partition_columns,
     conform,
+    default_value,
     element_type,
     mapping_hash,
     requested_typemap,
@@ -53,7 +55,7 @@ from indextables.schema import (
 )
 from indextables.split import FinishedSplit, SplitWriter
 from indextables.storage import ScratchDirectory, Store, open_store, options_for_tasks
-from indextables.table.append_rules import check_appendable
+from indextables.table.append_rules import append_metadata
 from indextables.table.distribution import Distribution, is_optimized, plan_distribution, split_row_bytes
 from indextables.table.partitioning import PartitionKey, PartitionSpill
 from indextables.table.properties import properties_to_store
@@ -77,6 +79,7 @@ class WritePlan:
     `txn` is the number of the write in the sequence of its application: each is committed once, and in order.
     `replacement` is the part of the table that an overwrite replaces; None: all of it.
     `base_files` is the number of live files that the table has without this write, as far as it is known.
+    `evolves` is the metadata that an append read, if it adds columns to the table.
     """
 
     uri: str
@@ -92,6 +95,14 @@ class WritePlan:
     txn: Txn | None = None
     replacement: Replacement | None = None
     base_files: int = 0
+    evolves: Metadata | None = None
+
+    @property
+    def missing(self) -> dict[str, Value | None]:
+        """The values of the columns that the rows may lack: those of a table that is there and is appended to."""
+        if self.base_version is None or self.mode != "append":
+            return {}
+        return {c.name: default_value(c) for c in self.schema if c.name not in self.partition_columns}
 
 
 @dataclass(frozen=True)
@@ -110,11 +121,13 @@ def plan_write(
     settings: Settings,
     txn: tuple[str, int] | None = None,
     replacement: Replacement | None = None,
+    is_complete: bool = False,
 ) -> WritePlan | None:
     """Return the plan of a write, or None if there is nothing to do.
 
     That is so for mode `ignore` on a table that exists, and for a `txn` that the table already has. A `replacement`
-    needs mode `overwrite`, and rows that could be appended.
+    needs mode `overwrite`, and rows that could be appended. `is_complete` says that the rows of an append must have
+    every column of the table.
     """
     if mode not in get_args(WriteMode):
         raise InputError(f"mode is {mode!r}; it takes {', '.join(get_args(WriteMode))}")
@@ -130,14 +143,22 @@ def plan_write(
         raise TableExistsError(f"there is a table at {uri} already; write with mode append or overwrite")
     if base is not None and replacement == Replacement() and not base.partition_columns:
         replacement = None  # a table without partitions is one
-    typemap = requested_typemap(schema, settings)
     is_new = base is None or (mode == "overwrite" and replacement is None)
     properties = properties_to_store(settings, schema if base is None or is_new else base.schema)
+    evolves = None
     if base is None or is_new:
+        typemap = requested_typemap(schema, settings)
         metadata = _new_metadata(base, schema, partition_by, typemap, properties)
     else:
-        check_appendable(base, schema, partition_by, typemap)
-        metadata = writer_metadata(base)
+        is_complete = is_complete or replacement is not None
+        metadata = append_metadata(base, schema, partition_by, settings, is_complete=is_complete)
+        if TableSchema.of_table(metadata.schema_string) != base.schema:
+            evolves = base.metadata
+    if evolves is not None and mode != "append":
+        raise InputError(
+            f"{keys.MERGE_SCHEMA.key} adds columns with an append, and this write replaces a part of the table; add "
+            "the columns first, with Table.alter or ALTER TABLE ADD COLUMN"
+        )
     version = base.version if base is not None else None
     replaces = base.metadata if base is not None else None
     return build_write_plan(
@@ -150,6 +171,7 @@ def plan_write(
         split_bytes=split_row_bytes(settings, metadata.partition_columns, _history(base, metadata)),
         txn=sequence,
         replacement=replacement,
+        evolves=evolves,
         base_files=0
         if base is None or (mode == "overwrite" and replacement is None)
         else base.files.expected,
@@ -183,6 +205,7 @@ def build_write_plan(
     txn: Txn | None = None,
     replacement: Replacement | None = None,
     base_files: int = 0,
+    evolves: Metadata | None = None,
 ) -> WritePlan:
     """Build a plan from decisions already made: schema, partitioning and mapping follow from the metadata."""
     schema = TableSchema.of_table(metadata.schema_string)
@@ -200,6 +223,7 @@ def build_write_plan(
         txn=txn,
         replacement=replacement,
         base_files=base_files,
+        evolves=evolves,
     )
 
 
@@ -224,7 +248,8 @@ def run_write_task(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> TaskRe
     """Index the rows into splits and store them. Readers see nothing of them until the commit."""
     settings = Settings(plan.options)
     store = open_store(plan.uri, settings)
-    rows = (conform(batch, plan.schema) for batch in batches)
+    missing = plan.missing
+    rows = (conform(batch, plan.schema, missing) for batch in batches)
     adds: list[AddFile] = []
     try:
         with ScratchDirectory(settings) as directory:
@@ -281,7 +306,7 @@ def publish_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> tupl
         change = Overwrite(adds=adds, metadata=plan.metadata, replaces=plan.replaces, txn=plan.txn)
     else:
         create: Literal["allow", "only"] = "allow" if plan.mode == "append" else "only"
-        change = Append(adds=adds, metadata=plan.metadata, create=create, txn=plan.txn)
+        change = Append(adds=adds, metadata=plan.metadata, create=create, txn=plan.txn, evolves=plan.evolves)
     try:
         if plan.replacement is not None and base is not None:
             version = commit_replacement(
@@ -361,7 +386,7 @@ def _new_metadata(
     configuration |= {f"{TYPEMAP_PREFIX}{name}": kind for name, kind in kinds.items()} | dict(properties)
     return Metadata(
         id=base.metadata.id if base is not None else str(new_id()),
-        schema_string=schema.to_json(),
+        schema_string=schema.without_identities().to_json(),
         partition_columns=columns,
         configuration=configuration,
         created_time=base.metadata.created_time if base is not None else now_ms(),

@@ -19,6 +19,9 @@ EXTENDED_TYPES: Final = "extendedTypes"
 DELTA_LOGS: Final = "deltaLogs"
 """The feature of tables with deleted rows: an add may name a delta log, and a later entry replaces an earlier one."""
 
+STORED_NAMES: Final = "storedNames"
+"""The feature of tables whose columns were changed: splits have them by permanent names, and may lack some."""
+
 FEATURES: Final = frozenset(
     {
         "avroState",
@@ -29,6 +32,7 @@ FEATURES: Final = frozenset(
         "footerOffsets",
         "multiPartCheckpoint",
         "schemaDeduplication",
+        STORED_NAMES,
         "tantivy4java",
     }
 )
@@ -74,9 +78,11 @@ def with_required_features(
     metadata = next((a for a in actions if isinstance(a, Metadata)), None if current is None else current[1])
     stored = next((a for a in actions if isinstance(a, Protocol)), None if current is None else current[0])
     is_write = any(isinstance(action, AddFile | Metadata) for action in actions)
-    if metadata is None or stored is None or not is_write or not _uses_extended_types(metadata):
+    if metadata is None or stored is None or not is_write:
         return list(actions)
-    features = frozenset({EXTENDED_TYPES})
+    features = _features_of(metadata)
+    if not features:
+        return list(actions)
     raised = dataclasses.replace(
         stored,
         min_reader_version=max(stored.min_reader_version, _FEATURES_SINCE),
@@ -88,13 +94,19 @@ def with_required_features(
     return list(actions) if raised == stored else [raised, *others]
 
 
-def _uses_extended_types(metadata: Metadata) -> bool:
+def _features_of(metadata: Metadata) -> frozenset[str]:
+    """Return the features that the columns of a table need."""
     try:
         schema = TableSchema.of_table(metadata.schema_string)
     except SchemaError:
-        return False
+        return frozenset()
     kinds = metadata.configuration.items()
-    return schema.uses_extended_types or any(k.startswith(TYPEMAP_PREFIX) and v == "ip" for k, v in kinds)
+    has_ip = any(k.startswith(TYPEMAP_PREFIX) and v == "ip" for k, v in kinds)
+    needed = {
+        EXTENDED_TYPES: schema.uses_extended_types or has_ip,
+        STORED_NAMES: schema.has_stored_names,
+    }
+    return frozenset(feature for feature, is_needed in needed.items() if is_needed)
 
 
 def has_delta_logs(protocol: Protocol) -> bool:

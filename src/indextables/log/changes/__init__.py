@@ -4,6 +4,7 @@ Read the modules in this order:
 
 - `file_changes`: append, overwrite, drop partitions, merge, and the conflict rules;
 - `row_changes`: deleting rows of files, and the conflict rules of that;
+- `schema_changes`: columns and properties;
 - `table_changes`: restore, protocol upgrades, the schema registry;
 - `compatibility`: whether files that were written for one schema fit the current one;
 - `new_files`: a finished split becomes a file of the table;
@@ -33,6 +34,7 @@ from indextables.log.changes.row_changes import (
     United,
     UniteRows,
 )
+from indextables.log.changes.schema_changes import AlterTable
 from indextables.log.changes.table_changes import (
     NextVersion,
     RenormalizeSchemas,
@@ -44,6 +46,7 @@ from indextables.log.changes.table_changes import (
 __all__ = [
     "DELETE",
     "UPDATED_ROWS",
+    "AlterTable",
     "Append",
     "Change",
     "ChangeRows",

@@ -12,9 +12,13 @@ from indextables.log.snapshots import Snapshot, mapping_of
 from indextables.schema import REGISTRY_PREFIX, TYPEMAP_PREFIX, TableSchema, mapping_hash
 
 
-def check_compatible(written_for: Metadata, current: Snapshot) -> None:
-    """Raise SchemaError if files that were written for one metadata cannot be added to the current table."""
-    reason = incompatibility(written_for, current)
+def check_compatible(written_for: Metadata, current: Snapshot, *, exactly: bool = False) -> None:
+    """Raise SchemaError if files that were written for one metadata cannot be added to the current table.
+
+    Columns that were added to the table since are missing in such files, as they are in all older ones. `exactly` does
+    not allow them.
+    """
+    reason = incompatibility(written_for, current, may_lack=not exactly)
     if reason is not None:
         raise SchemaError(
             f"the table at {current.uri} has changed (now at version {current.version}): {reason}; "
@@ -22,10 +26,11 @@ def check_compatible(written_for: Metadata, current: Snapshot) -> None:
         )
 
 
-def incompatibility(mine: Metadata, current: Snapshot) -> str | None:
+def incompatibility(mine: Metadata, current: Snapshot, *, may_lack: bool = False) -> str | None:
     """Return why files that were written for that metadata cannot be added to the table, or None if they can.
 
-    The order of columns does not matter. That of partition columns does: it is the order of directories.
+    The order of columns does not matter. That of partition columns does: it is the order of directories. A column is
+    the same if it has the same name, type and stored name. With `may_lack`, the table may have further columns.
     """
     theirs = current.metadata
     if (mine.schema_string, mine.partition_columns, mine.configuration) == (
@@ -34,21 +39,23 @@ def incompatibility(mine: Metadata, current: Snapshot) -> str | None:
         theirs.configuration,
     ):
         return None
-    types_mine = {column.name: column.type for column in TableSchema.of_table(mine.schema_string)}
-    types_theirs = {column.name: column.type for column in TableSchema.of_table(theirs.schema_string)}
-    if types_mine != types_theirs:
-        changed = sorted(
-            name
-            for name in types_mine.keys() | types_theirs
-            if types_mine.get(name) != types_theirs.get(name)
-        )
+    schema = TableSchema.of_table(theirs.schema_string)
+    types_mine = {c.name: (c.type, c.stored_name) for c in TableSchema.of_table(mine.schema_string)}
+    types_theirs = {c.name: (c.type, c.stored_name) for c in schema}
+    may_lack = may_lack and schema.has_stored_names
+    changed = sorted(
+        name
+        for name in types_mine.keys() | types_theirs
+        if types_mine.get(name) != types_theirs.get(name) and not (may_lack and name not in types_mine)
+    )
+    if changed:
         return f"column {', '.join(changed)} is not what it was"
     if mine.partition_columns != theirs.partition_columns:
         return f"it is now partitioned by {', '.join(theirs.partition_columns) or 'nothing'}"
     kinds_mine = {mapped.name: mapped.kind for mapped in mapping_of(mine).fields}
     kinds_theirs = {mapped.name: mapped.kind for mapped in current.mapping.fields}
-    if kinds_mine != kinds_theirs:
-        changed = sorted(name for name, kind in kinds_mine.items() if kinds_theirs[name] != kind)
+    changed = sorted(name for name, kind in kinds_mine.items() if kinds_theirs[name] != kind)
+    if changed:
         return f"column {', '.join(changed)} is now indexed in another way"
     return None
 
@@ -66,6 +73,20 @@ def writer_metadata(snapshot: Snapshot) -> Metadata:
     typemap = {f"{TYPEMAP_PREFIX}{mapped.name}": mapped.typemap for mapped in mapping.of_kind("text")}
     configuration = {**snapshot.metadata.configuration, **typemap, key: mapping.to_json()}
     return dataclasses.replace(snapshot.metadata, configuration=configuration)
+
+
+def evolved_metadata(current: Metadata, planned: Metadata) -> Metadata:
+    """Return the current metadata with the columns that were planned for it, and how these are indexed."""
+    indexing = {
+        key: value
+        for key, value in planned.configuration.items()
+        if key.startswith((REGISTRY_PREFIX, TYPEMAP_PREFIX))
+    }
+    return dataclasses.replace(
+        current,
+        schema_string=planned.schema_string,
+        configuration={**current.configuration, **indexing},
+    )
 
 
 def replace_properties(current: Metadata, mine: Metadata, adds: Iterable[AddFile]) -> list[Metadata]:

@@ -38,6 +38,7 @@ from indextables.log.actions import (
 )
 from indextables.log.changes.compatibility import (
     check_compatible,
+    evolved_metadata,
     incompatibility,
     register_mappings,
     replace_properties,
@@ -68,7 +69,11 @@ class Change(Interface):
 
 @dataclass(frozen=True)
 class Append:
-    """Adds files. `metadata` is what they were written for; used as the table's metadata if this commit creates it."""
+    """Adds files. `metadata` is what they were written for; used as the table's metadata if this commit creates it.
+
+    `evolves` is the metadata of the table before this change, if the change also adds columns: `metadata` then becomes
+    the table's. If another writer has changed the columns since, it conflicts.
+    """
 
     adds: tuple[AddFile, ...]
     metadata: Metadata
@@ -76,6 +81,7 @@ class Append:
     create: CreateRule = "allow"
     txn: Txn | None = None
     operation: str = "WRITE"
+    evolves: Metadata | None = None
 
     @property
     def parameters(self) -> Mapping[str, str]:
@@ -90,12 +96,13 @@ class Append:
             raise TableExistsError(f"there is a table at {current.uri} already; choose another mode")
         if is_batch_committed(self.txn, current):
             return []
-        check_compatible(self.metadata, current)
-        return [
-            *register_mappings(current.metadata, self.metadata, self.adds),
-            *_txn_actions(self.txn),
-            *self.adds,
-        ]
+        if self.evolves is not None:
+            check_compatible(self.evolves, current, exactly=True)
+            metadata = [evolved_metadata(current.metadata, self.metadata)]
+        else:
+            check_compatible(self.metadata, current)
+            metadata = register_mappings(current.metadata, self.metadata, self.adds)
+        return [*metadata, *_txn_actions(self.txn), *self.adds]
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,7 @@ class Overwrite:
             metadata = replace_properties(current.metadata, self.metadata, self.adds)
         else:
             if self.replaces is not None:
-                check_compatible(self.replaces, current)
+                check_compatible(self.replaces, current, exactly=True)
             metadata = [
                 dataclasses.replace(
                     self.metadata, id=current.metadata.id, created_time=current.metadata.created_time

@@ -27,7 +27,7 @@ from indextables.log.actions import (
 from indextables.log.snapshots.extras import CheckpointExtras, Extras
 from indextables.log.snapshots.live_files import LiveFiles
 from indextables.log.versions import VersionActions
-from indextables.predicates import Predicate
+from indextables.predicates import Predicate, with_names
 from indextables.runtime import lazy_property
 from indextables.schema import REGISTRY_PREFIX, FieldMapping, TableSchema, own_refs, typemap_of
 from indextables.state import Condition, PrunedFiles, prune
@@ -89,7 +89,15 @@ class Snapshot:
     def prune(self, predicate: Predicate) -> PrunedFiles:
         """Return the live files that can hold a row for which the predicate is TRUE, as entries of a state."""
         own = own_refs(self.metadata.configuration)
-        return prune(self.files, Condition(predicate, self.schema, self.partition_columns, own))
+        schema = self.schema.as_stored()
+        if self.schema.has_stored_names:
+            predicate = with_names(predicate, self._stored_name)
+        return prune(self.files, Condition(predicate, schema, self.partition_columns, own))
+
+    def _stored_name(self, path: str) -> str:
+        """Return the name that files record statistics of a column under, and that of a field of a struct."""
+        root = self.schema.root(path)
+        return self.schema.field(root).stored_name + path[len(root) :]
 
     @lazy_property
     def schema(self) -> TableSchema:

@@ -122,7 +122,7 @@ def write_snapshot_state(
         protocol_version=max(snapshot.protocol.min_reader_version, 4),
         extras={**to_document(snapshot.protocol), **encode_extras(snapshot.checkpoint_extras)},
         measured=Measured(
-            [column for column in snapshot.schema if column.name not in snapshot.partition_columns],
+            list(snapshot.schema.without(snapshot.partition_columns).as_stored()),
             own_refs(snapshot.metadata.configuration),
         ),
     )

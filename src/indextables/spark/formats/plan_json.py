@@ -16,7 +16,15 @@ from indextables.config import Settings
 from indextables.log import Metadata, Txn
 from indextables.log.actions import FieldError, from_document, to_document
 from indextables.predicates import at_one_moment
-from indextables.schema import FieldMapping, IndexKind, MappedField, TableSchema, decode_value, encode_value
+from indextables.schema import (
+    FieldMapping,
+    IndexKind,
+    MappedField,
+    TableSchema,
+    decode_value,
+    encode_value,
+    stored_columns,
+)
 from indextables.spark.request import is_number, is_text, is_texts, refused
 from indextables.split import Corpus, DeltaLogRef, RankingStatistics
 from indextables.storage import options_for_tasks
@@ -127,9 +135,14 @@ class DecodedScan:
 
     def _mapping(self) -> FieldMapping:
         try:
-            return FieldMapping(tuple(map(_mapped_field, _as_list(self._fields["mapping"]))))
+            fields = tuple(map(_mapped_field, _as_list(self._fields["mapping"])))
         except RecursionError:
             raise refused("a mapping in its plan is nested too deep") from None
+        mapped = {field.name for field in fields}
+        columns = stored_columns(self.schema, [c.name for c in self.schema if c.name not in mapped])
+        if columns and {column.name for column in columns} != mapped:
+            raise refused("the mapping in its plan is not one of its schema")
+        return FieldMapping(fields, columns)
 
 
 def _corpus(corpus: Corpus) -> list[object]:
@@ -184,6 +197,7 @@ def encode_write(plan: WritePlan | None) -> str | None:
             "replaces": replaces,
             "split_bytes": plan.split_bytes,
             "replaces_part": plan.replacement is not None,
+            "evolves": None if plan.evolves is None else to_document(plan.evolves),
         }
     )
 
@@ -197,7 +211,7 @@ def decode_write(
     txn: tuple[str, int] | None = None,
 ) -> WritePlan:
     """Return the plan that `encode_write` made text of. The request has the `replacement` and the `txn`."""
-    fields = _fields(text, "base_version", "metadata", "replaces", "split_bytes", "replaces_part")
+    fields = _fields(text, "base_version", "metadata", "replaces", "split_bytes", "replaces_part", "evolves")
     version, split_bytes = fields["base_version"], fields["split_bytes"]
     if version is not None and not is_number(version):
         raise refused("the version in its plan is not a version")
@@ -217,6 +231,7 @@ def decode_write(
         if fields["replaces_part"]
         else None,
         txn=None if txn is None else Txn(*txn),
+        evolves=None if fields["evolves"] is None else _metadata(fields["evolves"]),
     )
 
 

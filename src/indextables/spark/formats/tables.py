@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -65,13 +65,18 @@ from indextables.table import (
     with_corpus,
 )
 
+_PROPERTIES: Final = frozenset(setting.key for setting in keys.TABLE_PROPERTIES)
+
 
 class Tables:
     """The format of search tables (see `Format`)."""
 
     def describe(self, request: Request) -> Answer:
         table = _open(request)
-        schema, partition_columns = table.snapshot.schema.to_json(), table.partition_columns
+        schema, partition_columns = (
+            table.snapshot.schema.without_identities().to_json(),
+            table.partition_columns,
+        )
         if request.stream is not None:
             schema = stream_schema(table.snapshot, request.stream, table.settings)
             columns = stream_columns(table.snapshot, request.stream)
@@ -83,6 +88,7 @@ class Tables:
             "text_columns": [
                 column.name for column in table.snapshot.mapping.fields if column.kind == "text"
             ],
+            "properties": {k: v for k, v in table.metadata.configuration.items() if k in _PROPERTIES},
         }
 
     def partitions(self, request: Request) -> Answer:

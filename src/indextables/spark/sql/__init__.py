@@ -1,5 +1,6 @@
 """The SQL commands: their grammar, what each of them does, and the form of their rows."""
 
+from indextables.spark.sql.altering import run_alter
 from indextables.spark.sql.cluster import Cluster, Executor, Job, Place
 from indextables.spark.sql.deleting import run_delete
 from indextables.spark.sql.grammar import parse_command
@@ -22,6 +23,7 @@ __all__ = [
     "job_tasks",
     "parse_command",
     "rows_answer",
+    "run_alter",
     "run_command",
     "run_delete",
     "run_job_task",

@@ -8,7 +8,9 @@ rows when it is first needed, and kept in the index cache, with the ranking stat
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import orjson
 
@@ -16,7 +18,7 @@ from indextables.config import Settings, keys
 from indextables.errors import SchemaError
 from indextables.predicates import TRUE, Predicate, conjunction, conjuncts, normalize, text_queries
 from indextables.runtime import lazy_property
-from indextables.schema import Field, FieldMapping, TableSchema
+from indextables.schema import Field, FieldMapping, TableSchema, Value
 from indextables.split.container import RANKING, Bundle
 from indextables.split.deleted_rows import NONE_DELETED
 from indextables.split.foreign.document_fields import DocumentFields, Meta, stored_fields
@@ -31,6 +33,7 @@ from indextables.split.index_cache import (
     read_cached,
 )
 from indextables.split.search import IndexSearch, MissingWords, Plan, TextAnswers, plan_predicate
+from indextables.split.split_columns import SplitColumns
 
 _INDEX_VERSION = 3
 """Increase this when the index that is built from the rows changes, so that cached older ones are not used."""
@@ -48,6 +51,7 @@ class ForeignContents:
     """The contents of a split of another writer, as the columns of the table: `mapping`, or at least `schema`."""
 
     deleted = NONE_DELETED
+    constants: Mapping[str, Value | None] = MappingProxyType({})
 
     def __init__(
         self,
@@ -59,6 +63,11 @@ class ForeignContents:
         if COMPANION in bundle.members:
             raise SchemaError(
                 f"{bundle.name} has no rows: it indexes Parquet files outside the table; read those files instead"
+            )
+        if mapping is not None and mapping.columns:
+            raise SchemaError(
+                f"{bundle.name} is of another writer, and the columns of its table were changed since; restore a "
+                "version of the table before the change, and merge its splits first"
             )
         if schema is None and mapping is not None:
             schema = TableSchema(tuple(Field(f.name, f.spark_type) for f in mapping.fields))
@@ -85,7 +94,7 @@ class ForeignContents:
     @lazy_property
     def search(self) -> IndexSearch:
         opened = open_cached(self._search_name, self._bundle, self._index_rows, self._settings)
-        return IndexSearch(opened, self.mapping, self._bundle)
+        return IndexSearch(opened, SplitColumns(self.mapping, self.mapping), self._bundle)
 
     @lazy_property
     def answers(self) -> TextAnswers:

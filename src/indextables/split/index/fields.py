@@ -55,9 +55,13 @@ class IndexField:
 
 @dataclass(frozen=True)
 class IndexFields:
-    """The fields of a mapping, in the order of its columns."""
+    """The fields of a split's mapping, in the order of its columns.
+
+    `names` are the names of the table's columns, each with the one in the mapping, if they are not the same.
+    """
 
     mapping: FieldMapping
+    names: tuple[tuple[str, str], ...] | None = None
 
     @lazy_property
     def all(self) -> tuple[IndexField, ...]:
@@ -72,10 +76,22 @@ class IndexFields:
     def _by_column(self) -> dict[str, IndexField]:
         return {field.mapped.name: field for field in self.all}
 
+    @lazy_property
+    def _by_name(self) -> dict[str, IndexField]:
+        if self.names is None:
+            return self._by_column
+        return {name: self._by_column[stored] for name, stored in self.names}
+
+    def get(self, mapped: MappedField) -> IndexField | None:
+        """Return the field of a column, None if the split does not have it. Every key of a map is in its one field."""
+        return self._by_name.get(mapped.name if mapped.key is None else mapped.name[: -len(mapped.key) - 1])
+
     def of(self, mapped: MappedField) -> IndexField:
-        """Return the field of a column. Every key of a map is in the one field of the map."""
-        name = mapped.name if mapped.key is None else mapped.name[: -len(mapped.key) - 1]
-        return self._by_column[name]
+        """Return the field of a column that the split has."""
+        field = self.get(mapped)
+        if field is None:
+            raise KeyError(mapped.name)
+        return field
 
     def tantivy_schema(self) -> tantivy.Schema:
         """Return the schema of the index."""

@@ -31,6 +31,7 @@ from indextables.split.merge.sources import MergeSource, check_rows, source_erro
 from indextables.split.reader import SplitReader
 from indextables.split.rows_writer import RowsWriter
 from indextables.split.statistics import RowStatistics
+from indextables.split.stored_form import StoredForm
 from indextables.storage import SCRATCH_ADVICE, disk_errors
 
 
@@ -59,6 +60,8 @@ def link_splits(
 
     UnreadableSplitError names a source that is damaged. On any error nothing remains in `directory`.
     """
+    form = StoredForm.of(schema, mapping, settings)
+    schema, mapping, settings = form.schema, form.mapping, form.settings
     target = directory / f"split-{new_id()}.split"
     work = directory / f".{target.stem}"
     with disk_errors("merge splits in", str(directory), SCRATCH_ADVICE):

@@ -116,7 +116,10 @@ class Parts:
 WordLeaf: TypeAlias = Terms | Regexes | Matching | Near | TermRange | TermSet
 """The parts that match words, or whole values, of one column."""
 
-Part: TypeAlias = WordLeaf | Numbers | Entry | Present | All | Scaled | Parts
+Leaf: TypeAlias = WordLeaf | Numbers | Entry | Present
+"""The parts that match values of one column."""
+
+Part: TypeAlias = Leaf | All | Scaled | Parts
 
 NOTHING: Final = Parts()
 

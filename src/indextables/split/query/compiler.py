@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import tantivy
 from tantivy import FieldType, Query
 
 from indextables.errors import QueryError
-from indextables.schema import MappedField
+from indextables.schema import MappedField, Value
 from indextables.split.index import NULLS, ROW, UNINDEXED, IndexFields, register_tokenizers, wide_term
 from indextables.split.query import bound as kinds
+from indextables.split.query.constant_values import holds_value
 from indextables.split.query.patterns import escape, prefix_regex, regex
 from indextables.split.query.regexes import Expression, engine_form
 from indextables.split.query.tree import Limit, Occur, Pieces, Wildcard
@@ -33,14 +36,24 @@ _LENIENT_ESCAPES: Final = frozenset("^`:{}\"'[]()\\-")
 
 
 class Compiler:
-    """Builds queries for one open index."""
+    """Builds queries for one open index.
 
-    def __init__(self, index: tantivy.Index, searcher: tantivy.Searcher, fields: IndexFields) -> None:
+    `constants` are the columns that the index does not have, with the value that all rows have: null matches nothing.
+    """
+
+    def __init__(
+        self,
+        index: tantivy.Index,
+        searcher: tantivy.Searcher,
+        fields: IndexFields,
+        constants: Mapping[str, Value | None] = MappingProxyType({}),
+    ) -> None:
         register_tokenizers(index, fields)  # for Tantivy's parser and for snippets
         self._index = index
         self._searcher = searcher
         self._schema = index.schema
         self._fields = fields
+        self._constants = constants
 
     def query(self, bound: kinds.BoundQuery) -> Query:
         """Return the query for the rows where a text query is TRUE, scored as by Tantivy's own parser."""
@@ -53,10 +66,15 @@ class Compiler:
 
     def is_null(self, column: MappedField) -> Query:
         """Return the query for the rows in which the column is null."""
+        if self._fields.get(column) is None:
+            is_null = self._constants.get(column.name) is None
+            return Query.all_query() if is_null else Query.empty_query()
         return Query.term_query(self._schema, NULLS, self._fields.of(column).null_term, index_option="basic")
 
     def unindexed(self, column: MappedField) -> Query | None:
         """Return the query for the rows with a word or value too long for Tantivy; None if they are not recorded."""
+        if self._fields.get(column) is None:
+            return Query.empty_query()
         try:
             return Query.term_query(
                 self._schema, UNINDEXED, self._fields.of(column).unindexed_term, index_option="basic"
@@ -70,22 +88,30 @@ class Compiler:
 
     def term(self, column: MappedField, text: str) -> Query:
         """Return the query for one word."""
+        if self._fields.get(column) is None:
+            return Query.empty_query()  # of the leaves of predicates, which have a null here: see `part`
         return Query.term_query(self._schema, self._name(column), text, index_option="freq")
 
     def term_set(self, column: MappedField, words: list[str]) -> Query:
         """Return the query for any of some words."""
+        if self._fields.get(column) is None:
+            return Query.empty_query()
         return Query.term_set_query(self._schema, self._name(column), words)
 
     def numbers(self, column: MappedField, low: int | None, high: int | None) -> Query:
         """Return the query for a range of integers, both ends inclusive; without limits, for all but null."""
         if low is None and high is None:
             return boolean([(Occur.MUST, Query.all_query()), (Occur.MUST_NOT, self.is_null(column))])
+        if self._fields.get(column) is None:
+            return Query.empty_query()
         if column.kind in ("i128", "ip"):
             return self._wide_numbers(column, low, high)
         if (low is not None and low > I64_MAX) or (high is not None and high < I64_MIN):
             return Query.empty_query()
         if low is not None and high is not None and low > high:
             return Query.empty_query()
+        # Numbers of a wider type than this split has may be outside of the range.
+        low, high = (None if n is None else min(max(n, I64_MIN), I64_MAX) for n in (low, high))
         return Query.range_query(self._schema, self._name(column), FieldType.Integer, low, high)
 
     def _wide_numbers(self, column: MappedField, low: int | None, high: int | None) -> Query:
@@ -121,6 +147,8 @@ class Compiler:
                 return Query.boost_query(self.part(inner) or Query.empty_query(), factor)
             case kinds.All():
                 return Query.all_query()
+            case _ if self._fields.get(part.column) is None:
+                return self._constant(part)
             case kinds.Present(column):
                 return self.numbers(column, None, None)
             case kinds.Terms():
@@ -139,6 +167,16 @@ class Compiler:
                 return self.term_set(column, list(words))
             case kinds.TermRange(column, lower, upper):
                 return self._term_range(column, lower, upper)
+
+    def _constant(self, part: kinds.Leaf) -> Query:
+        """Return the query for a column that the index does not have: all rows match its value, or none does."""
+        value = self._constants.get(part.column.name)
+        if value is None or not holds_value(part, value):
+            return Query.empty_query()
+        is_word = (
+            isinstance(part, kinds.Terms) and not part.prefix
+        )  # other parts have the score 1 in every split
+        return Query.const_score_query(Query.all_query(), 0.0 if is_word else 1.0)
 
     def _terms(self, part: kinds.Terms) -> Query:
         name, words = self._name(part.column), part.words
@@ -164,6 +202,8 @@ class Compiler:
 
     def pattern(self, column: MappedField, pieces: Pieces) -> Query:
         """Return the query for the words that match a pattern."""
+        if self._fields.get(column) is None:
+            return Query.empty_query()
         return self._regexes(column, (pieces,))
 
     def _regexes(self, column: MappedField, patterns: tuple[Pieces, ...], slop: int = 0) -> Query:

@@ -27,7 +27,7 @@ from indextables.predicates import (
     Value,
 )
 from indextables.rows import RowIds
-from indextables.schema import FieldMapping, MappedField
+from indextables.schema import MappedField
 from indextables.split.container import Bundle
 from indextables.split.index import ROW, IndexFields, RowRuns, engine_call, engine_errors
 from indextables.split.index_cache import OpenIndex
@@ -51,6 +51,7 @@ from indextables.split.search.global_ranking import (
     Word,
     parts_to_explain,
 )
+from indextables.split.split_columns import SplitColumns
 
 Bitmap: TypeAlias = npt.NDArray[np.bool_]
 Scores: TypeAlias = npt.NDArray[np.float64]
@@ -94,17 +95,18 @@ class IndexSearch:
     """
 
     def __init__(
-        self, opened: OpenIndex, mapping: FieldMapping, bundle: Bundle, row_runs: RowRuns | None = None
+        self, opened: OpenIndex, columns: SplitColumns, bundle: Bundle, row_runs: RowRuns | None = None
     ) -> None:
         self._searcher = opened.searcher
-        self.mapping = mapping
+        self.mapping = columns.mapping
         self._bundle = bundle
         self._bitmaps: dict[TextQuery | Part | str, Bitmap] = {}
         self.searcher = opened.searcher
         self._scorer: Scorer | None = None
         with engine_errors(bundle):
-            self._fields = _fields(mapping)
-            self._compiler = Compiler(opened.index, opened.searcher, self._fields)
+            names = None if columns.is_plain else tuple(columns.names.items())
+            self.fields = _fields(columns.stored, names)
+            self._compiler = Compiler(opened.index, opened.searcher, self.fields, columns.constants)
             self.schema = opened.index.schema
             self.num_docs = int(opened.searcher.num_docs)
         self._row_runs = row_runs or RowRuns.single(0, self.num_docs)
@@ -131,7 +133,8 @@ class IndexSearch:
         return {word: self._frequency(*word) for word in words}
 
     def _frequency(self, column: str, word: str) -> int:
-        return int(self._searcher.doc_freq(self._fields.of(self._column(column)).name, word))
+        field = self.fields.get(self._column(column))
+        return 0 if field is None else int(self._searcher.doc_freq(field.name, word))
 
     @engine_call
     def rescore(self, queries: list[TextQuery], corpus: Corpus, positions: Positions) -> Scores:

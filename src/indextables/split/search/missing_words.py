@@ -47,7 +47,8 @@ class Texts(Protocol):
 class MissingWords:
     """The words that the index of one split lacks.
 
-    `cut` are the text columns whose words of 40 bytes and more are not in the index.
+    `cut` are the text columns whose words of 40 bytes and more are not in the index, by their stored names, which
+    `stored_name` returns.
     """
 
     search: Callable[[], IndexSearch]
@@ -55,14 +56,15 @@ class MissingWords:
     bundle: Bundle
     settings: Settings
     cut: frozenset[str] = frozenset()
+    stored_name: Callable[[str], str] = str
 
     def may_lack(self, column: MappedField, test: WordTest) -> bool:
         """Return False if the index has every word that the test accepts."""
-        return test.longest > (MAX_CUT_BYTES if column.name in self.cut else MAX_TERM_BYTES)
+        return test.longest > (MAX_CUT_BYTES if self._is_cut(column) else MAX_TERM_BYTES)
 
     def rows_with(self, column: MappedField, tests: Sequence[WordTest]) -> RowIds:
         """Return the rows with a missing word that one of the tests may accept."""
-        if column.name not in self.cut:
+        if not self._is_cut(column):
             return self.search().unindexed(column)  # words of this length are rare: take them all
         rows: list[int] = []
         for batch in self._cut_words(column):
@@ -78,7 +80,7 @@ class MissingWords:
 
     def is_ready(self, column: MappedField) -> bool:
         """Return True if `rows_with` need not read the text."""
-        return column.name not in self.cut or is_cached(self._entry(column), self.settings)
+        return not self._is_cut(column) or is_cached(self._entry(column), self.settings)
 
     def _cut_words(self, column: MappedField) -> Iterator[pa.RecordBatch]:
         """Yield the missing words of a column with their rows, from the disk cache or from the text."""
@@ -118,7 +120,10 @@ class MissingWords:
                 )
 
     def _entry(self, column: MappedField) -> str:
-        return entry_name(self.bundle, "words of 40 bytes and more", column.name)
+        return entry_name(self.bundle, "words of 40 bytes and more", self.stored_name(column.name))
+
+    def _is_cut(self, column: MappedField) -> bool:
+        return self.stored_name(column.name) in self.cut
 
 
 def _check_words(batch: pa.RecordBatch, num_rows: int) -> None:

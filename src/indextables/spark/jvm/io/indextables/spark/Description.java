@@ -9,7 +9,12 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
 /** The schema and layout of a table at one version. */
-record Description(long version, StructType schema, List<String> partitionColumns, List<String> textColumns) {
+record Description(
+    long version,
+    StructType schema,
+    List<String> partitionColumns,
+    List<String> textColumns,
+    Map<String, String> tableProperties) {
   private static final String OPTION = "option."; // the properties of a table that SHOW CREATE TABLE shows as options
   private static final String TEXT = "spark.indextables.indexing.typemap.";
 
@@ -26,12 +31,22 @@ record Description(long version, StructType schema, List<String> partitionColumn
         json.get("version").asLong(),
         schema(json),
         Json.strings(json.get("partition_columns")),
-        Json.strings(json.path("text_columns")));
+        Json.strings(json.path("text_columns")),
+        tableProperties(json));
+  }
+
+  private static Map<String, String> tableProperties(JsonNode json) {
+    Map<String, String> properties = new TreeMap<>();
+    JsonNode given = json.path("properties");
+    given.fieldNames().forEachRemaining(key -> properties.put(key, given.get(key).asText()));
+    return properties;
   }
 
   /** Returns what DESCRIBE EXTENDED and SHOW CREATE TABLE show of a table in addition to its columns. */
   Map<String, String> properties(TableRef table) {
-    return properties(table, textColumns);
+    Map<String, String> properties = properties(table, textColumns);
+    properties.putAll(tableProperties);
+    return properties;
   }
 
   static Map<String, String> properties(TableRef table, List<String> textColumns) {

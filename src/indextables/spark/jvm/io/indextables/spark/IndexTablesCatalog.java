@@ -144,8 +144,9 @@ public class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog,
   }
 
   @Override
-  public Table alterTable(Identifier ident, TableChange... changes) {
-    throw new UnsupportedOperationException("ALTER TABLE is not supported for indextables; write a new table instead");
+  public Table alterTable(Identifier ident, TableChange... changes) throws NoSuchTableException {
+    PythonBridge.ask(Request.of("alter_table", ref(ident)).with("changes", TableChanges.json(changes))).get();
+    return loadTable(ident);
   }
 
   @Override
