@@ -88,14 +88,6 @@ class SplitColumns:
         """Return the stored name of a column, or one that no column has if the split does not have it."""
         return self.names.get(name, _MISSING)
 
-    def logical(self, stored: str) -> str | None:
-        """Return the name of what the split stores under a name; None if the table does not have it any more."""
-        return self._by_stored.get(stored)
-
-    @lazy_property
-    def _by_stored(self) -> Mapping[str, str]:
-        return {stored: name for name, stored in self.names.items()}
-
 
 class TableRows:
     """The rows of a split as the columns of its table."""
