@@ -45,7 +45,9 @@ def test_balanced_writes_have_a_maximum_and_no_target():
 
 def test_a_split_takes_the_rows_that_fill_a_file_of_the_target_size():
     uri = "memory://distribution"
-    it.write(uri, pa.table({"text": ["the same words again and again " * 10] * 20_000}))
+    it.write(
+        uri, pa.table({"text": [f"words {n} {n * 7919 % 10007} again and again " * 5 for n in range(20_000)]})
+    )
     table = load_snapshot(open_store(uri, Settings()))
     (file,) = table.files.values()
     ratio = file.size / file.uncompressed_size_bytes

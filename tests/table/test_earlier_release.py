@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import indextables as it
@@ -29,8 +30,17 @@ def test_every_answer_is_the_one_that_the_earlier_release_gave(home: Path):
             expected[str(file.relative_to(home / "answers").with_suffix(""))] = reader.read_all()
     actual = answers(home)
     assert actual.keys() == expected.keys()
-    different = [name for name, table in actual.items() if not table.equals(expected[name])]
+    different = [name for name, table in actual.items() if not is_same(table, expected[name])]
     assert not different
+
+
+def is_same(actual: pa.Table, expected: pa.Table) -> bool:
+    """Whether the answers are the same. Patterns and fuzzy words have snippets now, and had none."""
+    if "_snippet" in expected.column_names:
+        at = expected.column_names.index("_snippet")
+        filled = pc.coalesce(expected.column(at), actual.column(at))
+        expected = expected.set_column(at, expected.field(at), filled)
+    return bool(actual.equals(expected))
 
 
 @pytest.mark.parametrize("name", TABLES)

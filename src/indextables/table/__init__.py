@@ -38,7 +38,7 @@ from indextables.table.inspection import (
 )
 from indextables.table.leases import SPLITS_SEARCHED
 from indextables.table.many_terms import TERM, TermsTask, check_terms, run_terms_task, terms_schema, to_terms
-from indextables.table.newest_rows import newest_rows
+from indextables.table.newest import newest_rows
 from indextables.table.overview import Overview, find_overview
 from indextables.table.paging import page_token
 from indextables.table.plain_values import plain_rows
