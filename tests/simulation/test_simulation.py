@@ -83,6 +83,7 @@ def test_nothing_breaks_the_log():
         112480,
         113314,
         207193,
+        214620,
     ],
 )
 def test_a_seed_that_once_failed_passes(seed: int):

@@ -38,7 +38,11 @@ def read_history(store: Store) -> list[HistoryEntry]:
     watermark = read_watermark(store)
     while True:
         try:
-            return _read_after(store, watermark)[::-1]
+            entries = _read_after(store, watermark)
+            # Clean-up may have passed some of these versions since, and a slow writer may have created the file of one
+            # of them again before it was read. Above the watermark of now, no number has been freed.
+            watermark = read_watermark(store)
+            return [entry for entry in reversed(entries) if entry.version > watermark]
         except CorruptTableError:
             # Clean-up may have deleted a version after it was listed. Then the watermark has advanced, and there are
             # fewer versions to read. If it has not, the version is damaged.
