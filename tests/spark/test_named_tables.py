@@ -113,6 +113,8 @@ def a_table_is_replaced_by_its_next_version(spark, world) -> None:
 
 def a_location_makes_a_table_or_names_one(spark, world) -> None:
     path = f"{world['path']}/external"
+    with pytest.raises(AnalysisException, match="DEFAULT, GENERATED or IDENTITY"):
+        spark.sql("CREATE TABLE defaults (id BIGINT DEFAULT 7) USING indextables").collect()
     with pytest.raises(AnalysisException, match="names no columns"):
         spark.sql(f"CREATE TABLE e USING indextables LOCATION '{path}'").collect()
     spark.sql(

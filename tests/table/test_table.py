@@ -358,3 +358,14 @@ def test_other_arrow_speakers_can_be_written(path: str) -> None:
     it.write(path, Frame())
     it.write(path, pa.record_batch({"id": [3]}))
     assert it.open(path).count() == 3
+
+
+def test_a_table_without_text_is_searched_by_its_columns():
+    uri = "memory://no-text"
+    it.write(uri, pa.table({"n": [1, 2, 3], "d": [1.0, 2.0, 3.0]}))
+    table = it.open(uri)
+    assert table.search("n:>1 AND NOT d:3").column("n").to_pylist() == [2]
+    assert table.count("*:*") == 3
+    for query in ("word", "/a+/", "wor*", "word~1"):
+        with pytest.raises(QueryError, match="no text or string column.*name the column"):
+            table.search(query)

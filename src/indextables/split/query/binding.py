@@ -121,14 +121,15 @@ class _Binder:
         )
 
     def defaults(self, max_all_fields: int) -> list[MappedField]:
-        """Return the columns that are searched for words that name none; 0 allows any number of them."""
+        """Return the columns that are searched for words that name none; 0 allows any number of them.
+
+        There may be none in the table: then every word has to name its column.
+        """
         op, name = self._query.op, self._query.column
         if name != ALL_FIELDS:
             column = self._column(name, None)
             return [*_words_inside(column)] if column.kind == "struct" else [column]
         columns = self._mapping.of_kind(*_EVERY[op])
-        if not columns:
-            raise self.error(f"the table has no {' or '.join(_EVERY[op])} column; {_hint(op, '<column>')}")
         if max_all_fields and len(columns) > max_all_fields:
             raise self.error(
                 f"the table has {len(columns)} columns to search, more than {max_all_fields}; name the columns, or "
@@ -200,6 +201,12 @@ class _Binder:
     ) -> Part:
         """Bind a leaf to each column that it searches; a row matches if one of the columns does."""
         columns = defaults if node.field is None else [self._resolve(node.field, node.position)]
+        if not columns:
+            kinds = " or ".join(_EVERY[self._query.op])
+            raise self.error(
+                f"the table has no {kinds} column: name the column to search, as in column:value",
+                node.position,
+            )
         bound = (bind(column) if is_plain(column) else self._special(node, column) for column in columns)
         parts = [part for part in bound if part != NOTHING]
         if not parts:
@@ -301,7 +308,7 @@ class _Binder:
                 "a column is indexed by runs of characters, not by words: write the characters without slashes",
                 node.position,
             )
-        if all(column.kind == "text" for column in columns):
+        if columns and all(column.kind == "text" for column in columns):
             for character in sorted(single_characters(node.expression)):
                 if any(tokenizer(column.tokenizer).is_single(character) for column in columns):
                     raise self.error(

@@ -262,6 +262,10 @@ public class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog,
   static StructType schema(Column[] columns) {
     StructType schema = new StructType();
     for (Column column : columns) {
+      if (column.defaultValue() != null || column.generationExpression() != null || column.identityColumnSpec() != null) {
+        throw Failures.analysis("column " + column.name() + " has a DEFAULT, GENERATED or IDENTITY clause, which SQL cannot give a column of a search table; "
+                + "in Python, Table.alter(add=..., default=...) takes a default");
+      }
       schema = schema.add(column.name(), column.dataType(), column.nullable());
     }
     return schema;
