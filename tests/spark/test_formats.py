@@ -218,7 +218,8 @@ def test_a_limit_holds_for_each_task(kind, path):
 
 @pytest.mark.parametrize(("filters", "count"), [([], 20), ([compare(">", 15)], 4), ([compare("=", -1)], 0)])
 def test_a_count_is_the_sum_of_the_tasks(kind, path, filters, count):
-    asked = scan(filters=filters, aggregate="count", columns=["count"])
+    counting = {"groups": [], "measures": [{"op": "COUNT_STAR"}]}
+    asked = scan(filters=filters, aggregate=counting, columns=[])
     assert sum(first_column(source(kind, "scan", path, **asked).reader(SCHEMA))) == count
 
 
