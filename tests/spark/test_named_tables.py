@@ -194,25 +194,25 @@ def tables_are_renamed(spark, world) -> None:
 
 
 def versions_are_listed_restored_and_vacuumed(spark, world) -> None:
-    spark.sql("CREATE TABLE v USING indextables AS SELECT 1 AS x").collect()
-    spark.sql("INSERT INTO v VALUES (2)").collect()
-    history = spark.sql("DESCRIBE HISTORY v").collect()
+    spark.sql("CREATE TABLE versioned USING indextables AS SELECT 1 AS x").collect()
+    spark.sql("INSERT INTO versioned VALUES (2)").collect()
+    history = spark.sql("DESCRIBE HISTORY versioned").collect()
     assert [row["version"] for row in history] == [1, 0]
-    assert spark.sql("DESC HISTORY v LIMIT 1").head()["version"] == 1
-    restored = spark.sql("RESTORE TABLE v TO VERSION AS OF 0").head()
+    assert spark.sql("DESC HISTORY versioned LIMIT 1").head()["version"] == 1
+    restored = spark.sql("RESTORE TABLE versioned TO VERSION AS OF 0").head()
     assert (restored["restored_version"], restored["version"]) == (0, 2)
-    assert rows(spark, "SELECT * FROM v") == [(1,)]
+    assert rows(spark, "SELECT * FROM versioned") == [(1,)]
     later = spark.sql("SELECT cast(current_timestamp() + INTERVAL 1 HOUR AS string)").head()[0]
-    assert spark.sql(f"RESTORE v TO TIMESTAMP AS OF '{later}'").head()["restored_version"] == 2
+    assert spark.sql(f"RESTORE versioned TO TIMESTAMP AS OF '{later}'").head()["restored_version"] == 2
     with pytest.raises(AnalysisException, match="such as 2026-01-31"):
-        spark.sql("RESTORE TABLE v TO TIMESTAMP AS OF 'soon'").collect()
+        spark.sql("RESTORE TABLE versioned TO TIMESTAMP AS OF 'soon'").collect()
     with pytest.raises(AnalysisException, match="has no version 9"):
-        spark.sql("RESTORE TABLE v TO VERSION AS OF 9").collect()
-    metrics = spark.sql("VACUUM v RETAIN 168 HOURS DRY RUN").head()["metrics"]
+        spark.sql("RESTORE TABLE versioned TO VERSION AS OF 9").collect()
+    metrics = spark.sql("VACUUM versioned RETAIN 168 HOURS DRY RUN").head()["metrics"]
     assert (metrics["status"], metrics["retention_hours"]) == ("DRY_RUN", 168)
-    assert spark.sql("VACUUM v").head()["metrics"]["status"] == "SUCCESS"
-    spark.sql("TRUNCATE TABLE v").collect()
-    assert spark.table("v").count() == 0
+    assert spark.sql("VACUUM versioned").head()["metrics"]["status"] == "SUCCESS"
+    spark.sql("TRUNCATE TABLE versioned").collect()
+    assert spark.table("versioned").count() == 0
 
 
 def commands_take_names(spark, world) -> None:

@@ -12,9 +12,10 @@ import pyarrow as pa
 import indextables as it
 from indextables.log.snapshots import cache
 from indextables.maintenance import COMPONENT_SCHEMA, LOG_SCHEMA, MERGE_JOBS_SCHEMA
-from indextables.spark.sql import merging, prewarming, purging, running
+from indextables.spark.sql import merging, prewarming, purging, running, versions
 from indextables.spark.sql.gathering import SCHEMAS
 from indextables.table import SKIPPING_SCHEMA
+from indextables.table.listing import HISTORY_SCHEMA
 
 ROWS = 60
 STATEMENTS: dict[str, list[str]] = {
@@ -55,6 +56,8 @@ STATEMENTS: dict[str, list[str]] = {
     "INVALIDATE INDEXTABLES TRANSACTION LOG CACHE": running.CACHE_COLUMNS.names,
     "INVALIDATE INDEXTABLES TRANSACTION LOG CACHE FOR {table}": running.CACHE_COLUMNS.names,
     "DROP INDEXTABLES PARTITIONS FROM {table} WHERE day = 0": running.DROP_COLUMNS.names,
+    "DESCRIBE HISTORY {table} LIMIT 2": HISTORY_SCHEMA.names,
+    "RESTORE TABLE {table} TO VERSION AS OF 2": versions.RESTORE_COLUMNS.names,
 }
 _numbers = itertools.count()
 

@@ -324,7 +324,7 @@ class Table:
         >>> _ = it.write("memory://doc-explain", rows, text=["message"], partition_by=["day"])
         >>> plan = it.open("memory://doc-explain").explain("disk", where="day = 'mon'")
         >>> plan.splits, plan.splits_read, plan.skipped_by
-        (2, 1, {'partition': 1})
+        (2, 1, {'partition values': 1})
         """
         from indextables.table.search_plan import explain_search
 

@@ -241,8 +241,6 @@ class IndexSearch:
         if limit is not None:
             return np.sort(self._hits(query, min(limit, self.num_docs)).rows)
         count = self.count(query)
-        if count == self.num_docs:
-            return np.arange(count)
         if count <= _HITS_AT_ONCE:
             return self._row_numbers(query, count)
         pieces = [
