@@ -41,7 +41,9 @@ def main() -> None:
 def _run(spark: SparkSession, module: Path, directory: Path) -> dict[str, str | None]:
     """Return None for each case that passes, and the traceback of each that fails."""
     names = runpy.run_path(str(module))
-    spark.sql("USE spark_catalog.default").collect()  # the module before may have chosen a database of its own
+    spark.sql(
+        "USE spark_catalog.default"
+    ).collect()  # the module before may have chosen a database of its own
     world = names["prepare"](spark, directory)
     report: dict[str, str | None] = {}
     for title, case in names["CASES"].items():
