@@ -15,7 +15,7 @@ from indextables.log import AddFile, DeletedRows, OverwritePartitions, Snapshot,
 from indextables.split import DeltaLogRef, load_deleted_rows, store_delta_log
 from indextables.table import RowChange, TaskDeletes, commit_deletes, repeat_after_merges
 from support.simulation.actors import append, clean_up, compact, read, table_of, write
-from support.simulation.ledger import key_of
+from support.simulation.ledger import Kind, key_of
 from support.simulation.merging import merge
 from support.simulation.process import DAYS, Process, Role
 
@@ -61,7 +61,7 @@ def replace_partitions(process: Process) -> None:
 
 
 def _try_to_change(
-    process: Process, kind: str, choose: Callable[[set[str]], set[str]], adds: tuple[AddFile, ...]
+    process: Process, kind: Kind, choose: Callable[[set[str]], set[str]], adds: tuple[AddFile, ...]
 ) -> None:
     victims: set[str] = set()  # as of the last look, from which the commit follows
 
@@ -87,7 +87,7 @@ def _try_to_change(
             parameters={},
         )
 
-    process.try_to(kind, lambda: repeat_after_merges(change), adds=adds, victims=victims)  # type: ignore[arg-type]
+    process.try_to(kind, lambda: repeat_after_merges(change), adds=adds, victims=victims)
 
 
 def _keys(process: Process, *files: AddFile) -> set[str]:
