@@ -154,11 +154,12 @@ def _class(kind: type, name: str) -> Iterator[str]:
 
 
 def _members(kind: type) -> list[tuple[str, Any]]:
-    """Return the public members that the class or a class of this package above it defines, in order."""
+    """Return the public members that the class defines, then those of the classes of this package above it."""
     members: dict[str, Any] = {}
-    for base in reversed(kind.__mro__):
+    for base in kind.__mro__:
         if base.__module__.startswith("indextables"):
-            members |= {name: value for name, value in vars(base).items() if not name.startswith("_")}
+            own = {name: value for name, value in vars(base).items() if not name.startswith("_")}
+            members |= {name: value for name, value in own.items() if name not in members}
     return list(members.items())
 
 

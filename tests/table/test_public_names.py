@@ -98,7 +98,7 @@ def test_every_type_that_a_method_of_a_table_returns_can_be_imported_from_the_to
     public = [
         member
         for kind in (indextables.Table, indextables.ChangeSet)
-        for name, member in vars(kind).items()
+        for name, member in inspect.getmembers(kind)
         if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property))
     ]
     returned = set().union(*map(_returned_by, public))

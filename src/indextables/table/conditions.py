@@ -26,7 +26,7 @@ def text_query(query: str) -> TextQuery:
 
 
 def parse_condition(
-    query: str | None, where: str | None, schema: TableSchema, settings: Settings, zone: str
+    query: str | None, where: str | None, schema: TableSchema, settings: Settings, zone: str = "UTC"
 ) -> Predicate:
     """Return the predicate of the rows that match the query and satisfy `where`; TRUE without either."""
     parts: list[Predicate] = [] if query is None else [text_query(query)]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from indextables.split import Snippet
-    from indextables.table.handle import Table
+    from indextables.table.handle import TableSearches
 
 _BARS: Final = 60
 _WIDTHS: Final = (
@@ -95,7 +95,7 @@ class Hits:
 
 
 def find_hits(
-    table: Table,
+    table: TableSearches,
     query: str,
     *,
     limit: int,
@@ -123,7 +123,7 @@ def find_hits(
     return Hits(query, rows, total, histogram)
 
 
-def text_columns(table: Table) -> list[str]:
+def text_columns(table: TableSearches) -> list[str]:
     """Return the string columns that are indexed as text: those that have snippets."""
     mapped = {field.name for field in table.snapshot.mapping.fields if field.kind == "text"}
     return [f.name for f in table.schema if f.name in mapped and pa.types.is_string(f.type)]

@@ -17,17 +17,18 @@ import pyarrow as pa
 
 from indextables.config import Settings, keys
 from indextables.errors import InputError
-from indextables.predicates import TRUE, Predicate, QueryLimits, parse_where
+from indextables.predicates import TRUE, Predicate
 from indextables.schema import MappedField
 from indextables.split import clause_text, placed_words, tokens
 from indextables.table.arguments import to_columns, to_count, to_names
+from indextables.table.conditions import parse_condition
 from indextables.table.leases import SplitLeases
 from indextables.table.scan import ScanRequest, plan_scan
 from indextables.table.top_rows import OpenReaders
 
 if TYPE_CHECKING:
     from indextables.split import Snippet
-    from indextables.table.handle import Table
+    from indextables.table.handle import TableSearches
 
 MAX_WORDS: Final = 25
 """The words of a query, as in other search engines."""
@@ -58,7 +59,7 @@ class Like:
 
 
 def more_like(
-    table: Table,
+    table: TableSearches,
     like: str | Mapping[str, Any],
     *,
     on: Sequence[str] | None,
@@ -70,7 +71,7 @@ def more_like(
     """Return the rows that are most like a text or a row. See `Table.more_like`."""
     checked, count = _check(table, like, on), to_count(limit, "limit", "rows")
     output = to_columns(columns, table.snapshot.schema)
-    query = like_query(table, checked, _predicate(table, where))
+    query = like_query(table, checked, parse_condition(None, where, table.snapshot.schema, table.settings))
     if query is None:
         empty = table.search("*", limit=0, columns=output, where=where, snippet=snippet)
         return empty.replace_schema_metadata(None)
@@ -91,7 +92,7 @@ def more_like(
     return rows.select([name for name in rows.column_names if name in output or name not in names])
 
 
-def like_query(table: Table, like: Like, predicate: Predicate = TRUE) -> str | None:
+def like_query(table: TableSearches, like: Like, predicate: Predicate = TRUE) -> str | None:
     """Return the query for the words that set a text apart; None if no row of the table has one of its words."""
     words = _words(table, like)
     documents, frequencies = _statistics(table, words, predicate)
@@ -111,13 +112,7 @@ def like_query(table: Table, like: Like, predicate: Predicate = TRUE) -> str | N
     return " OR ".join(clause_text(word.column.name, word.written) for word in present[:MAX_WORDS]) or None
 
 
-def _predicate(table: Table, where: str | None) -> Predicate:
-    if where is None:
-        return TRUE
-    return parse_where(where, table.snapshot.schema, limits=QueryLimits.of(table.settings))
-
-
-def _check(table: Table, like: str | Mapping[str, Any], on: Sequence[str] | None) -> Like:
+def _check(table: TableSearches, like: str | Mapping[str, Any], on: Sequence[str] | None) -> Like:
     mapping, schema = table.snapshot.mapping, table.snapshot.schema
     usable = [field for field in mapping.fields if field.kind in ("text", "string")]
     if on is None:
@@ -155,7 +150,7 @@ def _texts(value: Any) -> list[str]:
     return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
 
 
-def _words(table: Table, like: Like) -> list[_Word]:
+def _words(table: TableSearches, like: Like) -> list[_Word]:
     """Return the words of the texts that a query can name, those that they have most often first."""
     words: list[_Word] = []
     for name, texts in like.texts.items():
@@ -194,7 +189,7 @@ def _is_same(written: str, word: str, column: MappedField) -> bool:
 
 
 def _statistics(
-    table: Table, words: Sequence[_Word], predicate: Predicate
+    table: TableSearches, words: Sequence[_Word], predicate: Predicate
 ) -> tuple[int, dict[tuple[str, str], int]]:
     """Return the number of rows of the splits that are searched, and of those that have each word."""
     frequencies: dict[tuple[str, str], int] = {(word.column.name, word.word): 0 for word in words}

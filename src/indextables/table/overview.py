@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.config import Settings, keys
+from indextables.config import Settings
 from indextables.errors import InputError
-from indextables.predicates import ALL_FIELDS, Predicate, QueryLimits, TextQuery, conjunction, parse_where
 from indextables.schema import Field
 from indextables.table.aggregates import bucket_keys, check_values, counted_batches, value_counts
 from indextables.table.aggregation import COUNT_ROWS
 from indextables.table.buckets import Buckets, buckets_of
+from indextables.table.conditions import ANY_FIELDS, parse_condition
 from indextables.table.group_counts import COUNT, GroupCounts
 from indextables.table.scan import ScanPlan, ScanRequest, plan_scan
 
@@ -98,11 +98,9 @@ def find_overview(
 
 def plan_matching(table: Table, columns: tuple[str, ...], query: str | None, where: str | None) -> ScanPlan:
     """Return the plan of a scan of the rows that a query and a condition select."""
-    settings = Settings(dict(table.settings) | {keys.INDEX_ALL_MAX_FIELDS.key: "0"})
-    conditions: list[Predicate] = [] if query is None else [TextQuery("INDEXQUERY", ALL_FIELDS, query)]
-    if where is not None:
-        conditions.append(parse_where(where, table.snapshot.schema, limits=QueryLimits.of(settings)))
-    request = ScanRequest(columns, conjunction(conditions), aggregate=None if columns else COUNT_ROWS)
+    settings = Settings(dict(table.settings) | ANY_FIELDS)
+    predicate = parse_condition(query, where, table.snapshot.schema, settings)
+    request = ScanRequest(columns, predicate, aggregate=None if columns else COUNT_ROWS)
     return plan_scan(table.uri, table.snapshot, request, settings)
 
 

@@ -13,7 +13,7 @@ from indextables.table.conditions import ANY_FIELDS, parse_condition
 from indextables.table.scan import ScanRequest, plan_scan
 
 if TYPE_CHECKING:
-    from indextables.table.handle import Table
+    from indextables.table.handle import TableVersion
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class SearchPlan:
         return "\n".join([*lines, *self.notes])
 
 
-def explain_search(table: Table, query: str | None, where: str | None) -> SearchPlan:
+def explain_search(table: TableVersion, query: str | None, where: str | None) -> SearchPlan:
     """Plan a search without running it. See `Table.explain`."""
     settings = Settings(dict(table.settings) | ANY_FIELDS)
-    predicate = parse_condition(query, where, table.snapshot.schema, settings, "UTC")
+    predicate = parse_condition(query, where, table.snapshot.schema, settings)
     plan = plan_scan(table.uri, table.snapshot, ScanRequest((), predicate, aggregate=COUNT_ROWS), settings)
     notes = []
     if plan.splits_foreign:

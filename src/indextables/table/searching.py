@@ -10,18 +10,18 @@ import pyarrow as pa
 
 from indextables.config import Settings
 from indextables.errors import InputError
-from indextables.predicates import Predicate, QueryLimits, at_one_moment, conjunction, parse_where
+from indextables.predicates import at_one_moment
 from indextables.schema import SCORE, SNIPPET, FieldMapping, TableSchema
 from indextables.split import Snippet
-from indextables.table.arguments import check_flag, to_columns, to_count
-from indextables.table.conditions import ANY_FIELDS, text_query
+from indextables.table.arguments import check_flag, check_query, to_columns, to_count
+from indextables.table.conditions import ANY_FIELDS, parse_condition
 from indextables.table.paging import PageIdentity, token_of, with_token
 from indextables.table.scan import ScanRequest, plan_scan
 from indextables.table.skipping import record_scan
 from indextables.table.top_rows import Ranks, top_rows
 
 if TYPE_CHECKING:
-    from indextables.table.handle import Table
+    from indextables.table.handle import TableVersion
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,12 @@ class Asked:
     explain: bool = False
 
 
-def search_table(table: Table, asked: Asked) -> pa.Table:
+def search_table(table: TableVersion, asked: Asked) -> pa.Table:
     """Return a page of the best rows. See `Table.search`."""
     snapshot, settings = table.snapshot, Settings(dict(table.settings) | ANY_FIELDS)
     count, skipped = to_count(asked.limit, "limit", "rows"), to_count(asked.offset, "offset", "rows") or 0
     explain = check_flag(asked.explain, "explain")
-    parts: list[Predicate] = [text_query(asked.query)]
-    if asked.where is not None:
-        limits = QueryLimits.of(settings)
-        parts.append(parse_where(asked.where, snapshot.schema, limits=limits))
-    predicate = conjunction(parts)
+    predicate = parse_condition(check_query(asked.query), asked.where, snapshot.schema, settings)
     columns = to_columns(asked.columns, snapshot.schema)
     shown = None if asked.snippet is None else to_snippet(asked.snippet, snapshot.schema, snapshot.mapping)
     identity = PageIdentity(snapshot.metadata.id, snapshot.version, asked.query, asked.where)
