@@ -41,6 +41,7 @@ from indextables.table.many_terms import TERM, TermsTask, check_terms, run_terms
 from indextables.table.newest import newest_rows
 from indextables.table.overview import Overview, find_overview
 from indextables.table.paging import page_token
+from indextables.table.past_columns import PastColumns, PastTable
 from indextables.table.plain_values import plain_rows
 from indextables.table.prewarming import (
     DEFAULT_THREADS,
@@ -132,6 +133,8 @@ __all__ = [
     "Measure",
     "NumberBuckets",
     "Overview",
+    "PastColumns",
+    "PastTable",
     "PrewarmTask",
     "Prewarmed",
     "Range",
