@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import indextables as it
 from indextables.schema import TableSchema
-from indextables.table.partitioning import PartitionKey, PartitionSpill, split_by_partition
+from indextables.table.writes.partitioning import PartitionKey, PartitionSpill, split_by_partition
 
 PARTITIONS = 1000
 

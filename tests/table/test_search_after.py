@@ -16,7 +16,7 @@ import indextables as it
 from indextables.errors import InputError
 from indextables.runtime import Runtime, use
 from indextables.split import SplitReader
-from indextables.table.paging import RankKey
+from indextables.table.scans.paging import RankKey
 
 QUERIES = [
     "w1",

@@ -344,7 +344,7 @@ def test_splits_are_deleted_only_when_the_commit_certainly_failed(
     def fail(*_args: object, **_more: object) -> None:
         raise error
 
-    monkeypatch.setattr("indextables.table.write.commit", fail)
+    monkeypatch.setattr("indextables.table.writes.write.commit", fail)
     with pytest.raises(type(error)):
         it.write(path, pa.table({"id": [2]}))
     assert len(list(tmp_path.rglob("*.split"))) == left
