@@ -137,8 +137,15 @@ def _add_moving(commands: _Commands) -> None:
     )
     load.add_argument("--partition-by", metavar="A,B", help="columns whose values name the partitions")
     load.add_argument("--types", metavar="A=TYPE,...", help="types of columns, where the values do not tell")
-    load.add_argument("--pattern", metavar="REGEX", help="of raw logs: syslog, access, iso, or an expression")
+    load.add_argument(
+        "--pattern",
+        metavar="REGEX",
+        help="of raw logs: syslog, access, iso, plain or an expression; the default is by the lines",
+    )
     load.add_argument("--time-format", metavar="FORMAT", help="of the times of raw logs, as in strptime")
+    load.add_argument(
+        "--encoding", metavar="NAME", help="of text: latin-1, cp1252, utf-16; the default is utf-8"
+    )
     load.add_argument("--mode", choices=["append", "overwrite", "error"], default="append")
     load.add_argument("--commit-every", type=_above_zero, metavar="ROWS", help="a version for so many rows")
     _careful(load, "replace rows without asking", "print the columns and import nothing")
