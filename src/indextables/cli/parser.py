@@ -117,7 +117,9 @@ def _add_looking(commands: _Commands) -> None:
     diff = commands.add("diff", "looking:diff", "the files or rows that differ between two versions")
     diff.add_argument("old", metavar="OLD", type=_count)
     diff.add_argument("new", metavar="NEW", type=_count)
-    diff.add_argument("--rows", action="store_true", help="the rows that were added, instead of the files")
+    diff.add_argument(
+        "--rows", action="store_true", help="the rows that were added and removed, instead of the files"
+    )
     diff.add_argument("--exit-code", action="store_true", help="exit code 1 if there is no difference")
     du = commands.add("du", "looking:du", "bytes by part: index, rows and the rest", at=True)
     du.add_argument("--where", metavar="SQL")

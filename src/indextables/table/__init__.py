@@ -92,6 +92,11 @@ from indextables.table.skipping import (
     skipping_table,
 )
 from indextables.table.top_rows import EXPLANATION, needs_scores, with_corpus
+from indextables.table.version_differences import (
+    FileDifference,
+    file_differences,
+    row_differences,
+)
 from indextables.table.write import (
     TaskResult,
     WriteMode,
@@ -125,6 +130,7 @@ __all__ = [
     "BucketKeys",
     "ChangeSet",
     "ColumnStats",
+    "FileDifference",
     "FlushedCaches",
     "Function",
     "GroupKey",
@@ -174,6 +180,7 @@ __all__ = [
     "environment",
     "environment_rows",
     "figures_in",
+    "file_differences",
     "find_overview",
     "find_snapshot",
     "flush_caches",
@@ -193,6 +200,7 @@ __all__ = [
     "record_scan",
     "repeat_after_merges",
     "result_fields",
+    "row_differences",
     "run_delete_task",
     "run_prewarm_task",
     "run_scan_task",
