@@ -11,6 +11,7 @@ from indextables.ui.app import make_app
 from indextables.ui.conditions import to_asked
 from indextables.ui.discovery import overview_answer
 from indextables.ui.guard import Access
+from indextables.ui.inspection import diff_answer, history_answer
 from indextables.ui.limits import Turn
 from support.ui_client import Client
 
@@ -111,6 +112,21 @@ def test_versions_and_their_difference(ask):
     found = ask("history")
     assert (found["newest"], len(found["versions"])) == (12, 13)
     assert ask("diff", v=12, old=10)["rows_added"] == 20
+
+
+def test_the_difference_of_versions_has_the_rows_that_were_deleted_and_restored(tmp_path):
+    it.write(tmp_path / "t", {"id": list(range(10))})
+    table = it.open(tmp_path / "t")
+    table.delete("id < 4")
+    table.refresh().restore(0)
+    it.write(tmp_path / "t", {"id": [1, 2]}, mode="overwrite")
+
+    def rows(old: int, new: int) -> tuple[int, int]:
+        found = diff_answer(it.open(tmp_path / "t", version=new), old)
+        return found["rows_added"], found["rows_removed"]
+
+    assert [rows(0, 1), rows(1, 2), rows(0, 2), rows(2, 3)] == [(0, 4), (4, 0), (0, 0), (2, 10)]
+    assert [row["rows_removed"] for row in history_answer(table)["versions"]] == [10, 0, 4, 0]
 
 
 def test_health_names_the_command_that_helps(ask, ui_table):

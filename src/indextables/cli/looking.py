@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from argparse import Namespace
 from collections.abc import Iterator
@@ -15,9 +16,8 @@ from indextables.cli.output import Output
 from indextables.cli.text import size
 from indextables.config import Settings
 from indextables.errors import IndexTablesError
-from indextables.log import AddFile
 from indextables.storage import LOG_DIRECTORY, is_on_this_machine, open_store, table_uri
-from indextables.table import Table, open_table, plain_rows
+from indextables.table import Table, file_differences, open_table, plain_rows, row_differences
 
 _FILES = ["path", "partition_values", "num_records", "size", "modification_time"]
 _TABLES = ["name", "version", "rows", "files", "bytes", "last_commit", "error"]
@@ -78,6 +78,7 @@ def history(args: Namespace, output: Output) -> int:
         "files_added",
         "files_removed",
         "rows_added",
+        "rows_removed",
         "bytes_added",
         "engine",
     ]
@@ -93,11 +94,11 @@ def show(args: Namespace, output: Output) -> int:
 
 
 def diff(args: Namespace, output: Output) -> int:
-    """Print the files, or the added rows, by which two versions differ."""
+    """Print the files, or the rows, by which two versions differ."""
     table = open_table(args.path, version=args.new, settings=to_settings(args))
     open_table(args.path, version=args.old, settings=to_settings(args))
     if args.rows:
-        rows = table.changes(since=args.old).to_arrow()
+        rows = row_differences(table, args.old)
         count = output.rows(rows.column_names, plain_rows(rows))
     else:
         count = output.rows(["change", "path", "rows", "size"], _changed_files(table, args.old))
@@ -179,24 +180,4 @@ def _figures(table: Table) -> dict[str, Any]:
 
 
 def _changed_files(table: Table, since: int) -> list[dict[str, Any]]:
-    changed = table.changes(since=since)
-    added = [
-        {"change": "added", "path": add.path, "rows": _live_rows(add), "size": add.size}
-        for add in changed.adds
-    ]
-    deleted = [
-        {"change": "rows deleted", "path": file.path, "rows": file.num_deleted or 0, "size": file.size}
-        for file in changed.changed
-    ]
-    return [
-        *added,
-        *deleted,
-        *(
-            {"change": "removed", "path": gone.path, "rows": None, "size": gone.size}
-            for gone in changed.removes
-        ),
-    ]
-
-
-def _live_rows(add: AddFile) -> int | None:
-    return None if add.num_records is None else add.num_records - (add.num_deleted or 0)
+    return [dataclasses.asdict(file) for file in file_differences(table, since)]

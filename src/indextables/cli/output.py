@@ -40,6 +40,9 @@ class Output(Protocol):
     def note(self, text: str) -> None:
         """Tell people something that is not part of the result."""
 
+    def warn(self, text: str) -> None:
+        """Tell people and scripts, on stderr, how the command has understood its input."""
+
 
 class PeopleOutput:
     """A table, or lines of a log, with the hits of a search in bold."""
@@ -63,6 +66,9 @@ class PeopleOutput:
 
     def note(self, text: str) -> None:
         print(printable_message(text), file=self._err)
+
+    def warn(self, text: str) -> None:
+        self.note(text)
 
     def _table(self, names: Sequence[str], rows: Sequence[Row]) -> None:
         cells = [[self._cell(row.get(name), name, _CELL) for name in names] for row in rows]
@@ -132,6 +138,9 @@ class ScriptOutput:
 
     def note(self, text: str) -> None:
         """Say nothing: a script reads results, and errors are raised."""
+
+    def warn(self, text: str) -> None:
+        print(printable_message(text), file=self._err)
 
     def _field(self, value: object) -> str:
         text = "" if value is None else _as_text(value)

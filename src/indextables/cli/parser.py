@@ -117,7 +117,9 @@ def _add_looking(commands: _Commands) -> None:
     diff = commands.add("diff", "looking:diff", "the files or rows that differ between two versions")
     diff.add_argument("old", metavar="OLD", type=_count)
     diff.add_argument("new", metavar="NEW", type=_count)
-    diff.add_argument("--rows", action="store_true", help="the rows that were added, instead of the files")
+    diff.add_argument(
+        "--rows", action="store_true", help="the rows that were added and removed, instead of the files"
+    )
     diff.add_argument("--exit-code", action="store_true", help="exit code 1 if there is no difference")
     du = commands.add("du", "looking:du", "bytes by part: index, rows and the rest", at=True)
     du.add_argument("--where", metavar="SQL")
@@ -137,8 +139,15 @@ def _add_moving(commands: _Commands) -> None:
     )
     load.add_argument("--partition-by", metavar="A,B", help="columns whose values name the partitions")
     load.add_argument("--types", metavar="A=TYPE,...", help="types of columns, where the values do not tell")
-    load.add_argument("--pattern", metavar="REGEX", help="of raw logs: syslog, access, iso, or an expression")
+    load.add_argument(
+        "--pattern",
+        metavar="REGEX",
+        help="of raw logs: syslog, access, iso, plain or an expression; the default is by the lines",
+    )
     load.add_argument("--time-format", metavar="FORMAT", help="of the times of raw logs, as in strptime")
+    load.add_argument(
+        "--encoding", metavar="NAME", help="of text: latin-1, cp1252, utf-16; the default is utf-8"
+    )
     load.add_argument("--mode", choices=["append", "overwrite", "error"], default="append")
     load.add_argument("--commit-every", type=_above_zero, metavar="ROWS", help="a version for so many rows")
     _careful(load, "replace rows without asking", "print the columns and import nothing")

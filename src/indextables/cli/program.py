@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run(arguments)
         sys.stdout.flush()
     except IndexTablesError as error:
-        _complain(str(error))
+        _complain("\n".join([str(error), *getattr(error, "__notes__", ())]))
         return exit_code(error)
     except BrokenPipeError:
         _silence()

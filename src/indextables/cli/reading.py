@@ -10,6 +10,7 @@ from collections import Counter
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.cli.appended_rows import appended_rows
 from indextables.cli.exit_codes import DONE, NOTHING_FOUND
 from indextables.cli.opening import open_at, split_names
 from indextables.cli.output import SNIPPET, Output, PeopleOutput
@@ -115,8 +116,6 @@ def head(args: Namespace, output: Output) -> int:
 
 def tail(args: Namespace, output: Output) -> int:
     """Print the newest rows, oldest first, and then those that are appended."""
-    if args.follow and (args.query is not None or args.where is not None):
-        raise InputError("--follow prints every appended row; leave out the query and --where")
     if args.follow and (args.version is not None or args.as_of is not None):
         raise InputError("--follow goes on from the newest version; leave out --version and --as-of")
     table = open_at(args)
@@ -126,22 +125,16 @@ def tail(args: Namespace, output: Output) -> int:
     output.rows(names, plain_rows(rows.select(names)))
     while args.follow:
         pause(args.interval)
-        table = _follow(table, names, output)
+        newest = table.refresh()
+        for added in appended_rows(newest, table.version, names, args.query, args.where):
+            output.rows(names, plain_rows(added))
+        table = newest
     return DONE
 
 
 def pause(seconds: float) -> None:
     """Wait between two looks at a table."""
     time.sleep(seconds)
-
-
-def _follow(table: Table, names: list[str], output: Output) -> Table:
-    newest = table.refresh()
-    if newest.version != table.version:
-        added = newest.changes(since=table.version).to_arrow(names)
-        if added.num_rows:
-            output.rows(names, plain_rows(added.select(names)))
-    return newest
 
 
 def _newest(table: Table, args: Namespace) -> pa.Table:

@@ -34,7 +34,12 @@ from indextables.table.grouping import (
     result_fields,
 )
 from indextables.table.handle import Table
-from indextables.table.history import ChangeSet
+from indextables.table.history import (
+    ChangeSet,
+    FileDifference,
+    file_differences,
+    row_differences,
+)
 from indextables.table.inspection import (
     DISK_CACHE_SCHEMA,
     ENVIRONMENT_SCHEMA,
@@ -135,6 +140,7 @@ __all__ = [
     "BucketKeys",
     "ChangeSet",
     "ColumnStats",
+    "FileDifference",
     "FlushedCaches",
     "Function",
     "GroupKey",
@@ -184,6 +190,7 @@ __all__ = [
     "environment",
     "environment_rows",
     "figures_in",
+    "file_differences",
     "find_overview",
     "find_snapshot",
     "flush_caches",
@@ -203,6 +210,7 @@ __all__ = [
     "record_scan",
     "repeat_after_merges",
     "result_fields",
+    "row_differences",
     "run_delete_task",
     "run_prewarm_task",
     "run_scan_task",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from shlex import quote
 from typing import Any, Final
 
@@ -12,13 +12,15 @@ from indextables.log import LOG_DIRECTORY
 from indextables.maintenance import check_health
 from indextables.split import components, open_bundle
 from indextables.storage import open_store
-from indextables.table import Table, plain_rows
+from indextables.table import Table, file_differences, plain_rows
 from indextables.ui.conditions import time_column
 from indextables.ui.discovery import text_column
 
 _MOST_FILES: Final = 2000
 _MOST_VERSIONS: Final = 1000
 _MOST_CHANGES: Final = 500
+_ADDING: Final = ("added", "rows restored")
+_REMOVING: Final = ("removed", "rows deleted")
 
 
 def describe_answer(table: Table) -> dict[str, Any]:
@@ -57,17 +59,21 @@ def history_answer(table: Table) -> dict[str, Any]:
 
 
 def diff_answer(table: Table, old: int) -> dict[str, Any]:
-    """Return the files by which the table differs from an older version."""
-    changed = table.changes(since=old)
-    added = [
-        {"change": "added", "path": a.path, "rows": a.num_records, "bytes": a.size} for a in changed.adds
-    ]
-    gone = [{"change": "removed", "path": r.path, "rows": None, "bytes": r.size} for r in changed.removes]
+    """Return the files by which the table differs from an older version, and the rows added and removed by them."""
+    files = file_differences(table, old)
+    rows_added, rows_removed = (
+        _sum(file.rows for file in files if file.change in changes) for changes in (_ADDING, _REMOVING)
+    )
     return {
-        "files": [*added, *gone][:_MOST_CHANGES],
-        "added": len(added),
-        "removed": len(gone),
-        "rows_added": sum(file["rows"] or 0 for file in added),
+        "files": [
+            {"change": file.change, "path": file.path, "rows": file.rows, "bytes": file.size}
+            for file in files[:_MOST_CHANGES]
+        ],
+        "added": sum(file.change == "added" for file in files),
+        "removed": sum(file.change == "removed" for file in files),
+        "changed": sum(file.change.startswith("rows") for file in files),
+        "rows_added": rows_added,
+        "rows_removed": rows_removed,
     }
 
 
@@ -132,3 +138,8 @@ def _is_long(value: str) -> bool:
 
 def _text(value: object) -> str | None:
     return None if value is None else str(value)
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = list(values)
+    return None if None in known else sum(value or 0 for value in known)
