@@ -45,9 +45,10 @@ format: setup ## Format the code and apply the linter's fixes
 bench: setup ## Measure against Parquet, deltalake and others (ROWS=n; FILES=n,m; PARTS="tables commits", all by default)
 	@$(WITH_JAVA) $(PYTHON) -m bench $(PARTS) $(if $(ROWS),--rows $(ROWS)) $(if $(FILES),--files $(FILES))
 
-soak: setup $(AZURITE) ## The long checks, then killed and racing writers over and over (ROUNDS=n; 10 by default)
-	@INDEXTABLES_SOAK=1 $(PYTHON) -m pytest -m soak $(ARGS)
-	@for round in $$(seq $(or $(ROUNDS),10)); do echo "round $$round"; $(PYTHON) -m pytest -m "slow and not spark and not soak" $(ARGS); done
+soak: setup $(AZURITE) $(CHROMIUM) ## The long checks, then killed and racing writers over and over (ROUNDS=n; 10 by default)
+	@INDEXTABLES_SOAK=1 $(WITH_JAVA) $(PYTHON) -m pytest -m soak $(ARGS)
+	@for round in $$(seq $(or $(ROUNDS),10)); do echo "round $$round"; \
+		$(WITH_JAVA) $(PYTHON) -m pytest -m "slow and not spark and not soak" $(ARGS); done
 
 docs: setup ## Write the generated pages of docs/, then build the site from it into site/, offline
 	@$(PYTHON) tools/config_page.py
