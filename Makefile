@@ -42,8 +42,8 @@ format: setup ## Format the code and apply the linter's fixes
 	@$(PYTHON) -m ruff format .
 	@$(PYTHON) -m ruff check --fix .
 
-bench: setup ## Measure against Parquet, deltalake and others (ROWS=n; FILES=n,m; PARTS="tables commits", all by default)
-	@$(WITH_JAVA) $(PYTHON) -m bench $(PARTS) $(if $(ROWS),--rows $(ROWS)) $(if $(FILES),--files $(FILES))
+bench: setup ## Measure against Parquet, deltalake and others (ROWS=n; FILES=n,m; PARTS="tables commits"; STRICT=1 fails on a missed goal)
+	@$(WITH_JAVA) $(PYTHON) -m bench $(PARTS) $(if $(ROWS),--rows $(ROWS)) $(if $(FILES),--files $(FILES)) $(if $(STRICT),--strict)
 
 soak: setup $(AZURITE) $(CHROMIUM) ## The long checks, then killed and racing writers over and over (ROUNDS=n; 10 by default)
 	@INDEXTABLES_SOAK=1 $(WITH_JAVA) $(PYTHON) -m pytest -m soak $(ARGS)
