@@ -34,6 +34,7 @@ def test_a_query_that_is_killed_and_started_again_writes_every_row_once(tmp_path
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(10800)
 def test_a_query_that_is_killed_a_hundred_times_writes_every_row_once(tmp_path: Path):
     _kill(tmp_path, 100)
 
