@@ -25,6 +25,9 @@ from indextables.errors import InputError
 TOKEN_KEY: Final = b"indextables.after"
 """The key of the page token in the metadata of an answer's schema."""
 
+_ROWS_KEY: Final = b"indextables.after.rows"
+"""The key of the number of rows of the page. Arrow keeps metadata when rows are cut off; the token is of the last."""
+
 _LAYOUT: Final = 1
 _HEAD: Final = struct.Struct(">B8sq8sqdqQ")
 _CRC: Final = struct.Struct(">I")
@@ -103,13 +106,22 @@ class PageIdentity:
 
 
 def token_of(after: str | pa.Table) -> str | None:
-    """Return the token that a caller gives, as text or with the page that has it; None for a page without rows."""
+    """Return the token that a caller gives, as text or with the page that has it; None for a page without rows.
+
+    InputError for a part of a page: its last row is not the row of the token.
+    """
     if isinstance(after, pa.Table):
         metadata = after.schema.metadata or {}
         if TOKEN_KEY not in metadata:
             if after.num_rows:
                 raise InputError("after is a table that is no page of a search; it takes one, or its token")
             return None
+        rows = str(metadata.get(_ROWS_KEY, b"?"), "ascii", "replace")
+        if rows != str(after.num_rows):
+            raise InputError(
+                f"after is a table of {after.num_rows} rows, made from a page of {rows}: the next page begins after "
+                "the last row of a whole page; pass the page as search returned it, or search with a smaller limit"
+            )
         return str(metadata[TOKEN_KEY], "ascii", "replace")
     if not isinstance(after, str):
         raise InputError(f"after is {after!r:.100}; it takes a page of a search, or its token")
@@ -125,6 +137,8 @@ def page_token(page: pa.Table) -> str | None:
     >>> token = it.page_token(table.search("disk", limit=2))
     >>> table.search("disk", limit=2, after=token).column("id").to_pylist()
     [2, 3]
+
+    InputError for a part of a page, such as `page.slice(0, 1)`: the token belongs to the last row of the whole page.
     """
     if not isinstance(page, pa.Table):
         raise InputError(f"page is a {type(page).__name__}; it takes a table that search returned")
@@ -135,7 +149,8 @@ def with_token(page: pa.Table, token: str | None) -> pa.Table:
     """Return a page with its token."""
     if token is None:
         return page
-    return page.replace_schema_metadata({**(page.schema.metadata or {}), TOKEN_KEY: token.encode()})
+    metadata = {TOKEN_KEY: token.encode(), _ROWS_KEY: str(page.num_rows).encode()}
+    return page.replace_schema_metadata({**(page.schema.metadata or {}), **metadata})
 
 
 def _decode(token: str) -> tuple[int, bytes, int, bytes, int, float, int, int, str]:

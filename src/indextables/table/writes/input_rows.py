@@ -33,9 +33,9 @@ def _from_python(data: Any) -> pa.Table:
     """Return rows as dictionaries, or columns as lists, as a table. InputError if they are not."""
     try:
         if isinstance(data, Mapping):
-            return pa.table({name: _column(values) for name, values in data.items()})
+            return pa.table({_name(name): _column(values) for name, values in data.items()})
         names = dict.fromkeys(name for row in data for name in row.keys())  # noqa: SIM118 - a row must be a mapping
-        columns = {name: pa.array([row.get(name) for row in data]) for name in names}
+        columns = {_name(name): pa.array([row.get(name) for row in data]) for name in names}
     except (pa.ArrowException, AttributeError, TypeError, ValueError, OverflowError) as reason:
         raise InputError(
             f"the data is no table: {reason}; give a list of dictionaries, or a dictionary of columns of one length"
@@ -43,6 +43,14 @@ def _from_python(data: Any) -> pa.Table:
     if not columns:
         raise InputError("the data has no columns; give a list of dictionaries, or a dictionary of columns")
     return pa.table(columns)
+
+
+def _name(name: Any) -> str:
+    """Return the name of a column. Arrow would take bytes, and call a column of None 'None'."""
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a column is text, not {name!r:.100}")
+    name.encode()  # lone surrogates have no UTF-8
+    return name
 
 
 def _column(values: Any) -> Any:

@@ -48,7 +48,7 @@ export async function discover(place, info) {
     place.querySelector(".discover").remove();
     const box = /condition|column|where/i.test(error.message) && state.where && !/INDEXQUERY/.test(error.message) ? "where" : /^(from|to) is/.exec(error.message)?.[1] ?? "query";
     document.getElementById(box)?.setAttribute("aria-invalid", "true");
-    problem.replaceChildren(h("pre", { class: "error" }, error.message.replace(/^INDEXQUERY on all columns: /, "")));
+    problem.replaceChildren(h("pre", { class: "error" }, error.message.replace(/^INDEXQUERY on all columns(?: at position \d+)?: /, "")));
   }
 }
 
