@@ -34,12 +34,7 @@ from indextables.table.grouping import (
     result_fields,
 )
 from indextables.table.handle import Table
-from indextables.table.history import (
-    ChangeSet,
-    FileDifference,
-    file_differences,
-    row_differences,
-)
+from indextables.table.history import ChangeSet
 from indextables.table.inspection import (
     DISK_CACHE_SCHEMA,
     ENVIRONMENT_SCHEMA,
@@ -88,6 +83,7 @@ from indextables.table.scans import (
     sums_as_doubles,
     with_corpus,
 )
+from indextables.table.version_differences import FileDifference, file_differences, row_differences
 from indextables.table.writes import (
     STATEMENTS,
     Alteration,

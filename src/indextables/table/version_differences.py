@@ -15,7 +15,7 @@ from indextables.log import split_key
 from indextables.log.diffs import BEGINNING
 from indextables.table.api import open_table
 from indextables.table.handle import Table
-from indextables.table.history.change_feed import CHANGE_TYPE, FEED_FIELDS
+from indextables.table.history import CHANGE_TYPE, FEED_FIELDS
 from indextables.table.plain_values import plain_rows
 
 _ADDING: Final = ("insert", "update_postimage")
