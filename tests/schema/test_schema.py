@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import indextables as it
 from indextables.errors import ConfigError, SchemaError
 from indextables.schema import (
+    ALL_COLUMN,
     ARROW_TYPES,
     NULL_DIRECTORY,
+    RESERVED_COLUMNS,
+    SPLIT_PATH,
     Field,
     FieldMapping,
     TableSchema,
@@ -23,6 +29,7 @@ from indextables.schema import (
     resolve_typemap,
     unescape,
 )
+from indextables.split.output import COMPUTED
 
 NAMES = st.text("abcXYZ_é $.", min_size=1, max_size=6)
 SCHEMAS = st.lists(
@@ -109,3 +116,45 @@ def test_equal_mappings_hash_alike_and_others_do_not() -> None:
     assert mapping_hash(one) == mapping_hash('[{"type":"i64","name":"b"},{"type":"text","name":"a"}]')
     assert mapping_hash(one) != mapping_hash('[{"name":"a","type":"text"}]')
     assert len(mapping_hash("not json")) == 16
+
+
+def test_every_column_that_reads_compute_has_a_reserved_name():
+    java = Path(it.__file__).parent / "spark" / "jvm" / "io" / "indextables" / "spark"
+    in_spark = set(re.findall(r'"(_[a-z_]+)"', (java / "MetadataColumns.java").read_text()))
+    assert {*COMPUTED, SPLIT_PATH, ALL_COLUMN} == RESERVED_COLUMNS == in_spark
+
+
+def test_no_other_column_of_a_read_may_be_one_of_a_table():
+    """A name like those of computed columns, in the sources, is reserved or not that of a column."""
+    others = {
+        "__it": "a column of an answer, which has no others",
+        "__figures": "gets underscores while a column has it",
+        "__request": "an option",
+        "__row": "a field of the index: those of columns have other names",
+        "__nulls": "a field of the index",
+        "__unindexed": "a field of the index",
+        "__index__": "a method of Python",
+        "__version__": "of a module",
+        "__arrow_c_stream__": "a method of Arrow",
+        "__init__": "of a package",
+        "__main__": "of Python",
+    }
+    named = set()
+    for path in Path(it.__file__).parent.rglob("*.py"):
+        named |= set(re.findall(r'"(__[a-z_]+)"', path.read_text()))
+    assert named - others.keys() <= RESERVED_COLUMNS
+
+
+@pytest.mark.parametrize("name", sorted(RESERVED_COLUMNS))
+def test_no_column_has_a_reserved_name(tmp_path: Path, name: str):
+    with pytest.raises(SchemaError, match=f"'{name.upper()}' has a name that is reserved"):
+        it.write(tmp_path, [{name.upper(): 1}])
+    it.write(tmp_path, [{"n": 1}])
+    for change in ({"add": {name: "long"}}, {"rename": {"n": name}}):
+        with pytest.raises(SchemaError, match="reserved for what reads compute: choose another one"):
+            it.open(tmp_path).alter(**change)
+    merging = {"spark.indextables.write.mergeSchema": "true"}
+    for more in ({"settings": merging}, {"mode": "overwrite"}):
+        with pytest.raises(SchemaError, match="reserved"):
+            it.write(tmp_path, [{"n": 1, name: 2}], **more)
+    assert it.open(tmp_path).version == 0

@@ -13,6 +13,7 @@ import indextables as it
 from indextables.config import Settings, keys
 from indextables.errors import ConfigError, InputError, SchemaError, TableError, VersionNotFoundError
 from indextables.log.cleanup import reachable_files
+from indextables.log.snapshots import invalidate_cache
 from indextables.log.versions import advance_watermark, list_log
 from indextables.streams import Limits, Offset, StreamOptions, StreamSource, plan_batch, stream_columns
 from indextables.table import run_scan_task
@@ -191,6 +192,36 @@ def test_a_file_that_is_restored_is_new_again(tmp_path: Path):
     assert read_all(source(tmp_path, ignoreDeletes="true"), start) == [[1, 1, 2]]
 
 
+@pytest.mark.parametrize("options", [{}, {"ignoreDeletes": "true"}, {"skipChangeCommits": "true"}])
+def test_deleted_rows_that_are_restored_are_new_again(tmp_path: Path, options: dict[str, str]):
+    write(tmp_path, *range(10))
+    for where in ("n < 3", "n > 7"):
+        it.open(tmp_path).delete(where=where)
+    it.open(tmp_path).restore(1)
+    assert read_all(source(tmp_path, startingVersion="3", **options)) == [[8, 9]]
+    it.open(tmp_path).restore(0)
+    assert read_all(source(tmp_path, startingVersion="3", **options)) == [[0, 1, 2, 8, 9]]
+    where = source(tmp_path, startingVersion="4", where="n = 1 OR n = 5", **options)
+    assert read_all(where) == [[1]]
+
+
+def test_a_restore_that_deletes_and_brings_back_rows_replaces_them(tmp_path: Path):
+    write(tmp_path, *range(10))
+    it.open(tmp_path).delete(where="n < 3")
+    it.open(tmp_path).restore(0)
+    it.open(tmp_path).delete(where="n > 1")
+    it.open(tmp_path).restore(1)  # 0 and 1 are deleted, and 3 to 9 are there again
+    with pytest.raises(TableError, match=r"version 4 .*RESTORE.* replaces rows"):
+        read_all(source(tmp_path, startingVersion="4", ignoreDeletes="true"))
+    assert read_all(source(tmp_path, startingVersion="4", skipChangeCommits="true")) == [[]]
+    it.open(tmp_path).restore(3)
+    it.open(tmp_path).delete(where="n = 0")
+    it.open(tmp_path).restore(3)
+    assert read_all(source(tmp_path, startingVersion="7")) == [[0]]
+    with pytest.raises(TableError, match=r"version 6 .*DELETE.* removes rows"):
+        read_all(source(tmp_path, startingVersion="6"))
+
+
 def test_versions_that_were_cleaned_up_are_an_error_unless_losses_are_accepted(tmp_path: Path):
     for n in range(3):
         write(tmp_path, n)
@@ -223,7 +254,7 @@ def test_a_purge_keeps_what_a_stream_that_is_behind_reads_next(tmp_path: Path):
     advance_watermark(store, 0, lambda _: None)  # a clean-up of version 0: version 1 has no base any more
     (tmp_path / "_transaction_log" / f"{0:020d}.json").unlink()
     reachable = reachable_files(store, stream.newest(), list_log(store), Settings())
-    (key,) = (key for key, _ in stream.files(stream.newest(), start, stream.latest_offset(start, ALL)))
+    (key,) = (new.key for _, new in stream.files(stream.newest(), start, stream.latest_offset(start, ALL)))
     assert key not in stream.newest().files
     assert key in reachable
 
@@ -352,3 +383,68 @@ def test_a_stream_continues_over_a_renamed_column_only_when_it_is_started_again(
     again = source(tmp_path)
     assert rows(again, start, end, "number") == [1, 2]
     assert rows(again, start, end, "n") == [7, 7]
+
+
+def shown(stream: StreamSource) -> list[dict[str, object]]:
+    start = stream.initial_offset()
+    plan = plan_batch(stream, start, stream.latest_offset(start, ALL))
+    return [row for task in plan.tasks for batch in run_scan_task(task) for row in batch.to_pylist()]
+
+
+def test_rows_before_an_overwrite_have_the_columns_of_now_by_identity(tmp_path: Path):
+    it.write(tmp_path, [{"a": 1, "b": 2}])
+    it.open(tmp_path).alter(rename={"a": "b", "b": "a"})
+    it.write(tmp_path, [{"a": 3, "b": 4}])
+    it.write(tmp_path, [{"a": 9, "c": 8}], mode="overwrite")
+    it.write(tmp_path, [{"a": 7, "c": 6}])
+    rows = [{"a": 2, "c": None}, {"a": 3, "c": None}, {"a": 7, "c": 6}]
+    skipping = {"skipChangeCommits": "true"}
+    assert shown(source(tmp_path, startingVersion="0", **skipping)) == rows
+    assert shown(source(tmp_path, startingVersion="0", where="c IS NULL AND a > 2", **skipping)) == rows[1:2]
+    assert [
+        row["a"] for row in shown(source(tmp_path, startingVersion="0", where="NOT c = 8", **skipping))
+    ] == [7]
+
+
+def test_a_stream_over_a_changed_partitioning_has_the_values_of_all_columns(tmp_path: Path):
+    it.write(tmp_path, [{"n": 1, "p": "x"}, {"n": 2, "p": None}])
+    start = source(tmp_path).initial_offset()
+    it.write(tmp_path, [{"n": 3, "p": "z"}], mode="overwrite", partition_by=["p"])
+    it.write(tmp_path, [{"n": 4, "p": "w"}], mode="append")
+    rows = [(1, "x"), (2, None), (4, "w")]
+    stream = source(tmp_path, skipChangeCommits="true")
+    plan = plan_batch(stream, start, stream.latest_offset(start, ALL))
+    batches = [batch for task in plan.tasks for batch in run_scan_task(task)]
+    assert [(row["n"], row["p"]) for batch in batches for row in batch.to_pylist()] == rows
+    where = source(tmp_path, skipChangeCommits="true", startingVersion="0", where="p = 'x' OR p = 'w'")
+    assert [row["n"] for row in shown(where)] == [1, 4]
+
+
+def test_a_stream_says_what_it_cannot_show(tmp_path: Path):
+    it.write(tmp_path, [{"n": 1, "m": "disk full"}], text=["m"])
+    kinds = {"spark.indextables.indexing.typemap.m": "string"}
+    it.write(tmp_path, [{"n": "x", "m": "disk slow"}], mode="overwrite", settings=kinds)
+    options = {"startingVersion": "0", "skipChangeCommits": "true"}
+    with pytest.raises(
+        SchemaError, match=r"'n' is string now and was long in version 0 .*new checkpointLocation"
+    ):
+        shown(source(tmp_path, **options))
+    assert shown(source(tmp_path, columns="m", **options)) == [{"m": "disk full"}]
+    assert shown(source(tmp_path, columns="m", where="m = 'disk full'", **options)) == [{"m": "disk full"}]
+    with pytest.raises(
+        SchemaError, match="index of column 'm' is another one now, and it was text in version 0"
+    ):
+        shown(source(tmp_path, columns="m", query="m:disk", **options))
+    assert shown(source(tmp_path, columns="m", startingVersion="2")) == []
+
+
+def test_columns_that_were_lost_with_their_version_are_an_error(tmp_path: Path):
+    it.write(tmp_path, [{"a": 1}])
+    it.write(tmp_path, [{"a": 2}])
+    it.write(tmp_path, [{"b": 3}], mode="overwrite")
+    it.open(tmp_path).checkpoint()
+    advance_watermark(source(tmp_path).store, 0, lambda _: None)
+    (tmp_path / "_transaction_log" / f"{0:020d}.json").unlink()
+    invalidate_cache()
+    with pytest.raises(VersionNotFoundError, match="columns that .* had in version 1 are not known any more"):
+        shown(source(tmp_path, startingVersion="1", skipChangeCommits="true"))

@@ -122,7 +122,7 @@ def test_wide_values_do_not_match_narrow_splits(path: str):
         ({"rename": {"day": "date"}}, "partition column"),
         ({"rename": {"nope": "x"}}, "no column 'nope'"),
         ({"rename": {"a": "ID"}}, "two columns would have the name"),
-        ({"rename": {"a": "_score"}}, "reserved name"),
+        ({"rename": {"a": "_score"}}, "name that is reserved"),
         ({"widen": {"id": "double"}}, "integers can become wider integers"),
         ({"widen": {"a": "long"}}, "cannot become long"),
         ({"widen": {"price": "decimal(12,3)"}}, "digits before the point"),
@@ -223,11 +223,26 @@ def test_changes_restores_and_states_know_the_columns_of_their_version(path: str
 
 def test_a_schema_that_is_read_and_written_elsewhere_has_no_identities(path: str, tmp_path: Path):
     it.open(path).alter(rename={"a": "b"})
-    it.write(path, it.open(path).to_arrow(), mode="overwrite", text=["b"])
-    table = it.open(path)
-    assert "storedName" not in table.metadata.schema_string
-    assert table.count("b:disk") == 1
-    assert it.open(path, version=1).count("b:disk") == 1
+    it.write(tmp_path / "other", it.open(path).to_arrow(), text=["b"])
+    assert "storedName" not in it.open(tmp_path / "other").metadata.schema_string
+    assert it.open(tmp_path / "other").count("b:disk") == 1
+
+
+def test_an_overwrite_keeps_the_identities_of_columns(path: str):
+    it.open(path).alter(rename={"a": "b"}, add={"c": "long"}, default={"c": 7})
+    rows = it.open(path).to_arrow()
+    it.write(path, rows, mode="overwrite", text=["b"])
+    before, after = it.open(path, version=1), it.open(path)
+    assert after.metadata.schema_string == before.metadata.schema_string
+    assert [it.open(path, version=version).count("b:disk") for version in (1, 2)] == [1, 1]
+    it.write(path, rows.append_column("a", rows.column("b")), mode="overwrite", text=["a", "b"])
+    schema = it.open(path).snapshot.schema
+    assert [schema.field(name).stored_name for name in ("b", "c")] == [
+        before.snapshot.schema.field(name).stored_name for name in ("b", "c")
+    ]
+    assert schema.field("a").stored_name != "a"
+    assert schema.field("c").default == "7"
+    assert it.open(path).count("a:disk AND b:disk") == 1
 
 
 @pytest.mark.parametrize("name", TABLES)

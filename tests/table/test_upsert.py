@@ -99,6 +99,17 @@ def test_floating_point_keys_are_refused(tmp_path: Path):
         it.open(str(tmp_path / "t")).upsert(pa.table({"f": [1.5]}), on=["f"])
 
 
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [({"x": 1}, "struct<x:long>"), ([1], "array<long>")],
+)
+def test_keys_of_several_parts_are_refused(tmp_path: Path, value: object, kind: str):
+    it.write(tmp_path, [{"k": value, "n": 1}])
+    for rows in ([{"k": value, "n": 2}], pa.table({"k": [value], "n": [2]}).slice(0, 0)):
+        with pytest.raises(InputError, match=f"column 'k' is {kind}; values of several parts are no keys"):
+            it.open(tmp_path).upsert(rows, on=["k"])
+
+
 def test_an_upsert_of_no_rows_commits_nothing(path: str):
     assert it.open(path).upsert(table([1]).slice(0, 0), on=["id"]).version == 1
 

@@ -16,6 +16,7 @@ from indextables.schema.evolution import (
     WidenColumn,
     evolve,
     new_names,
+    overwrite,
 )
 from indextables.schema.field_options import RECORDS, join_kind, requested_typemap
 from indextables.schema.mapping import (
@@ -43,6 +44,7 @@ from indextables.schema.partitions import (
     unescape,
 )
 from indextables.schema.paths import path_values
+from indextables.schema.presentation import Presentation, present
 from indextables.schema.registry import own_refs, typemap_of
 from indextables.schema.spark_types import (
     ARROW_TYPES,
@@ -75,9 +77,13 @@ from indextables.schema.tokenizer_names import (
 from indextables.schema.types import (
     ALL_COLUMN,
     DEFAULT,
+    IDENTITY,
+    POSITION,
     RESERVED_COLUMNS,
+    ROW_NUMBER,
     SCORE,
     SNIPPET,
+    SPLIT_PATH,
     STORED_NAME,
     Field,
     TableSchema,
@@ -91,15 +97,19 @@ __all__ = [
     "CUTTING_TOKENIZER",
     "DEFAULT",
     "FLOAT_TYPES",
+    "IDENTITY",
     "INTEGER_TYPES",
     "MAX_PRECISION",
     "MAX_WORD_PRECISION",
     "NULL_DIRECTORY",
+    "POSITION",
     "RECORDS",
     "REGISTRY_PREFIX",
     "RESERVED_COLUMNS",
+    "ROW_NUMBER",
     "SCORE",
     "SNIPPET",
+    "SPLIT_PATH",
     "STEMMERS",
     "STORED_NAME",
     "TIME_TYPES",
@@ -113,6 +123,7 @@ __all__ = [
     "FieldMapping",
     "IndexKind",
     "MappedField",
+    "Presentation",
     "Recipe",
     "RenameColumns",
     "StoredColumn",
@@ -141,6 +152,7 @@ __all__ = [
     "mapping_hash",
     "micros",
     "new_names",
+    "overwrite",
     "own_refs",
     "parse_decimal",
     "parse_recipe",
@@ -148,6 +160,7 @@ __all__ = [
     "parse_wall_time",
     "partition_path",
     "path_values",
+    "present",
     "recorded_name",
     "requested_typemap",
     "resolve_typemap",

@@ -6,13 +6,13 @@ has ever had: a name that is dropped and added again is another column (see `STO
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from indextables.errors import SchemaError
 from indextables.runtime import new_id
-from indextables.schema.types import DEFAULT, STORED_NAME, Field, TableSchema
+from indextables.schema.types import DEFAULT, IDENTITY, STORED_NAME, Field, TableSchema
 from indextables.schema.widening import widens_in_place
 
 _COMMENT = "comment"
@@ -31,7 +31,7 @@ class AddColumn:
     @classmethod
     def of(cls, column: Field, default: str | None = None) -> AddColumn:
         """Return the change that adds a column, under a stored name that no column has ever had."""
-        return cls(column.name, column.type, f"{column.name}_{new_id().hex[:12]}", default)
+        return cls(column.name, column.type, _new_stored_name(column), default)
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,45 @@ def evolve(
     return TableSchema(tuple(columns))
 
 
+def overwrite(
+    before: TableSchema,
+    after: TableSchema,
+    partition_columns: Sequence[str],
+    *,
+    without_default: Collection[str] = (),
+) -> TableSchema:
+    """Return the schema of a table whose rows are all replaced by rows with the columns of `after`.
+
+    A column of a name that the table has is that column, even if its type is another one; a column of another name is
+    new. In a table whose columns were never changed, a column is its name, and nothing needs to be recorded.
+
+    >>> before = evolve(TableSchema((Field("a", "long"),)), (), [RenameColumns((("a", "n"),))])
+    >>> after = overwrite(before, TableSchema((Field("n", "long"), Field("a", "long"))), ())
+    >>> after.field("n").stored_name, after.field("a").stored_name == "a"
+    ('a', False)
+    """
+    if not before.has_stored_names:
+        return after
+    in_paths = {name.lower() for name in partition_columns}
+    columns = []
+    for column in after:
+        old = before.get(column.name)
+        stored = _new_stored_name(column) if old is None else old.stored_name
+        identity = stored if old is None else old.identity
+        if column.name in partition_columns:
+            stored = column.name
+        elif stored.lower() in in_paths:  # the statistics of the two columns would have one name
+            stored = _new_stored_name(column)
+        metadata = {**column.metadata, STORED_NAME: stored}
+        if identity.lower() != stored.lower():
+            metadata[IDENTITY] = identity
+        default = old.default if old is not None and old.type == column.type else None
+        if default is not None and column.name not in (*without_default, *partition_columns):
+            metadata[DEFAULT] = default
+        columns.append(replace(column, metadata=metadata))
+    return TableSchema(tuple(columns))
+
+
 def new_names(before: TableSchema, after: TableSchema) -> Mapping[str, str]:
     """Return the name that each column has after a change, by its name before; dropped columns are left out."""
     by_stored = {column.stored_name: column.name for column in after}
@@ -139,6 +178,10 @@ def _renamed(
     if taken:
         raise SchemaError(f"two columns would have the name {taken[0]!r}; choose another one")
     return renamed
+
+
+def _new_stored_name(column: Field) -> str:
+    return f"{column.name}_{new_id().hex[:12]}"
 
 
 def _widened(column: Field, kind: str) -> Field:

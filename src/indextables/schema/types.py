@@ -42,8 +42,17 @@ SNIPPET: Final = "_snippet"
 ALL_COLUMN: Final = "_indexall"
 """The metadata column that stands for `*` in `* TEXTSEARCH 'q'`."""
 
-RESERVED_COLUMNS: Final = frozenset({SCORE, SNIPPET, ALL_COLUMN})
-"""Names that queries use for what the index computes; no column of a table may have one of them."""
+SPLIT_PATH: Final = "__split_path"
+"""The path of a row's split in the table. With the row's position in the split it orders rows of equal score."""
+
+POSITION: Final = "__split_position"
+"""Orders the rows of a split with equal scores. It is the same for every read with the same text queries."""
+
+ROW_NUMBER: Final = "__row_number"
+"""The number of a row in its split, from 0. With the path of the split it names the row."""
+
+RESERVED_COLUMNS: Final = frozenset({SCORE, SNIPPET, ALL_COLUMN, SPLIT_PATH, POSITION, ROW_NUMBER})
+"""Names of what a read computes, next to the columns of the table; no column of a table may have one of them."""
 
 STORED_NAME: Final = "indextables.column.storedName"
 """The key in a column's metadata of its permanent name: the one that splits, statistics and filters have it by.
@@ -52,10 +61,17 @@ All columns of a table have one as soon as a column was added, renamed, dropped 
 stored under the names that they have.
 """
 
+IDENTITY: Final = "indextables.column.identity"
+"""The key in a column's metadata of what tells whether columns of two versions are the same column.
+
+It is there only if it is not the stored name. That is so for columns that an overwrite has stored in another way: a
+column that became a partition column has its own name in the paths of files.
+"""
+
 DEFAULT: Final = "indextables.column.default"
 """The key in a column's metadata of its value, as text, in rows that were written before the column was added."""
 
-_OWN_METADATA: Final = frozenset({STORED_NAME, DEFAULT})
+_OWN_METADATA: Final = frozenset({STORED_NAME, IDENTITY, DEFAULT})
 
 
 @dataclass(frozen=True)
@@ -93,6 +109,11 @@ class Field:
         return str(self.metadata.get(STORED_NAME, self.name))
 
     @property
+    def identity(self) -> str:
+        """The column that this is, whatever its name and its type in another version of the table."""
+        return str(self.metadata.get(IDENTITY, self.stored_name)).lower()
+
+    @property
     def default(self) -> str | None:
         """The value, as text, of rows without the column; None for null."""
         text = self.metadata.get(DEFAULT)
@@ -121,7 +142,9 @@ class TableSchema:
                     f"columns {seen[folded]!r} and {column.name!r} differ only in case: rename one of them"
                 )
             if folded in RESERVED_COLUMNS:
-                raise SchemaError(f"column {column.name!r} has a reserved name: rename it before writing")
+                raise SchemaError(
+                    f"column {column.name!r} has a name that is reserved for what reads compute: choose another one"
+                )
             seen[folded] = column.name
         for column in self.fields:
             for inner in _inner_fields(column):

@@ -11,7 +11,7 @@
 
 from indextables.split.assembly import FinishedSplit
 from indextables.split.container import Component, components, open_bundle
-from indextables.split.deleted_rows import DeltaLogRef, load_deleted_rows, store_delta_log
+from indextables.split.deleted_rows import DeltaLogRef, RestoredRows, load_deleted_rows, store_delta_log
 from indextables.split.index import RankingStatistics, placed_words, tokens
 from indextables.split.index_cache import (
     CacheLooks,
@@ -22,7 +22,7 @@ from indextables.split.index_cache import (
     forget_open_indexes,
 )
 from indextables.split.merge import MergedSplit, MergeSource, merge_splits
-from indextables.split.output import POSITION, ROW_NUMBER, RowRequest, output_field
+from indextables.split.output import RowRequest, output_field
 from indextables.split.query import check_text_query, clause_text
 from indextables.split.reader import BLOOM_SKIPS, SplitReader, open_split
 from indextables.split.search import (
@@ -40,8 +40,6 @@ __all__ = [
     "BLOOM_SKIPS",
     "EXPLANATION_TYPE",
     "NO_HITS",
-    "POSITION",
-    "ROW_NUMBER",
     "CacheLooks",
     "CacheUsage",
     "Component",
@@ -53,6 +51,7 @@ __all__ = [
     "MergeSource",
     "MergedSplit",
     "RankingStatistics",
+    "RestoredRows",
     "RowRequest",
     "Snippet",
     "SplitReader",

@@ -49,6 +49,22 @@ class DeltaLogRef:
         return cls(key, num_deleted)
 
 
+@dataclass(frozen=True)
+class RestoredRows(DeltaLogRef):
+    """The rows of a split that the delta log deletes and `later` does not. The others count as deleted.
+
+    `num_before` is the number of rows that the delta log deletes.
+    """
+
+    num_before: int
+    later: DeltaLogRef | None
+
+    def rows(self, store: Store, num_rows: int) -> RowIds:
+        """Return these rows, ascending. CorruptTableError if a delta log is missing or damaged."""
+        was = load_deleted_rows(store, DeltaLogRef(self.key, self.num_before), num_rows)
+        return np.setdiff1d(was.rows, load_deleted_rows(store, self.later, num_rows).rows)
+
+
 class DeletedRows:
     """The deleted rows of one split, ascending."""
 
@@ -104,6 +120,8 @@ def load_deleted_rows(store: Store, log: DeltaLogRef | None, num_rows: int) -> D
     """
     if log is None:
         return NONE_DELETED
+    if isinstance(log, RestoredRows):
+        return DeletedRows(np.setdiff1d(np.arange(num_rows), log.rows(store, num_rows)))
     cache = current().cache(_POSITIONS)
     rows = cache.get((store.uri, log.key))
     if rows is None or len(rows) != log.num_deleted or (len(rows) and rows[-1] >= num_rows):

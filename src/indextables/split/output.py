@@ -12,16 +12,10 @@ import pyarrow.compute as pc
 
 from indextables.predicates import TRUE, Predicate, TextQuery, columns_of, evaluate
 from indextables.rows import RowIds
-from indextables.schema import SCORE, SNIPPET, TableSchema
+from indextables.schema import POSITION, ROW_NUMBER, SCORE, SNIPPET, TableSchema
 from indextables.split.contents import Contents
 from indextables.split.rows import Window, empty_batch
 from indextables.split.search import Highlighter, Hits, Plan, Positions, Scores, Snippet, Weighting
-
-POSITION: Final = "__split_position"
-"""Orders the rows of a split with equal scores. It is the same for every read with the same text queries."""
-
-ROW_NUMBER: Final = "__row_number"
-"""The number of a row in its split, from 0. With the path of the split it names the row."""
 
 COMPUTED: Final[dict[str, pa.DataType]] = {
     SCORE: pa.float64(),

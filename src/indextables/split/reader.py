@@ -14,7 +14,7 @@ from indextables.errors import CorruptTableError
 from indextables.predicates import TRUE, Constant, Predicate, TextQuery
 from indextables.rows import RowIds
 from indextables.runtime import current
-from indextables.schema import SCORE, FieldMapping, TableSchema
+from indextables.schema import POSITION, SCORE, FieldMapping, TableSchema
 from indextables.split.container import MANIFEST, MAPPING, open_bundle
 from indextables.split.contents import Contents, SplitContents
 from indextables.split.decoded_columns import DecodedColumns, take
@@ -22,7 +22,7 @@ from indextables.split.deleted_rows import DeltaLogRef, load_deleted_rows
 from indextables.split.foreign import ForeignContents, is_foreign
 from indextables.split.index import RankingStatistics
 from indextables.split.index_cache import open_remote_bundle
-from indextables.split.output import POSITION, WITHOUT_HIT, Output, RowRequest, ScoreBook, matching_rows
+from indextables.split.output import WITHOUT_HIT, Output, RowRequest, ScoreBook, matching_rows
 from indextables.split.query import Part, with_default_tokenizer
 from indextables.split.rows import WINDOW_ROWS
 from indextables.split.search import (

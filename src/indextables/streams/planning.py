@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import orjson
@@ -11,12 +11,18 @@ import orjson
 from indextables.config import Settings
 from indextables.errors import ConfigError, SchemaError
 from indextables.log import AddFile, LiveFiles, Snapshot
+from indextables.log.snapshots import LiveFilesEdit
 from indextables.schema import SCORE, SNIPPET, TableSchema
+from indextables.split import RestoredRows
+from indextables.stats import total
+from indextables.streams.new_files import NewFile
 from indextables.streams.offsets import Offset
 from indextables.streams.options import StreamOptions
 from indextables.streams.source import StreamSource
 from indextables.table import (
     ANY_FIELDS,
+    PastColumns,
+    PastTable,
     ScanPlan,
     ScanRequest,
     check_predicate,
@@ -26,6 +32,11 @@ from indextables.table import (
 
 _COMPUTED: Final = {SCORE: "double", SNIPPET: "string"}
 """The columns that the index computes, and their types in Spark."""
+
+_ADVICE: Final = (
+    "Leave the column out of the stream, or start a query with a new checkpointLocation, which begins with the rows of "
+    "now"
+)
 
 
 def stream_columns(table: Snapshot, options: StreamOptions) -> dict[str, Any]:
@@ -71,12 +82,17 @@ def plan_batch(
             f"{_listed(columns)}; start the query again to read them as they are now"
         )
     request, settings = batch_request(table.schema, source.options, source.settings, tuple(now))
-    plans = [
-        plan_scan(
-            source.uri, replace(table, files=files), request, settings, parallelism=parallelism, hosts=hosts
-        )
-        for files in _groups(source.files(table, start, end))
-    ]
+    past = PastColumns(source.store, table, source.settings)
+    added = list(source.files(table, start, end, past.follow))
+    plans = []
+    for group in _groups((_seen(past, version, new.file), new) for version, new in added):
+        group.table.check(request, _ADVICE)
+        snapshot = replace(group.table.snapshot, files=group.files.done())
+        plan = plan_scan(source.uri, snapshot, request, settings, parallelism=parallelism, hosts=hosts)
+        plans.append(_with_restored(plan, group.restored) if group.restored else plan)
+    if not plans:
+        nothing = replace(table, files=LiveFiles())
+        plans = [plan_scan(source.uri, nothing, request, settings, parallelism=parallelism, hosts=hosts)]
     return plans[0] if len(plans) == 1 else _join(plans)
 
 
@@ -88,17 +104,51 @@ def batch_request(
     return ScanRequest(columns, predicate), Settings(dict(settings) | ANY_FIELDS)
 
 
-def _groups(files: Iterable[tuple[str, AddFile]]) -> Iterator[LiveFiles]:
-    """Yield the files, at least once. A file that was added again, after its removal, is in another group."""
-    keys: set[str] = set()
-    edit = LiveFiles().edit()
-    for key, file in files:
-        if key in keys:
-            yield edit.done()
-            keys, edit = set(), LiveFiles().edit()
-        keys.add(key)
-        edit.add(key, file, version=0, timestamp_ms=0)
-    yield edit.done()
+def _seen(past: PastColumns, version: int, file: AddFile) -> PastTable:
+    """Return the table of the stream for a file that a version adds."""
+    if file.doc_mapping_ref is not None and file.doc_mapping_ref == past.own_ref:
+        return past.newest  # the file has the columns of now, and no version needs to be read to know it
+    return past.at(version)
+
+
+@dataclass
+class _Group:
+    """Files of the same columns, each once. `restored` are the rows to read of some of them."""
+
+    table: PastTable
+    files: LiveFilesEdit = field(default_factory=lambda: LiveFiles().edit())
+    keys: set[str] = field(default_factory=set)
+    restored: dict[str, RestoredRows] = field(default_factory=dict)
+
+
+def _groups(files: Iterable[tuple[PastTable, NewFile]]) -> Iterator[_Group]:
+    """Yield the files in groups, in their order. A file that is added again is in another group."""
+    group: _Group | None = None
+    for table, new in files:
+        if group is None or group.table is not table or new.key in group.keys:
+            if group is not None:
+                yield group
+            group = _Group(table)
+        group.keys.add(new.key)
+        group.files.add(new.key, table.file(new.file), version=0, timestamp_ms=0)
+        if new.restored is not None:
+            group.restored[new.key] = new.restored
+    if group is not None:
+        yield group
+
+
+def _with_restored(plan: ScanPlan, restored: Mapping[str, RestoredRows]) -> ScanPlan:
+    """Return a plan that reads of some splits the rows that were restored only."""
+    tasks = tuple(
+        replace(
+            task,
+            splits=tuple(
+                replace(ref, delta_log=restored.get(ref.path, ref.delta_log)) for ref in task.splits
+            ),
+        )
+        for task in plan.tasks
+    )
+    return replace(plan, tasks=tasks, rows=total(ref.num_live for task in tasks for ref in task.splits))
 
 
 def _join(plans: Sequence[ScanPlan]) -> ScanPlan:

@@ -7,7 +7,7 @@ that each later version adds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,10 +19,13 @@ from indextables.log import AddFile, LiveFiles, Snapshot, load_snapshot
 from indextables.log.actions import from_entries
 from indextables.log.diffs import first_version, read_range, version_at
 from indextables.log.versions import VersionActions
+from indextables.rows import RowIds
+from indextables.split import DeltaLogRef, load_deleted_rows
 from indextables.state import KEY
+from indextables.stats import MAX_RECORDS
 from indextables.storage import Store, open_store
 from indextables.streams.admission import Budget
-from indextables.streams.new_files import new_files
+from indextables.streams.new_files import NewFile, new_files
 from indextables.streams.offsets import Offset, Position
 from indextables.streams.options import LATEST, Limits, StreamOptions
 
@@ -72,9 +75,9 @@ class StreamSource:
             position = Position(position.version + 1)
         try:
             for version in self._versions(table, position.version, last):
-                files = new_files(self.uri, version, self.options)
+                files = self._new_files(version)
                 first = position.index if version.version == position.version else 0
-                taken = budget.take_all(file.size for _, file in files[first:])
+                taken = budget.take_all(new.file.size for new in files[first:])
                 position = Position(version.version, first + taken)
                 if first + taken < len(files):
                     break
@@ -104,23 +107,41 @@ class StreamSource:
                     f"{_given(now.get(name))}; set it back, or start the query with a new checkpointLocation"
                 )
 
-    def files(self, table: Snapshot, start: Offset, end: Offset) -> Iterator[tuple[str, AddFile]]:
-        """Yield the files between two offsets, with their keys, in the order in which they were added."""
+    def files(
+        self,
+        table: Snapshot,
+        start: Offset,
+        end: Offset,
+        follow: Callable[[Iterator[VersionActions]], Iterator[VersionActions]] = lambda versions: versions,
+    ) -> Iterator[tuple[int, NewFile]]:
+        """Yield the files between two offsets, in the order in which they were added, with the version.
+
+        The versions that are read pass through `follow`.
+        """
         self.check(end, table)
         position = start.position if start.origin == end.origin else end.origin  # see `Offset.origin`
         if position.is_starting_version:
             stop = end.position.index if end.position.is_starting_version else None
             starting = self._starting_entries(position, stop)
-            yield from ((key, added.file) for key, added in from_entries(starting))
+            yield from ((position.version, NewFile(key, added.file)) for key, added in from_entries(starting))
             if stop is not None:
                 return
             position = Position(position.version + 1)
         last = end.position.version if end.position.index else end.position.version - 1
-        for version in self._versions(table, position.version, last):
-            files = new_files(self.uri, version, self.options)
+        for version in follow(self._versions(table, position.version, last)):
+            files = self._new_files(version)
             first = position.index if version.version == position.version else 0
             stop = end.position.index if version.version == end.position.version else None
-            yield from files[first:stop]
+            yield from ((version.version, new) for new in files[first:stop])
+
+    def _new_files(self, version: VersionActions) -> list[NewFile]:
+        store = self.store
+
+        def positions(log: DeltaLogRef, file: AddFile) -> RowIds:
+            most = MAX_RECORDS if file.num_records is None else file.num_records
+            return load_deleted_rows(store, log, most).rows
+
+        return new_files(self.uri, version, self.options, positions)
 
     def _origin(self, table: Snapshot) -> Position:
         options, table_id = self.options, table.metadata.id

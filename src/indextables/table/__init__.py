@@ -34,7 +34,7 @@ from indextables.table.grouping import (
     result_fields,
 )
 from indextables.table.handle import Table
-from indextables.table.history import ChangeSet
+from indextables.table.history import ChangeSet, PastColumns, PastTable
 from indextables.table.inspection import (
     DISK_CACHE_SCHEMA,
     ENVIRONMENT_SCHEMA,
@@ -144,6 +144,8 @@ __all__ = [
     "Measure",
     "NumberBuckets",
     "Overview",
+    "PastColumns",
+    "PastTable",
     "PrewarmTask",
     "Prewarmed",
     "Range",

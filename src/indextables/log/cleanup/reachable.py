@@ -184,8 +184,9 @@ def _named_keys(version: VersionActions, uri: str, *, removed: bool) -> Iterator
     for action in version.actions:
         if isinstance(action, AddFile) or (removed and isinstance(action, RemoveFile)):
             yield split_key(action.path, uri)
-            if action.delta_log is not None:
-                yield action.delta_log
+        # A stream needs the delta log that a restore removes too, to know which rows are there again.
+        if isinstance(action, AddFile | RemoveFile) and action.delta_log is not None:
+            yield action.delta_log
 
 
 def _delta_logs(snapshot: Snapshot) -> set[str]:

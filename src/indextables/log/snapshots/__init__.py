@@ -27,7 +27,7 @@ from indextables.log.snapshots.json_form import (
     snapshot_of_checkpoint,
     write_snapshot_checkpoint,
 )
-from indextables.log.snapshots.live_files import LiveFiles
+from indextables.log.snapshots.live_files import LiveFiles, LiveFilesEdit
 from indextables.log.snapshots.loader import (
     NEWEST,
     StateWarning,
@@ -48,6 +48,7 @@ __all__ = [
     "ExtrasEdit",
     "Gap",
     "LiveFiles",
+    "LiveFilesEdit",
     "Snapshot",
     "StateWarning",
     "VersionGapWarning",

@@ -26,7 +26,7 @@ from indextables.schema import (
     stored_columns,
 )
 from indextables.spark.request import is_number, is_text, is_texts, refused
-from indextables.split import Corpus, DeltaLogRef, RankingStatistics
+from indextables.split import Corpus, DeltaLogRef, RankingStatistics, RestoredRows
 from indextables.storage import options_for_tasks
 from indextables.table import (
     Replacement,
@@ -45,9 +45,12 @@ MAX_PLAN_BYTES: Final = 1 << 20
 def encode_scan(tasks: Sequence[ScanTask]) -> str | None:
     """Return the splits of each task as text, or None if the text would be too large for an option.
 
-    Splits of one partition share its values, so each set of values is stored once.
+    Splits of one partition share its values, so each set of values is stored once. The columns of the splits are stored
+    once too: None if not all tasks have the same, as those of a stream over a change of columns.
     """
     first = tasks[0]
+    if any((task.schema, task.mapping) != (first.schema, first.mapping) for task in tasks):
+        return None
     kinds = {column.name: column.type for column in first.schema}
     partitions: list[dict[str, str | None]] = []
     numbers: dict[int, int] = {}
@@ -68,7 +71,7 @@ def encode_scan(tasks: Sequence[ScanTask]) -> str | None:
                 [ref.size for ref in splits],
                 [ref.num_records for ref in splits],
                 in_partition,
-                [ref.delta_log and [ref.delta_log.key, ref.delta_log.num_deleted] for ref in splits],
+                [_encoded_log(ref.delta_log) for ref in splits],
             ]
         )
     return _encode(
@@ -252,10 +255,20 @@ def _fields(text: str, *names: str) -> dict[str, Any]:
     return fields
 
 
+def _encoded_log(log: DeltaLogRef | None) -> list[object] | None:
+    """Return key and number of rows; for restored rows, the number in the delta log and the later delta log too."""
+    if log is None:
+        return None
+    texts: list[object] = [log.key, log.num_deleted]
+    return [*texts, log.num_before, _encoded_log(log.later)] if isinstance(log, RestoredRows) else texts
+
+
 def _delta_log(value: Any) -> DeltaLogRef | None:
     match value:
         case None:
             return None
+        case [str(key), int(count), int(before), later] if is_number(count) and is_number(before):
+            return RestoredRows(key, count, before, _delta_log(later))
         case [str(key), int(count)] if count >= 0 and not isinstance(count, bool):
             return DeltaLogRef(key, count)
     raise refused("a delta log in its plan is not a path and the number of its rows")

@@ -6,7 +6,7 @@ an upsert updates is in it as it was (`update_preimage`) and as it is (`update_p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -21,10 +21,11 @@ from indextables.log import AddFile, RemoveFile, Snapshot, split_key
 from indextables.log.diffs import read_range
 from indextables.log.versions import VersionActions
 from indextables.rows import RowIds
-from indextables.schema import decode_value
-from indextables.split import ROW_NUMBER, DeltaLogRef
+from indextables.schema import ROW_NUMBER, decode_value
+from indextables.split import DeltaLogRef
 from indextables.storage import Store, options_for_tasks
 from indextables.table.arguments import to_columns
+from indextables.table.history.past_columns import PastColumns, PastTable
 from indextables.table.scans import ScanRequest, ScanTask, SplitRef, run_scan_task, scan_schema
 from indextables.table.writes import are_updates
 
@@ -34,6 +35,10 @@ COMMIT_TIMESTAMP: Final = "_commit_timestamp"
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _UPDATING: Final = frozenset({"UPDATE", "MERGE", "UPSERT"})
 """The operations whose files say which rows are updates. Others add files again that such an operation has added."""
+
+_ADVICE: Final = (
+    "Leave the column out with columns=, or read the changes up to that version on their own, with until="
+)
 
 FEED_FIELDS: Final = (
     pa.field(CHANGE_TYPE, pa.string()),
@@ -60,12 +65,17 @@ class FileChange:
 
 
 def file_changes(
-    uri: str, versions: Iterable[VersionActions], *, is_partitioned: bool
+    uri: str,
+    versions: Iterable[VersionActions],
+    *,
+    is_partitioned: Callable[[int], bool] = lambda _: True,
 ) -> Iterator[FileChange]:
     """Yield the files that changed, deleted ones of a version first. Merges change no rows.
 
+    `is_partitioned` says whether the table had partition columns in a version.
+
     >>> versions = [VersionActions(5, [AddFile("b", {}, 1), RemoveFile("a", size=1)], modified_ms=7)]
-    >>> changes = file_changes("memory://t", versions, is_partitioned=False)
+    >>> changes = file_changes("memory://t", versions, is_partitioned=lambda _: False)
     >>> [(change.kind, change.file.path, change.version) for change in changes]
     [('delete', 'a', 5), ('insert', 'b', 5)]
     """
@@ -86,7 +96,8 @@ def file_changes(
                     yield replace(change, tags=remove.tags if has_updates else None)
                     inserts.append(replace(change, kind="insert", log=new, other=(old,)))
             elif remove.data_change:
-                file = _removed_file(remove, version.version, is_partitioned=is_partitioned)
+                before = version.version - 1
+                file = _removed_file(remove, version.version, is_partitioned=is_partitioned(before))
                 tags = remove.tags if has_updates else None
                 yield FileChange("delete", version.version, timestamp, file, old, tags=tags)
         yield from inserts
@@ -114,11 +125,18 @@ def read_feed(
         )
     request = ScanRequest(to_columns(columns, snapshot.schema))
     schema = scan_schema(snapshot.schema, request)
-    versions = read_range(store, snapshot.metadata.id, since + 1, snapshot.version)
+    past = PastColumns(store, snapshot, settings)
+    versions = list(past.follow(read_range(store, snapshot.metadata.id, since + 1, snapshot.version)))
+    changes = file_changes(
+        store.uri, versions, is_partitioned=lambda version: bool(past.at(version).partition_columns)
+    )
     tables = []
-    for change in file_changes(store.uri, versions, is_partitioned=bool(snapshot.partition_columns)):
+    for change in changes:
+        # A file that is removed has the columns of the version before, in which it was still live.
+        table = past.at(change.version if change.kind == "insert" else change.version - 1)
+        table.check(request, _ADVICE)
         try:
-            rows = _changed_rows(store, snapshot, change, request, settings)
+            rows = _changed_rows(store, table, change, request, settings)
         except CorruptTableError:
             if store.exists(split_key(change.file.path, store.uri)):
                 raise
@@ -132,11 +150,13 @@ def read_feed(
 
 
 def _changed_rows(
-    store: Store, snapshot: Snapshot, change: FileChange, request: ScanRequest, settings: Settings
+    store: Store, table: PastTable, change: FileChange, request: ScanRequest, settings: Settings
 ) -> pa.Table:
+    file, snapshot = table.file(change.file), table.snapshot
+
     def scan(columns: tuple[str, ...], log: DeltaLogRef | None) -> pa.Table:
         narrowed = replace(request, columns=columns)
-        task = _task(store, snapshot, change.file, narrowed, log, settings)
+        task = _task(store, snapshot, file, narrowed, log, settings)
         return pa.Table.from_batches(run_scan_task(task), schema=scan_schema(snapshot.schema, narrowed))
 
     rows = scan((*request.columns, ROW_NUMBER), change.log)

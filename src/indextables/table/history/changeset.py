@@ -72,7 +72,8 @@ class ChangeSet:
         With `feed`, return what each version changed instead, whether it is still so or not. Three columns say how, in
         which version and when: `_change_type` (`insert`, `delete`, and for rows of UPDATE, MERGE INTO and `upsert`
         `update_preimage` and `update_postimage`), `_commit_version` and `_commit_timestamp`.
-        VersionNotFoundError if clean-up has deleted one of the versions, or a purge the rows.
+        VersionNotFoundError if clean-up has deleted one of the versions, or a purge the rows. Rows have the columns of
+        the newer version: null where the table did not have the column then. SchemaError if it had another type then.
 
         >>> import indextables as it, pyarrow as pa
         >>> for n in (1, 2):

@@ -20,11 +20,10 @@ import pyarrow as pa
 from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError
 from indextables.predicates import bind
-from indextables.schema import SCORE
+from indextables.schema import POSITION, SCORE
 from indextables.split import (
     EXPLANATION_TYPE,
     NO_HITS,
-    POSITION,
     Corpus,
     Hits,
     SplitReader,

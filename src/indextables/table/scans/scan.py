@@ -29,7 +29,7 @@ from indextables.predicates import (
 )
 from indextables.rows import RowIds
 from indextables.runtime import current
-from indextables.schema import FieldMapping, TableSchema, own_refs
+from indextables.schema import SPLIT_PATH, FieldMapping, TableSchema, own_refs
 from indextables.split import (
     Corpus,
     DeltaLogRef,
@@ -51,9 +51,6 @@ _log: Final = logging.getLogger(__name__)
 
 ROWS_FETCHED: Final = "scan.rows_fetched"
 """Counter of a process: rows that scans have read from splits."""
-
-SPLIT_PATH: Final = "__split_path"
-"""The path of a row's split in the table. With the row's position in the split it orders rows of equal score."""
 
 SCAN_TASK_BYTES: Final = 256 << 20
 SEARCH_TASK_BYTES: Final = 8 << 30

@@ -17,7 +17,7 @@ from indextables.log import Snapshot, load_snapshot
 from indextables.log.actions import to_entries
 from indextables.predicates import And, Compare, In, Predicate, bind, conjunction
 from indextables.rows import RowIds
-from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Field, TableSchema, conform
+from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Field, TableSchema, conform, is_nested
 from indextables.split import SplitReader
 from indextables.state import PrunedFiles
 from indextables.storage import Store
@@ -122,6 +122,11 @@ class Keys:
     def of(cls, rows: pa.Table, fields: Sequence[Field]) -> Keys:
         """Return the keys of rows. InputError if a key is null or not a key of one row."""
         for field in fields:
+            if is_nested(field.type):
+                raise InputError(
+                    f"column {field.name!r} is {field.type_name}; values of several parts are no keys. Name columns of "
+                    f"plain values in on"
+                )
             if field.type in FLOAT_TYPES:
                 raise InputError(
                     f"column {field.name!r} is {field.type}; floating-point numbers are not exact, and no keys. "

@@ -50,6 +50,7 @@ from indextables.schema import (
     default_value,
     element_type,
     mapping_hash,
+    overwrite,
     requested_typemap,
     resolve_typemap,
 )
@@ -368,7 +369,8 @@ def _new_metadata(
 ) -> Metadata:
     """Return the metadata of a new table, or of one whose rows are all replaced.
 
-    An overwrite keeps the partitioning and the text columns that the new schema still has, unless it sets its own.
+    An overwrite keeps the partitioning and the text columns that the new schema still has, unless it sets its own. It
+    keeps the identity of columns too: what reads old rows later finds their values under the right names.
     """
     if partition_by is None and base is not None:
         partition_by = [name for name in base.partition_columns if schema.get(name) is not None]
@@ -381,6 +383,10 @@ def _new_metadata(
             if column is not None and (is_text or kind == "none") and column.name not in columns:
                 inherited[column.name] = kind
     kinds = inherited | resolve_typemap(schema, columns, typemap)
+    schema = schema.without_identities()
+    if base is not None:
+        texts = [name for name, kind in kinds.items() if kind.split(";")[0] in ("text", "ip")]
+        schema = overwrite(base.schema, schema, columns, without_default=texts)
     mapping = FieldMapping.of(schema, columns, kinds).to_json()
     other_keys = {
         key: value
@@ -391,7 +397,7 @@ def _new_metadata(
     configuration |= {f"{TYPEMAP_PREFIX}{name}": kind for name, kind in kinds.items()} | dict(properties)
     return Metadata(
         id=base.metadata.id if base is not None else str(new_id()),
-        schema_string=schema.without_identities().to_json(),
+        schema_string=schema.to_json(),
         partition_columns=columns,
         configuration=configuration,
         created_time=base.metadata.created_time if base is not None else now_ms(),
