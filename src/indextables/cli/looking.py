@@ -26,9 +26,8 @@ _TABLES = ["name", "version", "rows", "files", "bytes", "last_commit", "error"]
 def ls(args: Namespace, output: Output) -> int:
     """Print the tables below a directory; one that cannot be opened has an error in place of figures."""
     settings = to_settings(args)
-    found = output.rows(
-        _TABLES, (_summary(args.path, name, settings) for name in _tables(args.path, settings))
-    )
+    tables = (_summary(args.path, name, settings) for name in _tables(args.path, settings))
+    found = output.rows(_TABLES, tables, sizes=["bytes"])
     return DONE if found else NOTHING_FOUND
 
 
@@ -65,7 +64,7 @@ def describe(args: Namespace, output: Output) -> int:
 
 def files(args: Namespace, output: Output) -> int:
     """Print the live splits."""
-    output.rows(_FILES, plain_rows(open_at(args).files(where=args.where)))
+    output.rows(_FILES, plain_rows(open_at(args).files(where=args.where)), sizes=["size"])
     return DONE
 
 
@@ -82,14 +81,14 @@ def history(args: Namespace, output: Output) -> int:
         "bytes_added",
         "engine",
     ]
-    output.rows(names, islice(plain_rows(open_at(args).history()), args.limit))
+    output.rows(names, islice(plain_rows(open_at(args).history()), args.limit), sizes=["bytes_added"])
     return DONE
 
 
 def show(args: Namespace, output: Output) -> int:
     """Print the files that one version added and removed."""
     table = open_table(args.path, version=args.number, settings=to_settings(args))
-    output.rows(["change", "path", "rows", "size"], _changed_files(table, args.number - 1))
+    output.rows(["change", "path", "rows", "size"], _changed_files(table, args.number - 1), sizes=["size"])
     return DONE
 
 
@@ -101,7 +100,9 @@ def diff(args: Namespace, output: Output) -> int:
         rows = row_differences(table, args.old)
         count = output.rows(rows.column_names, plain_rows(rows))
     else:
-        count = output.rows(["change", "path", "rows", "size"], _changed_files(table, args.old))
+        count = output.rows(
+            ["change", "path", "rows", "size"], _changed_files(table, args.old), sizes=["size"]
+        )
     return NOTHING_FOUND if args.exit_code and not count else DONE
 
 
@@ -115,7 +116,7 @@ def du(args: Namespace, output: Output) -> int:
         {"part": part, "bytes": count, "percent": round(100 * count / whole, 1) if whole else 0.0}
         for part, count in sorted(sizes.items(), key=lambda item: -item[1])
     ]
-    output.rows(["part", "bytes", "percent"], rows)
+    output.rows(["part", "bytes", "percent"], rows, sizes=["bytes"])
     return DONE
 
 
