@@ -14,7 +14,7 @@ from indextables.cli.appended_rows import appended_rows
 from indextables.cli.exit_codes import DONE, NOTHING_FOUND
 from indextables.cli.layout import LogLayout
 from indextables.cli.opening import open_at, split_names
-from indextables.cli.output import SNIPPET, Output, PeopleOutput
+from indextables.cli.output import SNIPPET, Output, PeopleOutput, to_json
 from indextables.errors import InputError
 from indextables.table import EXPLANATION, Table, plain_rows, score_text, text_columns
 
@@ -70,7 +70,8 @@ def count(args: Namespace, output: Output) -> int:
         if not args.quiet:
             output.record({"count": number}, str(number))
         return NOTHING_FOUND if args.quiet and not number else DONE
-    found: Counter[object] = Counter()
+    found: Counter[str] = Counter()
+    values: dict[str, object] = {}
     if args.query is None:
         batches = iter(table.to_batches([args.by], where=args.where))
     else:
@@ -78,10 +79,13 @@ def count(args: Namespace, output: Output) -> int:
     name = args.by
     for batch in batches:
         name = batch.schema.names[0]
-        found.update(row[name] for row in plain_rows([batch.select([0])]))
-    ordered = sorted(found.items(), key=lambda item: (-item[1], str(item[0])))
+        for row in plain_rows([batch.select([0])]):
+            key = to_json(row[name])  # lists and structures cannot be keys
+            values[key] = row[name]
+            found[key] += 1
+    ordered = sorted(found.items(), key=lambda item: (-item[1], str(values[item[0]])))
     if not args.quiet:
-        output.rows(["value", "count"], ({"value": value, "count": number} for value, number in ordered))
+        output.rows(["value", "count"], ({"value": values[key], "count": number} for key, number in ordered))
     return NOTHING_FOUND if args.quiet and not ordered else DONE
 
 
@@ -145,6 +149,8 @@ def pause(seconds: float) -> None:
 def _newest(table: Table, args: Namespace) -> pa.Table:
     """Return the newest rows by the time column. Memory does not grow with the table."""
     times = _time_column(table, args.by)
+    if pa.types.is_nested(table.schema.field(times).type):
+        raise InputError(f"rows have no order by {times!r}, which is a {table.schema.field(times).type}")
     if args.query is None:
         batches = iter(table.to_batches(where=args.where))
     else:
