@@ -146,6 +146,31 @@ def test_files_schema_settings_and_export(ask, ui_table):
     assert lines[0] == "at,level,host,size,message"
 
 
+def test_an_export_has_the_order_and_the_columns_of_the_page(ask):
+    for params, order in ({"q": "disk"}, "score"), ({"q": "disk", "sort": "time"}, "time"), ({}, "time"):
+        lines = ask("export", columns="at\x1fmessage", **params).splitlines()
+        assert lines[0] == "at,message"
+        page = ask("rows", limit=500, **params)["rows"]
+        assert [line.partition(",")[0] for line in lines[1:]] == [row["at"] for row in page], order
+
+
+def test_an_export_that_is_cut_says_so_in_its_name(ui_table, monkeypatch):
+    access = Access(4714)
+    client = Client(make_app({"0": it.open(ui_table)}, access), "http://127.0.0.1:4714")
+    client.get("/", params={"token": access.token})
+
+    def name(**params: str) -> str:
+        return client.get("/api/0/export", params=params).headers["content-disposition"].partition("=")[2]
+
+    assert name().startswith('"rows-')
+    for module in ("app", "discovery"):
+        monkeypatch.setattr(f"indextables.ui.{module}.MAX_EXPORTED", 100)
+    assert name().startswith('"first-100-rows-')
+    assert name(where="size < 100").startswith('"rows-')
+    assert client.get("/api/0/export").text.count("\n") >= 100
+    assert client.get("/api/session").json()["most_exported"] == 100
+
+
 def test_a_table_without_times_or_texts(tmp_path):
     import pyarrow as pa  # noqa: PLC0415
 
