@@ -26,6 +26,27 @@ def test_help_loads_neither_arrow_nor_tantivy():
     assert "search" in done.stdout
 
 
+def test_help_imports_few_modules():
+    """What `--help` costs is what it imports: the bound stands for 100 ms of processor time, and needs no clock."""
+    code = (
+        "import sys; before = set(sys.modules); from indextables.cli import main; main(['search', '--help']);"
+        "new = set(sys.modules) - before;"
+        "print(len(new), *sorted(name for name in new if name.startswith('indextables')), file=sys.stderr)"
+    )
+    done = run("-c", code)
+    count, *ours = done.stderr.split()
+    assert int(count) < 100
+    assert set(ours) == {
+        "indextables",
+        "indextables.errors",
+        *(
+            f"indextables.cli{name}"
+            for name in ("", ".advice", ".asking", ".cells", ".exit_codes", ".layout")
+        ),
+        *(f"indextables.cli.{name}" for name in ("output", "parser", "program", "text")),
+    }
+
+
 def test_python_m_runs_the_command(logs):
     done = run("-m", "indextables", "count", logs)
     assert (done.returncode, done.stdout, done.stderr) == (0, '{"count": 4}\n', "")

@@ -29,6 +29,7 @@ from indextables.log.snapshots import Extras
 from indextables.log.versions import list_log, publish, record_of
 from indextables.maintenance.log_recovery import recover_log
 from indextables.maintenance.split_recovery import recover_splits
+from indextables.notebook import result_html
 from indextables.runtime import new_id, now_ms, sleep
 from indextables.state import LAST_CHECKPOINT
 from indextables.storage import Backoff, Store, open_store, table_uri
@@ -50,6 +51,9 @@ class Repaired:
     valid_splits: int
     missing_splits: int
     status: str
+
+    def _repr_html_(self) -> str:
+        return result_html(f"Repair of {self.source_path}", self)
 
 
 @dataclass(frozen=True)
