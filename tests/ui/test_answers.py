@@ -11,7 +11,7 @@ from indextables.ui.app import make_app
 from indextables.ui.conditions import to_asked
 from indextables.ui.discovery import overview_answer
 from indextables.ui.guard import Access
-from indextables.ui.inspection import diff_answer, history_answer
+from indextables.ui.inspection import diff_answer, history_answer, split_answer
 from indextables.ui.limits import Turn
 from support.ui_client import Client
 
@@ -144,6 +144,17 @@ def test_files_schema_settings_and_export(ask, ui_table):
     lines = ask("export", q="disk").splitlines()
     assert len(lines) == 1 + it.open(ui_table).count("disk")
     assert lines[0] == "at,level,host,size,message"
+
+
+def test_a_split_names_the_columns_of_its_files(tmp_path):
+    it.write(tmp_path / "t", {"id": [1], "name": ["a"], "gone": [True]})
+    table = it.open(tmp_path / "t")
+    table.alter(rename={"name": "title"}, drop=["gone"])
+    table = table.refresh()
+    (path,) = table.files().column("path").to_pylist()
+    parts = {part["part"]: part["columns"] for part in split_answer(table, path)["parts"]}
+    assert parts["rows-0.parquet"] == ["id", "title", "gone (dropped)"]
+    assert parts["checksums.json"] == []
 
 
 def test_an_export_has_the_order_and_the_columns_of_the_page(ask):

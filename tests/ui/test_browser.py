@@ -231,6 +231,9 @@ def test_files_open_one_split(ui):
     ui.page.locator(".map button").first.click()
     ui.page.wait_for_selector("#split")
     assert "rows-0.parquet" in ui.page.inner_text("#split")
+    row = ui.page.inner_text("#split tr:has-text('rows-0.parquet')")
+    assert all(column in row for column in ("at", "level", "host", "size", "message"))
+    assert "KiB" in ui.page.inner_text(".map .part > span")
 
 
 def test_keys_pages_and_copies(ui, cli_server):
