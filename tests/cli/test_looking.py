@@ -120,3 +120,14 @@ def test_explain_counts_the_splits_that_are_skipped(cli, logs):
 def test_explain_has_notes_for_scripts(cli, logs):
     (plan,) = cli.rows("explain", logs, "disk")
     assert (plan["foreign_splits_read"], plan["notes"]) == (0, [])
+
+
+def test_people_read_words_for_indexes_and_units_for_bytes(cli, logs):
+    it.write(logs, rows(0, "one"), mode="overwrite")
+    shown = cli.text("describe", logs)
+    assert "1 row in 1 split, " in shown
+    assert "numbers" in shown
+    assert "text, by its words" in shown
+    assert "i64" not in shown.replace("int64", "")
+    for command in ("du", "files", "history"):
+        assert "KiB" in cli.text(command, logs), command

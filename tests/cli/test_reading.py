@@ -225,3 +225,16 @@ def test_search_for_rows_like_a_text(cli, logs):
     assert cli("search", logs, "--like", "nothing of it")[0] == 1
     for wrong in (["disk", "--like", "disk"], [], ["--like", "disk", "--explain"]):
         assert cli("search", logs, *wrong)[0] == 2
+
+
+def test_lists_and_structures_are_counted_and_have_no_order(cli, tmp_path):
+    path = str(tmp_path / "nested")
+    it.write(
+        path, [{"tags": ["a", "b"], "user": {"name": "ada"}}, {"tags": ["a", "b"], "user": {"name": "bob"}}]
+    )
+    assert cli.rows("count", path, "--by", "tags") == [{"value": ["a", "b"], "count": 2}]
+    assert {row["value"]["name"] for row in cli.rows("count", path, "--by", "user")} == {"ada", "bob"}
+    for column in ("tags", "user"):
+        code, _, err = cli("tail", path, "--by", column)
+        assert code == 2
+        assert column in err

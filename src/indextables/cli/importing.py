@@ -21,7 +21,7 @@ from indextables.cli.log_lines import (
     recognized_pattern,
     to_pattern,
 )
-from indextables.cli.opening import split_names, to_settings
+from indextables.cli.opening import check_no_file, split_names, to_settings
 from indextables.cli.output import Output
 from indextables.cli.sources import STDIN, Source, SourceOptions, format_of, open_source, to_types
 from indextables.cli.terminal_progress import progress_of
@@ -35,6 +35,7 @@ _WORDS = 3
 
 def import_files(args: Namespace, output: Output) -> int:
     """Import files, each in one commit, or one for every so many rows."""
+    check_no_file(args.path)
     existing = _existing(args)
     replaced = args.mode == "overwrite" and existing is not None
     if replaced and not args.dry_run:
@@ -70,7 +71,7 @@ def import_files(args: Namespace, output: Output) -> int:
         return DONE
     seconds = time.monotonic() - started
     if version is None:
-        raise InputError(f"there is no row in {', '.join(args.files)}; the table is as it was")
+        raise InputError(f"there is no row in {', '.join(map(_shown, args.files))}; the table is as it was")
     values = {"rows": total, "version": version, "unmatched_lines": unmatched, "seconds": round(seconds, 3)}
     lines = [f"imported {total:,} rows in {seconds:.1f} s; {args.path} is at version {version}"]
     if unmatched:

@@ -11,24 +11,32 @@ from pathlib import Path
 from typing import Any
 
 from indextables.cli.exit_codes import DONE, NOTHING_FOUND
-from indextables.cli.opening import open_at, to_settings
+from indextables.cli.opening import open_at, open_version, to_settings
 from indextables.cli.output import Output
-from indextables.cli.text import size
+from indextables.cli.text import counted, size
 from indextables.config import Settings
 from indextables.errors import IndexTablesError
 from indextables.storage import LOG_DIRECTORY, is_on_this_machine, open_store, table_uri
 from indextables.table import Table, file_differences, open_table, plain_rows, row_differences
 
 _FILES = ["path", "partition_values", "num_records", "size", "modification_time"]
+_INDEXES = {
+    "text": "text, by its words",
+    "string": "exact values",
+    "i64": "numbers",
+    "i128": "numbers",
+    "f64": "numbers",
+    "bool": "exact values",
+    "none": "not indexed",
+}
 _TABLES = ["name", "version", "rows", "files", "bytes", "last_commit", "error"]
 
 
 def ls(args: Namespace, output: Output) -> int:
     """Print the tables below a directory; one that cannot be opened has an error in place of figures."""
     settings = to_settings(args)
-    found = output.rows(
-        _TABLES, (_summary(args.path, name, settings) for name in _tables(args.path, settings))
-    )
+    tables = (_summary(args.path, name, settings) for name in _tables(args.path, settings))
+    found = output.rows(_TABLES, tables, sizes=["bytes"])
     return DONE if found else NOTHING_FOUND
 
 
@@ -54,18 +62,18 @@ def describe(args: Namespace, output: Output) -> int:
         "columns": columns,
     }
     lines = [f"{table.uri}, version {table.version}"]
-    lines.append(f"{values['rows']} rows in {values['files']} splits, {size(values['bytes'])}")
+    lines.append(f"{_rows(values['rows'])} in {counted(values['files'], 'split')}, {size(values['bytes'])}")
     if table.partition_columns:
         lines.append(f"partitioned by {', '.join(table.partition_columns)}")
     longest = max((len(column["name"]) for column in columns), default=0)
-    lines += [f"  {c['name']:{longest}}  {c['type']:22}  {c['index']}" for c in columns]
+    lines += [f"  {c['name']:{longest}}  {c['type']:22}  {_index(c['index'])}" for c in columns]
     output.record(values, "\n".join(lines))
     return DONE
 
 
 def files(args: Namespace, output: Output) -> int:
     """Print the live splits."""
-    output.rows(_FILES, plain_rows(open_at(args).files(where=args.where)))
+    output.rows(_FILES, plain_rows(open_at(args).files(where=args.where)), sizes=["size"])
     return DONE
 
 
@@ -82,26 +90,28 @@ def history(args: Namespace, output: Output) -> int:
         "bytes_added",
         "engine",
     ]
-    output.rows(names, islice(plain_rows(open_at(args).history()), args.limit))
+    output.rows(names, islice(plain_rows(open_at(args).history()), args.limit), sizes=["bytes_added"])
     return DONE
 
 
 def show(args: Namespace, output: Output) -> int:
     """Print the files that one version added and removed."""
-    table = open_table(args.path, version=args.number, settings=to_settings(args))
-    output.rows(["change", "path", "rows", "size"], _changed_files(table, args.number - 1))
+    table = open_version(args, args.number)
+    output.rows(["change", "path", "rows", "size"], _changed_files(table, args.number - 1), sizes=["size"])
     return DONE
 
 
 def diff(args: Namespace, output: Output) -> int:
     """Print the files, or the rows, by which two versions differ."""
-    table = open_table(args.path, version=args.new, settings=to_settings(args))
-    open_table(args.path, version=args.old, settings=to_settings(args))
+    table = open_version(args, args.new)
+    open_version(args, args.old)
     if args.rows:
         rows = row_differences(table, args.old)
         count = output.rows(rows.column_names, plain_rows(rows))
     else:
-        count = output.rows(["change", "path", "rows", "size"], _changed_files(table, args.old))
+        count = output.rows(
+            ["change", "path", "rows", "size"], _changed_files(table, args.old), sizes=["size"]
+        )
     return NOTHING_FOUND if args.exit_code and not count else DONE
 
 
@@ -115,7 +125,7 @@ def du(args: Namespace, output: Output) -> int:
         {"part": part, "bytes": count, "percent": round(100 * count / whole, 1) if whole else 0.0}
         for part, count in sorted(sizes.items(), key=lambda item: -item[1])
     ]
-    output.rows(["part", "bytes", "percent"], rows)
+    output.rows(["part", "bytes", "percent"], rows, sizes=["bytes"])
     return DONE
 
 
@@ -134,6 +144,15 @@ def explain(args: Namespace, output: Output) -> int:
     }
     output.record(values, str(plan))
     return DONE
+
+
+def _rows(count: int | None) -> str:
+    return "? rows" if count is None else counted(count, "row")
+
+
+def _index(kind: str) -> str:
+    """Return in words how a column is indexed."""
+    return _INDEXES.get(kind, kind)
 
 
 def _tables(directory: str, settings: Settings) -> Iterator[str]:

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping
 from shlex import quote
 from typing import Any, Final
 
+from indextables.columns import Manifest
 from indextables.config import keys
 from indextables.errors import InputError
 from indextables.log import LOG_DIRECTORY
 from indextables.maintenance import check_health
 from indextables.split import components, open_bundle
+from indextables.split.container import MANIFEST, Bundle
 from indextables.storage import open_store
 from indextables.table import Table, file_differences, plain_rows
 from indextables.ui.conditions import time_column
@@ -109,14 +111,32 @@ def split_answer(table: Table, path: str) -> dict[str, Any]:
     if path not in sizes:
         raise InputError(f"version {table.version} has no split {path!r}")
     bundle = open_bundle(open_store(table.uri, table.settings), path, sizes[path])
+    groups = _column_groups(table, bundle)
     parts = [
-        {"part": part.key, "type": part.type, "field": part.field_name, "bytes": part.size}
+        {
+            "part": part.key,
+            "type": part.type,
+            "columns": groups.get(part.key, [] if part.field_name is None else [part.field_name]),
+            "bytes": part.size,
+        }
         for part in components(bundle)
     ]
     return {
         "path": path,
         "bytes": bundle.size,
         "parts": sorted(parts, key=lambda part: -int(str(part["bytes"]))),
+    }
+
+
+def _column_groups(table: Table, bundle: Bundle) -> dict[str, list[str]]:
+    """Return the columns of each file of rows in a split; a split of another program has none."""
+    if MANIFEST not in bundle.members:
+        return {}
+    names = {field.stored_name: field.name for field in table.snapshot.schema}
+    return {
+        file.path: [names.get(column, f"{column} (dropped)") for column in group.columns]
+        for group in Manifest.from_bytes(bundle.read(MANIFEST)).column_groups
+        for file in group.files
     }
 
 

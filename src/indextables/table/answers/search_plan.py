@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from indextables.config import Settings
+from indextables.notebook import table_html
 from indextables.predicates import text_queries
 from indextables.table.arguments import ANY_FIELDS, parse_condition
 from indextables.table.grouping import COUNT_ROWS
@@ -45,6 +46,15 @@ class SearchPlan:
         lines = [f"{self.splits_read} of {self.splits} splits are read{size}"]
         lines += [f"  {number} skipped by {stage}" for stage, number in self.skipped_by.items()]
         return "\n".join([*lines, *self.notes])
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("read", self.splits_read),
+            *((f"skipped by {name}", n) for name, n in self.skipped_by.items()),
+        ]
+        return table_html(
+            f"Plan of a search, version {self.version}", ("splits", ""), rows, "; ".join(self.notes)
+        )
 
 
 def explain_search(table: TableVersion, query: str | None, where: str | None) -> SearchPlan:

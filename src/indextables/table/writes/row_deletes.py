@@ -28,6 +28,7 @@ from indextables.errors import (
 from indextables.log import AddFile, ChangeRows, DeletedRows, Metadata, Snapshot, Txn, commit
 from indextables.log.changes import DELETE, United
 from indextables.log.versions import VersionActions, list_versions_after, read_versions, read_watermark
+from indextables.notebook import result_html
 from indextables.predicates import Constant, Predicate, bind, to_sql
 from indextables.rows import RowIds
 from indextables.split import DeltaLogRef, SplitReader, load_deleted_rows, store_delta_log
@@ -61,6 +62,9 @@ class RowChange:
     rows_added: int
     files_removed: int
     files_changed: int
+
+    def _repr_html_(self) -> str:
+        return result_html("Change of rows", self)
 
 
 @dataclass(frozen=True)
