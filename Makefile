@@ -42,12 +42,13 @@ format: setup ## Format the code and apply the linter's fixes
 	@$(PYTHON) -m ruff format .
 	@$(PYTHON) -m ruff check --fix .
 
-bench: setup ## Measure against Parquet, deltalake and others (ROWS=n; FILES=n,m; PARTS="tables commits", all by default)
-	@$(WITH_JAVA) $(PYTHON) -m bench $(PARTS) $(if $(ROWS),--rows $(ROWS)) $(if $(FILES),--files $(FILES))
+bench: setup ## Measure against Parquet, deltalake and others (ROWS=n; FILES=n,m; PARTS="tables commits"; STRICT=1 fails on a missed goal)
+	@$(WITH_JAVA) $(PYTHON) -m bench $(PARTS) $(if $(ROWS),--rows $(ROWS)) $(if $(FILES),--files $(FILES)) $(if $(STRICT),--strict)
 
-soak: setup $(AZURITE) ## The long checks, then killed and racing writers over and over (ROUNDS=n; 10 by default)
-	@INDEXTABLES_SOAK=1 $(PYTHON) -m pytest -m soak $(ARGS)
-	@for round in $$(seq $(or $(ROUNDS),10)); do echo "round $$round"; $(PYTHON) -m pytest -m "slow and not spark and not soak" $(ARGS); done
+soak: setup $(AZURITE) $(CHROMIUM) ## The long checks, then killed and racing writers over and over (ROUNDS=n; 10 by default)
+	@INDEXTABLES_SOAK=1 $(WITH_JAVA) $(PYTHON) -m pytest -m soak $(ARGS)
+	@for round in $$(seq $(or $(ROUNDS),10)); do echo "round $$round"; \
+		$(WITH_JAVA) $(PYTHON) -m pytest -m "slow and not spark and not soak" $(ARGS); done
 
 docs: setup ## Write the generated pages of docs/, then build the site from it into site/, offline
 	@$(PYTHON) tools/config_page.py

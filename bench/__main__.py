@@ -14,7 +14,7 @@ from typing import Final
 
 from rich.console import Console
 
-from bench.measure import Comparison, machine, record, show
+from bench.measure import Comparison, machine, not_met, record, show
 
 HOME: Final = Path(__file__).resolve().parent.parent / "bench-data"
 FULL_SIZE: Final = 5_000_000
@@ -87,6 +87,11 @@ def states_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compari
     console = _console()
     states.show(console, f"planning, {os.cpu_count()} cores", results)
     states.show_goals(console, goals)
+    chosen.not_met.extend(
+        f"{goal.name}: {goal.figure:,.0f} {goal.unit}, and less than {goal.below:,} is the goal"
+        for goal in goals
+        if not goal.met
+    )
     state_growth.show(console, growth)
     (HOME / "states.json").write_text(json.dumps(states.as_document(results, goals), indent=2) + "\n")
     return "planning", states.comparisons(results)
@@ -165,6 +170,10 @@ def main() -> None:
         default=[70_000, 100_000, 1_000_000],
         help="sizes of the tables that are planned on (70000,100000,1000000)",
     )
+    arguments.add_argument(
+        "--strict", action="store_true", help="exit with 1 if a goal is not met: for a quiet machine"
+    )
+    arguments.set_defaults(not_met=[])  # goals that a part judges by itself
     chosen = arguments.parse_args()
     unknown = [name for name in chosen.parts if name not in PARTS]
     if unknown:
@@ -192,6 +201,11 @@ def main() -> None:
     say("done")
     record(HOME / "results.json", {"machine": facts, "parts": titles}, found)
     console.print(f"[dim]every run is in {HOME / 'results.json'}")
+    missed = [*chosen.not_met, *not_met(found)]
+    if chosen.strict and missed:
+        for goal in missed:
+            console.print(f"[red]not met[/]  {goal}")
+        sys.exit(1)
 
 
 if __name__ == "__main__":

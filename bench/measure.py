@@ -60,6 +60,15 @@ class Comparison:
         return None if self.at_least is None else self.ratio >= self.at_least
 
 
+def not_met(comparisons: Sequence[Comparison]) -> list[str]:
+    """Return the goals that are not met, in words. What is not judged has no goal."""
+    return [
+        f"{c.name}, against {c.other_name}: {c.ratio:.2f} times as fast, and {c.at_least:g} is the goal"
+        for c in comparisons
+        if c.met is False
+    ]
+
+
 Clock = Callable[[], float]
 
 

@@ -11,6 +11,7 @@ from typing import Final
 import pyarrow as pa
 
 import indextables as it
+from bench.earlier import EARLIER_BUILDER, earlier_builder
 from bench.measure import Comparison, Timing
 from indextables.config import Settings
 from indextables.demo import BROAD_WORD, log_batch
@@ -23,7 +24,7 @@ ROWS_A_SPLIT: Final = 2_500
 APPENDS: Final = 200
 ROWS_AN_APPEND: Final = 100
 MOST_OF_INDEXING: Final = 0.65
-"""A merge is to take at most this share of the CPU time of indexing its rows."""
+"""A merge is to take at most this share of the CPU time that indexing its rows took before there were merges."""
 MOST_OF_FRESH: Final = 1.2
 """A search of a merged table is to take at most so many times as long as one of a table written at once."""
 
@@ -47,13 +48,13 @@ def measure(
     appends: int = APPENDS,
 ) -> list[Comparison]:
     say(f"merging {splits} splits of {rows:,} rows")
-    found = [cpu(home / "merge-cpu", splits=splits, rows=rows, repeat=min(repeat, 3))]
+    found = cpu(home / "merge-cpu", say, splits=splits, rows=rows, repeat=min(repeat, 3))
     say(f"searching after {appends} appends of {ROWS_AN_APPEND} rows, before and after a merge")
     return [*found, *searches(home / "merge-search", appends=appends, repeat=repeat)]
 
 
-def cpu(home: Path, *, splits: int, rows: int, repeat: int) -> Comparison:
-    """The CPU time of a linked merge, and that of indexing the same rows as one split."""
+def cpu(home: Path, say: Say, *, splits: int, rows: int, repeat: int) -> list[Comparison]:
+    """The CPU time of a linked merge, and that of indexing the same rows as one split: today, and before merges."""
     batches = [log_batch(0, rows, seed=number) for number in range(splits)]
     schema = TableSchema.from_arrow(batches[0].schema)
     mapping = FieldMapping.of(schema, (), {_TEXT: "text"})
@@ -81,18 +82,31 @@ def cpu(home: Path, *, splits: int, rows: int, repeat: int) -> Comparison:
     def index_again() -> None:
         index(batches, home / "indexed").path.unlink()
 
-    (ours, theirs), _ = _in_turns([merge, index_again], repeat=repeat)
-    share = ours.best / theirs.best
+    earlier_runs: list[float] = []
+    with earlier_builder(EARLIER_BUILDER, home, batches, _TEXT) as earlier:
+
+        def index_as_earlier() -> None:
+            if earlier is None:
+                return
+            count, seconds = earlier.index()
+            if count != splits * rows:
+                raise WrongAnswerError(f"{EARLIER_BUILDER} has indexed {count} rows of {splits * rows}")
+            earlier_runs.append(seconds)
+
+        (ours, theirs, _), _ = _in_turns([merge, index_again, index_as_earlier], repeat=repeat)
+    what = f"CPU of merging {splits} splits, {splits * rows:,} rows"
+    share = f"{ours.best / theirs.best:.2f} of the CPU time of indexing today"
+    found = [Comparison(what, ours, "indexing the rows", theirs, share, by_best=True)]
     shutil.rmtree(home)
-    return Comparison(
-        f"CPU of merging {splits} splits, {splits * rows:,} rows",
-        ours,
-        "indexing the rows",
-        theirs,
-        f"{share:.2f} of the CPU time of indexing; the goal is at most {MOST_OF_INDEXING}",
-        at_least=1 / MOST_OF_INDEXING,
-        by_best=True,
-    )
+    if not earlier_runs:
+        say(f"commit {EARLIER_BUILDER} is not in this checkout: merging is not compared with its builder")
+        return found
+    before = Timing(tuple(earlier_runs))
+    share = f"{ours.best / before.best:.2f} of the CPU time of indexing before there were merges"
+    goal = f"{share}; the goal is at most {MOST_OF_INDEXING}"
+    other = f"indexing at {EARLIER_BUILDER}"
+    judged = Comparison(what, ours, other, before, goal, at_least=1 / MOST_OF_INDEXING, by_best=True)
+    return [*found, judged]
 
 
 def searches(home: Path, *, appends: int, repeat: int) -> list[Comparison]:

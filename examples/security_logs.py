@@ -11,6 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 import indextables as it
 from indextables.cli import main as indextables
 
@@ -24,13 +27,22 @@ Dec 10 07:08:30 web2 sshd[24208]: Accepted password for ada from 198.51.100.7 po
 LATER = "Dec 10 09:12:01 web1 sshd[24301]: Failed password for root from 192.0.2.44 port 51111 ssh2\n"
 
 
+def new_rows(table: it.Table, since: int) -> pa.Table:
+    """Return the rows that versions after `since` inserted: not those that they updated, moved or restored."""
+    history = table.history().select(["version", "operation"]).to_pylist()
+    restores = pa.array([row["version"] for row in history if row["operation"] == "RESTORE"], pa.int64())
+    feed = table.changes(since=since).to_arrow(feed=True)
+    restored = pc.is_in(feed.column("_commit_version"), value_set=restores)
+    rows = feed.filter(pc.and_not(pc.equal(feed.column("_change_type"), "insert"), restored))
+    return rows.select(table.schema.names)
+
+
 def watch(table: it.Table, query: str) -> it.Table:
     """Print the matches among the rows that were added since the table was opened; return its newest version."""
     newest = table.refresh()
     if newest.version > table.version:
-        added = newest.changes(since=table.version).to_arrow()
         with tempfile.TemporaryDirectory() as name:
-            it.write(Path(name) / "new", added, text=["message"])
+            it.write(Path(name) / "new", new_rows(newest, table.version), text=["message"])
             for message in it.open(Path(name) / "new").search(query).column("message").to_pylist():
                 print("ALERT", message)
     return newest
@@ -55,6 +67,9 @@ def main() -> None:
         more = home / "more.log"
         more.write_text(LATER)
         indextables(["import", str(path), str(more), "--pattern", "syslog", "--quiet"])
+        table = watch(table, 'message:"failed password" AND message:root')
+        table.restore(0)
+        table.refresh().restore(1)  # rows that come back are no new ones
         watch(table, 'message:"failed password" AND message:root')
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from indextables.storage import Store, open_store
 from support.faults import MemoryStore
+from support.markers import check_soak_timeouts
 from support.servers import azurite, rclone, seaweedfs, server  # noqa: F401 - fixtures, one of each for the whole run
 
 SPARK_TESTS = Path(__file__).parent / "spark"
@@ -67,6 +68,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
         if item.get_closest_marker("soak") is not None and not os.environ.get("INDEXTABLES_SOAK"):
             item.add_marker(pytest.mark.skip(reason="takes minutes: make soak"))
+    check_soak_timeouts(items)
     items.sort(key=_rank)
 
 

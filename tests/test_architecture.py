@@ -29,6 +29,9 @@ def test_the_sources_keep_the_rules():
         ("indextables.table.planted", "from indextables.state import manifest", "around"),
         ("indextables.spark.planted", "from indextables.table import _secret", "private"),
         ("indextables.planted", "VALUE = 1", "without a layer"),
+        ("indextables.state.planted", "_seen: dict[str, int] = {}", "process state"),
+        ("indextables.state.planted", "import threading\n_lock = threading.Lock()", "process state"),
+        ("indextables.state.planted", "def count():\n    global calls\n    calls += 1", "process state"),
     ],
 )
 def test_a_planted_violation_is_found(module: str, line: str, breach: str):

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from bench.earlier import extract
 from bench.measure import Comparison, Timing
 
 EARLIER: Final = "db21f93"
@@ -54,16 +55,13 @@ def measure(
     rows: int = 1000,
 ) -> list[Comparison]:
     """Return a comparison for each number of splits; none if there is no earlier commit here."""
-    earlier = home / "earlier"
-    earlier.mkdir(parents=True)
-    archive = subprocess.run(["git", "archive", EARLIER, "src"], capture_output=True, check=False)
-    if archive.returncode:
+    earlier = extract(EARLIER, home / "earlier")
+    if earlier is None:
         say(f"commit {EARLIER} is not in this checkout: top-10 is not compared with it")
         return []
-    subprocess.run(["tar", "-x", "-C", str(earlier)], input=archive.stdout, check=True)
     say(f"top-10 of {', '.join(map(str, splits))} splits, here and at {EARLIER}")
     ours = _run(Path(__file__).parents[2] / "src", home / "ours", repeat, list(splits), rows)
-    theirs = _run(earlier / "src", home / "theirs", repeat, list(splits), rows)
+    theirs = _run(earlier, home / "theirs", repeat, list(splits), rows)
     found = []
     for size, most in splits.items():
         (count, mine), (counted, its) = ours[str(size)], theirs[str(size)]

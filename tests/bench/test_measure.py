@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+import bench.__main__ as program
 import pytest
+from bench.measure import Comparison, Timing
 
 from bench import measure
 
@@ -19,3 +24,48 @@ def test_sides_take_turns_in_rounds_after_both_have_warmed_up(monkeypatch: pytes
 def test_short_runs_are_repeated_but_not_for_ever():
     (timing,) = measure.timed_in_turns([lambda: None], repeat=1, warm_up_seconds=0.0)
     assert len(timing.runs) == measure._ROUNDS * measure._MOST_RUNS
+
+
+def compared(ours: float, theirs: float, at_least: float | None) -> Comparison:
+    return Comparison("searching", Timing((ours,)), "the other", Timing((theirs,)), at_least=at_least)
+
+
+def test_only_what_has_a_goal_is_judged():
+    missed = compared(2.0, 3.0, at_least=2.0)
+    judged = [compared(1.0, 3.0, at_least=2.0), missed, compared(2.0, 1.0, at_least=None)]
+    assert [c.met for c in judged] == [True, False, None]
+    assert measure.not_met(judged) == ["searching, against the other: 1.50 times as fast, and 2 is the goal"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "at_least", "by_itself", "exits"),
+    [
+        ((), 2.0, [], False),
+        (("--strict",), 1.5, [], False),
+        (("--strict",), 2.0, [], True),
+        (("--strict",), 1.5, ["memory: 9 MB"], True),
+    ],
+)
+def test_a_strict_run_fails_if_a_goal_is_not_met(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    at_least: float,
+    by_itself: list[str],
+    exits: bool,
+):
+    def part(chosen, say):
+        chosen.not_met.extend(by_itself)
+        return "searches", [compared(2.0, 3.0, at_least)]
+
+    monkeypatch.setattr(program, "HOME", tmp_path / "bench-data")
+    monkeypatch.setattr(program, "PARTS", {"searches": part})
+    monkeypatch.setattr(program, "machine", dict)
+    monkeypatch.setattr(sys, "argv", ["bench", *arguments])
+    if exits:
+        with pytest.raises(SystemExit, match="1"):
+            program.main()
+    else:
+        program.main()
+    assert ("not met  " in capsys.readouterr().out) == exits

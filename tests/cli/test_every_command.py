@@ -155,8 +155,10 @@ def test_bash_completes_every_command_and_its_options(cli, tmp_path):
             [bash, "-uc", line], cwd=Path(tmp_path), capture_output=True, text=True, check=True, timeout=60
         )
         assert done.stderr == ""
-        return set(done.stdout.split())
+        return set(done.stdout.splitlines())
 
+    (tmp_path / "my dir").mkdir()
+    assert "my dir" in complete("indextables", "describe", "my")
     assert set(commands()) <= complete("indextables", "''")
     for command in commands():
         assert {"--json", "--format", "--help"} <= complete("indextables", command, "--"), command

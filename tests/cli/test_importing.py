@@ -173,3 +173,125 @@ def test_a_file_of_an_earlier_layout_is_imported_into_a_table_whose_columns_were
     assert code == 0, err
     assert it.open(path).count(where="region = 'eu'") == 2
     assert "region" in cli.text("describe", path)
+
+
+def test_a_column_of_types_that_the_file_does_not_have_is_an_error(cli, tmp_path, table):
+    for name, text in {"a.csv": CSV, "a.ndjson": NDJSON}.items():
+        code, _, err = cli("import", table, written(tmp_path, name, text), "--types", "zzz=long")
+        assert code == 2
+        assert "zzz" in err
+        assert "message" in err  # what the file has
+    assert cli("describe", table)[0] == 3
+
+
+def test_a_column_of_types_may_come_late_in_a_long_file(cli, tmp_path, table, monkeypatch):
+    monkeypatch.setattr("indextables.cli.sources._BLOCK", 200)
+    lines = ['{"id": 1}\n'] * 200
+    late = written(tmp_path, "late.ndjson", "".join([*lines, '{"id": 2, "rare": 7}\n']))
+    cli.rows("import", table, late, "--types", "rare=long")
+    assert cli.rows("count", table, "--where", "rare = 7") == [{"count": 1}]
+    never = written(tmp_path, "never.ndjson", "".join(lines))
+    assert cli("import", tmp_path / "other", never, "--types", "rare=long")[0] == 2
+    assert cli("describe", tmp_path / "other")[0] == 3
+
+
+def test_names_of_columns_in_another_case_keep_the_types_of_the_table(cli, tmp_path, table):
+    cli.rows("import", table, written(tmp_path, "a.csv", "code\n007\n"), "--types", "code=string")
+    cli.rows("import", table, written(tmp_path, "b.csv", "Code\n008\n"))
+    assert sorted(row["code"] for row in cli.rows("head", table)) == ["007", "008"]
+
+
+def test_text_in_another_encoding_is_refused_or_named(cli, tmp_path, table):
+    files = {"a.csv": "id,name\n1,café\n", "a.ndjson": '{"id": 1, "name": "café"}\n'}
+    for name, text in files.items():
+        path = tmp_path / name
+        path.write_bytes(text.encode("latin-1"))
+        code, _, err = cli("import", table, path)
+        assert code == 2
+        assert "--encoding latin-1" in err
+        cli.rows("import", table, path, "--encoding", "latin-1")
+    assert [row["name"] for row in cli.rows("head", table)] == ["café", "café"]
+    for wrong in ("klingon", "rot13"):
+        assert cli("import", table, tmp_path / "a.csv", "--encoding", wrong)[0] == 2
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "a.parquet")
+    assert cli("import", table, tmp_path / "a.parquet", "--encoding", "latin-1")[0] == 2
+
+
+def test_bytes_that_are_not_utf8_in_a_column_of_text_name_the_encoding(cli, tmp_path, table):
+    cli.rows("import", table, written(tmp_path, "a.csv", "name\nabc\n"))
+    (tmp_path / "b.csv").write_bytes("name\ncafé\n".encode("latin-1"))
+    code, _, err = cli("import", table, tmp_path / "b.csv")
+    assert code == 2
+    assert "--encoding" in err
+
+
+def test_a_failure_in_a_later_file_says_what_is_committed(cli, tmp_path, table):
+    good, more = written(tmp_path, "a.csv", CSV), written(tmp_path, "c d.csv", CSV)
+    broken = written(tmp_path, "b.csv", "id,at\n1\n")
+    code, _, err = cli("import", table, good, broken, more)
+    assert code == 2
+    assert f"2 rows are committed, up to version 0 of {table}: all of {good}" in err
+    assert f"indextables import {table} {broken} '{more}'" in err
+    assert it.open(table).count() == 2
+    assert "committed" not in cli("import", table, broken, good)[2]
+
+
+def test_a_failure_between_the_commits_of_a_file_says_so(cli, tmp_path, table):
+    text = "2026-01-01T10:00:00Z one\n" * 30_000 + "2026-02-30T10:00:00Z two\n"
+    file = written(tmp_path, "a.log", text)
+    code, _, err = cli("import", table, file, "--commit-every", 5000)
+    assert code == 2
+    assert "20,000 rows are committed, up to version 3" in err
+    assert it.open(table).count() == 20_000
+
+
+def test_the_pattern_of_a_raw_log_is_recognized_and_announced(cli, tmp_path, table):
+    iso = "2026-01-02T03:04:05Z ERROR disk full\n  at main.c:3\n"
+    code, out, err = cli("import", table, written(tmp_path, "a.log", iso))
+    assert (code, json.loads(out)["unmatched_lines"]) == (0, 1)
+    assert "the lines have the pattern iso" in err
+    assert [row["level"] for row in cli.rows("tail", table)] == ["ERROR"]
+    cli.rows("import", table, written(tmp_path, "b.log", iso))  # the same pattern again
+    assert it.open(table).count() == 4
+
+
+def test_lines_of_no_known_pattern_are_messages_and_a_pattern_is_suggested(cli, tmp_path, table):
+    code, _, err = cli("import", table, written(tmp_path, "a.log", "a line\nanother line\n"))
+    assert code == 0
+    assert "--pattern" in err
+    assert cli.rows("head", table)[0] == {"message": "a line"}
+    assert cli("import", table, written(tmp_path, "b.log", "a line\n"))[0] == 0
+
+
+def test_lines_that_do_not_fit_the_columns_of_the_table_are_refused(cli, tmp_path, table):
+    pattern = r"(?P<at>\S+) (?P<level>\w+) (?P<message>.*)"
+    file = written(tmp_path, "a.log", "2026-01-02T03:04:05Z INFO disk full\n")
+    cli.rows("import", table, file, "--pattern", pattern, "--types", "at=timestamp")
+    plain = written(tmp_path, "b.log", "a line\n")
+    for name in (file, plain):
+        code, _, err = cli("import", table, name)
+        assert code == 2
+        assert "at, level, message" in err
+        assert "--pattern" in err
+    assert it.open(table).count() == 1
+    cli.rows("import", table, file, "--pattern", pattern, "--types", "at=timestamp")
+
+
+def test_a_pattern_that_matches_no_line_is_refused_with_the_first(cli, tmp_path, table):
+    file = written(tmp_path, "a.log", "a line\nanother line\n")
+    code, _, err = cli("import", table, file, "--pattern", "syslog")
+    assert code == 2
+    assert "'a line'" in err
+    assert cli("describe", table)[0] == 3
+
+
+def test_lines_with_nanoseconds_have_the_pattern_of_iso_times(cli, tmp_path, table):
+    cli.rows("import", table, written(tmp_path, "a.log", "2026-01-02T03:04:05.123456789Z INFO ok then\n"))
+    assert cli.rows("head", table)[0]["timestamp"] == "2026-01-02T03:04:05.123456Z"
+
+
+def test_stdin_that_is_closed_is_an_error(cli, table, monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    code, _, err = cli("import", table, "-", "--from", "csv")
+    assert code == 2
+    assert "stdin is closed" in err

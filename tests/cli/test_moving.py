@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import indextables as it
+from indextables.errors import StorageError
 from support.cli_rows import rows
 
 
@@ -232,3 +233,88 @@ def test_ui_prints_the_url(cli, logs, monkeypatch):
     (shown,) = cli.rows("ui", logs, "--no-browser")
     assert shown["url"].startswith("http://127.0.0.1:")
     assert "Ctrl-C" in cli.text("ui", logs, "--no-browser")
+
+
+def test_export_to_stdout(logs):
+    for arguments, expected in (
+        (["-o", "-"], b'{"id":'),
+        (["-o", "/dev/stdout", "--to", "csv"], b'"id","at"'),
+        (["-o", "-", "--to", "parquet"], b"PAR1"),
+        (["-o", "-", "--to", "arrow"], b"ARROW1"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "indextables", "export", logs, *arguments],
+            capture_output=True,
+            timeout=120,
+            check=True,
+        )
+        assert done.stdout.startswith(expected), arguments
+        assert done.stderr == b""
+
+
+def test_export_to_a_pipe_or_a_device_does_not_replace_it(cli, logs):
+    assert cli("export", logs, "-o", "/dev/null", "--to", "csv")[0] == 0
+    assert Path("/dev/null").is_char_device()
+
+
+def test_an_export_can_be_tried(cli, logs, tmp_path):
+    target = tmp_path / "a.csv"
+    target.write_text("old")
+    (plan,) = cli.rows("export", logs, "disk", "-o", target, "-c", "id", "--dry-run")
+    assert (plan["status"], plan["rows"], plan["columns"], plan["format"]) == ("dry_run", 2, ["id"], "csv")
+    assert "would write 2 rows" in cli.text("export", logs, "disk", "-o", target, "--dry-run")
+    assert target.read_text() == "old"
+
+
+def test_sql_reads_an_older_version(cli, logs):
+    pytest.importorskip("duckdb")
+    assert cli.rows("sql", "SELECT count(*) AS n FROM logs", logs, "--version", 0) == [{"n": 3}]
+    assert cli("sql", "SELECT 1", logs, "--as-of", "soon")[0] == 2
+
+
+def test_a_file_is_no_table(cli, tmp_path, logs):
+    file = tmp_path / "some.csv"
+    file.write_text("a\n1\n")
+    for command in (
+        ["search", file, "x"],
+        ["import", file, file],
+        ["describe", file],
+        ["merge", file],
+        ["ui", file],
+    ):
+        code, _, err = cli(*command)
+        assert code == 3, command
+        assert f"indextables import NEW_TABLE {file}" in err
+
+
+def test_a_repair_can_be_tried(cli, logs, tmp_path):
+    new = tmp_path / "new" / "_transaction_log"
+    (tried,) = cli.rows("repair", f"{logs}/_transaction_log", "--to", new, "--dry-run")
+    assert (tried["valid_splits"], tried["source_version"]) == (2, 1)
+    assert not new.exists()
+    code, _, err = cli("repair", f"{logs}/_transaction_log", "--dry-run")
+    assert code == 2
+    assert "--to" in err
+
+
+def test_credentials_that_are_missing_are_named(cli, logs, monkeypatch):
+    def refused(*arguments, **options):
+        raise StorageError("Error performing PUT http://169.254.169.254/latest/api/token")
+
+    monkeypatch.setattr("indextables.cli.opening.open_table", refused)
+    code, _, err = cli("count", "s3://bucket/logs")
+    assert code == 6
+    assert "No credentials are set" in err
+    assert "AWS_ACCESS_KEY_ID" in err
+    monkeypatch.setattr("indextables.cli.doctor.open_table", refused)
+    code, out, _ = cli("doctor", logs)
+    (access,) = [row for row in map(json.loads, out.splitlines()) if row["severity"] == "error"]
+    assert code == 6
+    assert access["check"] == "access"
+    assert "No credentials are set" in access["message"]
+    assert access["command"] == "indextables settings aws"
+
+
+def test_the_log_of_the_demo_has_no_nulls_in_words(cli, tmp_path):
+    cli.rows("demo", tmp_path / "app.log", "--log", "--rows", 3000)
+    assert " None:" not in (tmp_path / "app.log").read_text()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from indextables.cli import program
 
 
@@ -22,6 +24,27 @@ def test_help_loads_neither_arrow_nor_tantivy():
     done = run("-c", code)
     assert done.stderr == "0 []\n"
     assert "search" in done.stdout
+
+
+def test_help_imports_few_modules():
+    """What `--help` costs is what it imports: the bound stands for 100 ms of processor time, and needs no clock."""
+    code = (
+        "import sys; before = set(sys.modules); from indextables.cli import main; main(['search', '--help']);"
+        "new = set(sys.modules) - before;"
+        "print(len(new), *sorted(name for name in new if name.startswith('indextables')), file=sys.stderr)"
+    )
+    done = run("-c", code)
+    count, *ours = done.stderr.split()
+    assert int(count) < 100
+    assert set(ours) == {
+        "indextables",
+        "indextables.errors",
+        *(
+            f"indextables.cli{name}"
+            for name in ("", ".advice", ".asking", ".cells", ".exit_codes", ".layout")
+        ),
+        *(f"indextables.cli.{name}" for name in ("output", "parser", "program", "text")),
+    }
 
 
 def test_python_m_runs_the_command(logs):
@@ -57,3 +80,39 @@ def test_usage(cli):
     assert cli("frobnicate")[0] == 2
     assert cli("--version")[1].startswith("indextables ")
     assert cli("count", "x", "--format", "xml")[0] == 2
+
+
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_an_output_that_cannot_be_written_is_said(logs):
+    program = f"{sys.executable} -m indextables"
+    full = shell(f"{program} head {logs} > /dev/full")
+    assert (full.returncode, full.stderr) == (
+        6,
+        "indextables: the output cannot be written: No space left on device\n",
+    )
+    closed = shell(f"{program} head {logs} >&-")
+    assert (closed.returncode, "stdout is closed" in closed.stderr) == (2, True)
+    empty = shell(f"{program} import {logs} - --from csv <&-")
+    assert (empty.returncode, "stdin is closed" in empty.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["head", "t", "-n", "abc"], "'abc' is not a whole number"),
+        (["head", "t", "-v", "abc"], "'abc' is not a whole number"),
+        (["tail", "t", "--interval", "soon"], "'soon' is not a number of seconds"),
+        (["ui", "t", "--port", "http"], "'http' is not a whole number"),
+        (["ui", "t", "--port", "70000"], "from 0 to 65535"),
+        (["demo", "t", "--rows", "0"], "not above zero"),
+        (["import", "t", "f", "--commit-every", "x"], "'x' is not a whole number"),
+    ],
+)
+def test_a_wrong_number_is_said_without_names_of_functions(cli, arguments, message):
+    code, out, err = cli(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert "_" not in err.splitlines()[-1].replace("commit_every", "")

@@ -135,8 +135,53 @@ def test_tail_follows_appends_until_it_is_interrupted(cli, logs, monkeypatch):
     assert [json.loads(line)["message"] for line in out.splitlines()][1:] == ["new row", "newer row"]
 
 
-def test_tail_refuses_to_follow_what_it_would_not_filter(cli, logs):
-    assert cli("tail", logs, "disk", "-f")[0] == 2
+def follow(cli, monkeypatch, steps, *arguments: object) -> list[dict]:
+    """Return what `tail -f -n 0` prints while the steps are done, one between two looks each."""
+    remaining = iter(steps)
+
+    def act(seconds: float) -> None:
+        step = next(remaining, None)
+        if step is None:
+            raise KeyboardInterrupt
+        step()
+
+    monkeypatch.setattr(reading, "pause", act)
+    code, out, err = cli("tail", *arguments, "-n", "0", "-f")
+    assert code == 130, err
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_tail_follows_what_matches(cli, logs, monkeypatch):
+    steps = [lambda: it.write(logs, rows(4, "disk full on db2", "login", "disk slow"))]
+    assert [row["id"] for row in follow(cli, monkeypatch, steps, logs, "disk")] == [4, 6]
+    steps = [lambda: it.write(logs, rows(7, "disk full", "disk slow"))]
+    found = follow(cli, monkeypatch, steps, logs, "disk", "--where", "level = 'ERROR'", "-c", "message")
+    assert found == [{"message": "disk full"}]
+
+
+def test_tail_does_not_repeat_rows_that_come_back(cli, logs, monkeypatch):
+    steps = [
+        lambda: it.open(logs).merge_splits(target_size="1G"),
+        lambda: it.open(logs).restore(1),  # both files are added again
+        lambda: it.open(logs).delete("id = 0"),
+        lambda: it.open(logs).restore(1),
+        lambda: it.write(logs, rows(4, "new disk")),
+    ]
+    assert [row["id"] for row in follow(cli, monkeypatch, steps, logs)] == [4]
+
+
+@pytest.mark.parametrize("query", [[], ["message:(new OR changed)"], ["--where", "id >= 0"]])
+def test_tail_prints_the_rows_that_an_upsert_adds_and_not_those_it_changes(cli, logs, monkeypatch, query):
+    steps = [lambda: it.open(logs).upsert(rows(3, "changed row", "new row"), on=["id"])]
+    assert [row["id"] for row in follow(cli, monkeypatch, steps, logs, *query)] == [4]
+
+
+def test_tail_prints_the_rows_of_an_overwrite(cli, logs, monkeypatch):
+    steps = [lambda: it.write(logs, rows(7, "disk a", "login"), mode="overwrite")]
+    assert [row["id"] for row in follow(cli, monkeypatch, steps, logs, "disk")] == [7]
+
+
+def test_tail_follows_the_newest_version_only(cli, logs):
     assert cli("tail", logs, "-f", "--version", "0")[0] == 2
 
 
@@ -180,3 +225,16 @@ def test_search_for_rows_like_a_text(cli, logs):
     assert cli("search", logs, "--like", "nothing of it")[0] == 1
     for wrong in (["disk", "--like", "disk"], [], ["--like", "disk", "--explain"]):
         assert cli("search", logs, *wrong)[0] == 2
+
+
+def test_lists_and_structures_are_counted_and_have_no_order(cli, tmp_path):
+    path = str(tmp_path / "nested")
+    it.write(
+        path, [{"tags": ["a", "b"], "user": {"name": "ada"}}, {"tags": ["a", "b"], "user": {"name": "bob"}}]
+    )
+    assert cli.rows("count", path, "--by", "tags") == [{"value": ["a", "b"], "count": 2}]
+    assert {row["value"]["name"] for row in cli.rows("count", path, "--by", "user")} == {"ada", "bob"}
+    for column in ("tags", "user"):
+        code, _, err = cli("tail", path, "--by", column)
+        assert code == 2
+        assert column in err

@@ -20,14 +20,13 @@ from indextables.storage import LocalStore, open_store, remove_leftovers
 from support import merging_process
 from support.invariants import check_table
 
-KILLS = 100 if os.environ.get("INDEXTABLES_SOAK") else 5
 APPENDS = 3
 HOUR = 3_600_000
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_a_killed_merge_loses_nothing_and_leaves_only_what_a_purge_deletes(tmp_path: Path):
+@pytest.mark.parametrize("kills", [5, pytest.param(100, marks=[pytest.mark.soak, pytest.mark.timeout(7200)])])
+def test_a_killed_merge_loses_nothing_and_leaves_only_what_a_purge_deletes(tmp_path: Path, kills: int):
     seed = random.randrange(10**9)
     print(f"seed {seed}")
     rng = random.Random(seed)
@@ -37,7 +36,7 @@ def test_a_killed_merge_loses_nothing_and_leaves_only_what_a_purge_deletes(tmp_p
     rows: list[int] = []
     finished = 0
     pace = 0.0
-    for kill in range(KILLS + 1):  # the first one is not killed: it shows how long a merge takes
+    for kill in range(kills + 1):  # the first one is not killed: it shows how long a merge takes
         for _ in range(APPENDS):
             new = [len(rows) + n for n in range(4)]
             table = pa.table({"n": new, "part": ["a", "b", "a", "b"]})
@@ -47,10 +46,10 @@ def test_a_killed_merge_loses_nothing_and_leaves_only_what_a_purge_deletes(tmp_p
         pace = elapsed if kill == 0 else pace
         finished += is_finished
         assert sorted(it.open(path).to_arrow(columns=["n"]).column("n").to_pylist()) == rows
-    assert finished <= KILLS, "no merge was killed"
+    assert finished <= kills, "no merge was killed"
     store = open_store(path)
     check_table(store)
-    print(f"{KILLS + 1 - finished} of {KILLS} merges were killed before their end")
+    print(f"{kills + 1 - finished} of {kills} merges were killed before their end")
 
     later = time.time_ns() // 1_000_000 + 8 * 24 * HOUR
     assert purge(store, Settings(settings), clock=lambda: later).status == "SUCCESS"

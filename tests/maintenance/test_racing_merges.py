@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -17,19 +16,19 @@ from indextables.storage import open_store
 from support import merging_process
 from support.invariants import check_table
 
-SOAK = bool(os.environ.get("INDEXTABLES_SOAK"))
-WRITES = 150 if SOAK else 15
 WRITERS, MERGERS = 2, 2
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_merges_next_to_writers_and_purges_lose_and_double_no_row(tmp_path: Path):
+@pytest.mark.parametrize(
+    "writes", [15, pytest.param(150, marks=[pytest.mark.soak, pytest.mark.timeout(7200)])]
+)
+def test_merges_next_to_writers_and_purges_lose_and_double_no_row(tmp_path: Path, writes: int):
     seed = random.randrange(10**9)
     print(f"seed {seed}")
     path, scratch = str(tmp_path / "t"), str(tmp_path)
     it.write(path, _table([("first", "a")]), partition_by=["part"])
-    tasks = [(merging_process.write, (seed + n, WRITES)) for n in range(WRITERS)]
+    tasks = [(merging_process.write, (seed + n, writes)) for n in range(WRITERS)]
     tasks += [(merging_process.merge_meanwhile, (WRITERS,)) for _ in range(MERGERS)]
     tasks += [(merging_process.purge_meanwhile, (WRITERS,))]
     answers = _run(path, scratch, tasks)

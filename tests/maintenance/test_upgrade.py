@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from indextables.config import Settings, keys
-from indextables.errors import InputError, ProtocolError
+from indextables.errors import InputError, ProtocolError, StorageError
 from indextables.log import (
     Append,
     Metadata,
     Protocol,
+    RenormalizeSchemas,
     SkipFile,
     UnknownAction,
     UpgradeProtocol,
@@ -21,7 +22,8 @@ from indextables.log import (
     load_snapshot,
     read_version,
 )
-from indextables.log.snapshots import canonical_names, read_snapshot, renormalize_registry
+from indextables.log.snapshots import cache, canonical_names, read_snapshot, renormalize_registry
+from indextables.log.versions import list_log
 from indextables.maintenance import renormalize_schemas, upgrade_and_checkpoint, upgrade_protocol
 from indextables.schema import REGISTRY_PREFIX, mapping_hash
 from support.faults import MemoryStore
@@ -203,6 +205,57 @@ def test_a_checkpoint_gives_each_mapping_one_name_above_the_threshold(store: Mem
     assert set(after.files) == {f"f{n}" for n in range(6)}
     assert sum(file.num_records or 0 for file in after.files.values()) == 6
     assert renormalize_schemas(store, SETTINGS) == after.version, "once is enough"
+
+
+@pytest.mark.parametrize("form", ["avro", "json"])
+def test_an_automatic_checkpoint_does_so_too(store: MemoryStore, form: str):
+    files = [add(f"f{n}", doc_mapping_ref=ref) for n, ref in enumerate(REFS)]
+    put_version(store, 0, [Protocol(4, 4), odd_registry(), *files])
+    chosen = Settings({keys.CHECKPOINT_INTERVAL.key: "2", keys.STATE_FORMAT.key: form})
+    snapshot = load_snapshot(store)
+    for n in range(1, 5):
+        done = commit(store, Append((add(f"more{n}"),), metadata()), base=snapshot, settings=chosen)
+        snapshot = load_snapshot(store)
+        assert done.version == (n if n <= 2 else n + 1), "the version of the append itself"
+        assert snapshot.version == (n if n < 2 else n + 1)
+    assert {snapshot.files[f"f{n}"].doc_mapping_ref for n in range(6)} == set(REFS[4:])
+    listing = list_log(store)
+    bases = {file.version for file in listing.checkpoints} if form == "json" else set(listing.states)
+    assert 3 in bases, "the state has the names of the version that it belongs to"
+    cache.forget()
+    assert dict(read_snapshot(store).files) == dict(snapshot.files)
+
+
+def test_a_checkpoint_is_written_if_names_cannot_be_tidied(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+):
+    files = [add(f"f{n}", doc_mapping_ref=ref) for n, ref in enumerate(REFS)]
+    put_version(store, 0, [Protocol(4, 4), odd_registry(), *files])
+
+    def fail(*asked: object) -> list[object]:
+        raise StorageError("no space")
+
+    monkeypatch.setattr(RenormalizeSchemas, "actions", fail)
+    every = Settings({keys.CHECKPOINT_INTERVAL.key: "1"})
+    commit(store, Append((add("more"),), metadata()), base=load_snapshot(store), settings=every)
+    assert list(list_log(store).states) == [1]
+
+
+def test_names_in_use_are_looked_at_once(store: MemoryStore, monkeypatch: pytest.MonkeyPatch):
+    """All files must be decoded for it, and a table that was tidied keeps its old names for older versions."""
+    put_version(store, 0, [Protocol(4, 4), odd_registry(), *(add(f"f{n}") for n in range(6))])
+    looks = []
+    real = RenormalizeSchemas.actions
+
+    def look(change: RenormalizeSchemas, current: Any) -> Any:
+        looks.append(current.version)
+        return real(change, current)
+
+    monkeypatch.setattr(RenormalizeSchemas, "actions", look)
+    every = Settings({keys.CHECKPOINT_INTERVAL.key: "1", keys.RENORMALIZE_THRESHOLD.key: "3"})
+    for n in range(3):
+        commit(store, Append((add(f"more{n}"),), metadata()), base=load_snapshot(store), settings=every)
+    assert looks == [1]
 
 
 def test_at_the_threshold_nothing_is_renamed(store: MemoryStore):

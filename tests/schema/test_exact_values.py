@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import struct
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -156,3 +158,44 @@ def test_a_setting_without_its_prefix_is_refused(tmp_path: Path, key: str, meant
 def test_names_of_columns_are_strings(tmp_path: Path, text: Any) -> None:
     with pytest.raises(InputError):
         it.write(tmp_path / "t", pa.table({"m": ["a"]}), text=text)
+
+
+def _view(rng: random.Random, kind: type[pa.ListViewArray], offsets: pa.DataType) -> pa.Array:
+    """Return a list view whose lists overlap, are in any order and may be null."""
+    count, elements = rng.randrange(1, 7), pa.array([rng.randrange(9) for _ in range(20)])
+    starts = pa.array([rng.randrange(15) for _ in range(count)], offsets)
+    sizes = pa.array([rng.randrange(5) for _ in range(count)], offsets)
+    mask = pa.array([rng.random() < 0.3 for _ in range(count)], pa.bool_())
+    return kind.from_arrays(starts, sizes, elements, mask=mask)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_list_views_are_written_as_lists(seed: int) -> None:
+    rng = random.Random(seed)
+    view = _view(rng, pa.ListViewArray, pa.int32())
+    large = _view(rng, pa.LargeListViewArray, pa.int64())
+    for values in (view, large, view.slice(1), pa.StructArray.from_arrays([view], ["x"]).slice(1)):
+        kind = pa.list_(pa.int64())
+        cast = cast_exactly(values, "v", pa.struct({"x": kind}) if pa.types.is_struct(values.type) else kind)
+        cast.validate(full=True)
+        assert cast.to_pylist() == values.to_pylist()
+    it.write(f"memory://list-views-{seed}", pa.table({"v": view}))
+    assert it.open(f"memory://list-views-{seed}").to_arrow()["v"].to_pylist() == view.to_pylist()
+
+
+def test_run_ends_are_written_as_values_and_list_views_in_maps_refused() -> None:
+    runs = pa.RunEndEncodedArray.from_arrays([2, 3], ["a", "b"])
+    it.write("memory://run-ends", pa.table({"v": runs}))
+    assert it.open("memory://run-ends").to_arrow()["v"].to_pylist() == ["a", "a", "b"]
+    views = pa.array([[("a", [1])]], pa.map_(pa.string(), pa.list_view(pa.int64())))
+    with pytest.raises(SchemaError, match="list views inside map"):
+        it.write("memory://map-of-views", pa.table({"v": views}))
+
+
+def test_text_that_is_not_utf8_has_no_bounds_and_is_kept() -> None:
+    offsets, data = pa.py_buffer(struct.pack("3i", 0, 1, 2)), pa.py_buffer(b"\xffa")
+    values = pa.Array.from_buffers(pa.string(), 2, [None, offsets, data])
+    it.write("memory://not-utf8", pa.table({"id": [1, 2], "v": values}))
+    table = it.open("memory://not-utf8")
+    assert table.to_arrow(where="v = 'a'", columns=["id"])["id"].to_pylist() == [2]
+    assert table.to_arrow()["v"].cast(pa.binary()).to_pylist() == [b"\xff", b"a"]

@@ -26,9 +26,10 @@ SCENARIOS = 400
 SOAK_SCENARIOS = 20_000
 ROW_SCENARIOS = 100
 STATEMENT_SCENARIOS = 60
-JSON_SCENARIOS = 2_000 if os.environ.get("INDEXTABLES_SOAK") else 40
-STRIDE = 1 if os.environ.get("INDEXTABLES_SOAK") else 5
-"""One of so many calls is hit by a fault, one in each run."""
+JSON_SCENARIOS = 40
+SOAK_JSON_SCENARIOS = 2_000
+STRIDE = 5
+"""One of so many calls is hit by a fault, one in each run. The long run tries all calls."""
 
 BOUND = 250
 """How many scenarios a mutant may survive."""
@@ -134,9 +135,16 @@ def test_rows_that_change_are_neither_lost_nor_doubled_in_the_long_run():
         run_scenario(seed, choose=statement_cast)
 
 
+@pytest.mark.parametrize(
+    "scenarios",
+    [
+        JSON_SCENARIOS,
+        pytest.param(SOAK_JSON_SCENARIOS, marks=[pytest.mark.soak, pytest.mark.timeout(7200)]),
+    ],
+)
 @pytest.mark.parametrize("formats", [("json",), ("avro", "json")], ids="-and-".join)
-def test_nothing_breaks_the_log_with_json_checkpoints(formats: tuple[str, ...]):
-    for seed in range(JSON_SCENARIOS):
+def test_nothing_breaks_the_log_with_json_checkpoints(formats: tuple[str, ...], scenarios: int):
+    for seed in range(scenarios):
         run_scenario(seed, formats=formats)
 
 
@@ -160,15 +168,17 @@ def struck_at(fault: Fault, call: int) -> OneFault:
     return plan
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    "stride", [STRIDE, pytest.param(1, marks=[pytest.mark.soak, pytest.mark.timeout(7200)])]
+)
 @pytest.mark.parametrize(
     "fault", [Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.STALL], ids=lambda fault: fault.name
 )
-def test_one_fault_at_every_call_of_the_store(fault: Fault):
+def test_one_fault_at_every_call_of_the_store(fault: Fault, stride: int):
     """A process dies, or stalls while others clean up, before or after any of its calls."""
     calls = struck_at(fault, 10_000).calls
     assert calls > 50
-    for call in range(0, calls, STRIDE):
+    for call in range(0, calls, stride):
         assert struck_at(fault, call).counts[fault.value] == 1
 
 
@@ -268,5 +278,5 @@ def test_an_upsert_that_does_not_look_at_later_files_is_noticed(monkeypatch: pyt
 
 
 def test_an_update_that_ignores_what_others_did_to_moved_rows_is_noticed(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("indextables.table.moved_rows._Walk._check", lambda *asked: None)
+    monkeypatch.setattr("indextables.table.writes.moved_rows._Walk._check", lambda *asked: None)
     print(first_violation(statement_cast))

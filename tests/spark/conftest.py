@@ -112,17 +112,24 @@ def original_report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 @pytest.fixture(scope="session")
 def cluster_report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """Return the outcome of cases on two executors that are processes of their own."""
-    return _report_of("run_on_local_cluster.py", tmp_path_factory.mktemp("cluster"))
+    return _report_of("run_on_local_cluster.py", tmp_path_factory.mktemp("cluster"), "CASES", seconds=1000)
 
 
-def _report_of(script: str, directory: Path) -> Report:
+@pytest.fixture(scope="session")
+def long_cluster_report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """Return the outcome of the cases on two executors that take minutes."""
+    directory = tmp_path_factory.mktemp("long-cluster")
+    return _report_of("run_on_local_cluster.py", directory, "SOAK_CASES", seconds=7000)
+
+
+def _report_of(script: str, directory: Path, *arguments: str, seconds: int = REPORT_SECONDS) -> Report:
     run = subprocess.run(
-        [sys.executable, str(HERE / script), str(directory)],
+        [sys.executable, str(HERE / script), str(directory), *arguments],
         env=_environment() | {"PYSPARK_PYTHON": sys.executable},
         cwd=directory,
         capture_output=True,
         text=True,
-        timeout=REPORT_SECONDS,
+        timeout=seconds,
         check=False,
     )
     report = directory / "report.json"

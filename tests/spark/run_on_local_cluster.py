@@ -1,6 +1,6 @@
-"""Run the cases of test_local_cluster.py on two executors, each a process: run_on_local_cluster.py DIRECTORY.
+"""Run cases of test_local_cluster.py on two executors, each a process: run_on_local_cluster.py DIRECTORY NAME.
 
-The outcome of each case goes to report.json in the directory.
+NAME is that of the dictionary of the cases. The outcome of each case goes to report.json in the directory.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> None:
     spark.sparkContext.setLogLevel("OFF")
     report: dict[str, str | None] = {}
     try:
-        for title, case in names["CASES"].items():
+        for title, case in names[sys.argv[2]].items():
             try:
                 case(spark, directory)
             except (Exception, pytest.fail.Exception):

@@ -205,6 +205,7 @@ def test_answers_are_those_of_parquet(spark, batch):
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("batch", range(ORDINARY, ORDINARY + SOAK))
 def test_answers_are_those_of_parquet_in_many_queries(spark, batch):
     check_batch(spark, batch)

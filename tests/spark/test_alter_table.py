@@ -121,6 +121,7 @@ def test_on_connect(case, connect_report):
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(7200)
 def test_many_random_statements_agree_with_a_plain_model(spark, tmp_path):
     for seed in range(100, 200):
         run_statements(spark, str(tmp_path / str(seed)), seed, 8)

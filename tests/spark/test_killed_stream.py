@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -29,11 +31,13 @@ MOMENTS = {
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # six drivers start, one after the other
 def test_a_query_that_is_killed_and_started_again_writes_every_row_once(tmp_path: Path):
     _kill(tmp_path, 5)
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(10800)
 def test_a_query_that_is_killed_a_hundred_times_writes_every_row_once(tmp_path: Path):
     _kill(tmp_path, 100)
 
@@ -46,31 +50,47 @@ def _kill(directory: Path, kills: int) -> None:
     written = 0
     for life in range(kills + 1):
         written = _add_files(directory, written, rng.randint(2, 4))
-        with (directory / "output.txt").open("w") as output:
-            driver = subprocess.Popen(
-                [sys.executable, str(SCRIPT), str(directory), str(seed + life)],
-                stdout=subprocess.PIPE,
-                stderr=output,
-                text=True,
-                cwd=directory,
-                start_new_session=True,  # so that its JVM is killed with it
-            )
-        assert driver.stdout is not None
-        assert driver.stdout.readline() == "ready\n", (directory / "output.txt").read_text()[-3000:]
-        if life < kills:
-            moment = rng.choice(list(MOMENTS))
-            delay = rng.choice([0.0, rng.uniform(0, 0.2), rng.uniform(0, 2)])
-            _wait_for(directory / MOMENTS[moment], driver)
-            time.sleep(delay)
-            print(f"life {life}: killed {delay:.2f} s after {moment}")
-        else:
-            assert driver.stdout.readline() == "done\n", (directory / "output.txt").read_text()[-3000:]
-        os.killpg(driver.pid, signal.SIGKILL)
-        driver.wait()
-        driver.stdout.close()
+        with _driver(directory, seed + life) as driver:
+            if life < kills:
+                moment = rng.choice(list(MOMENTS))
+                delay = rng.choice([0.0, rng.uniform(0, 0.2), rng.uniform(0, 2)])
+                _wait_for(directory / MOMENTS[moment], driver)
+                time.sleep(delay)
+                print(f"life {life}: killed {delay:.2f} s after {moment}")
+            else:
+                assert _line(driver) == "done\n", _output(directory)
     found = Counter(it.open(directory / "table").to_arrow(columns=["id"]).column("id").to_pylist())
     assert found == dict.fromkeys(range(written), 1)
     check_table(open_store(str(directory / "table")))
+
+
+@contextmanager
+def _driver(directory: Path, seed: int) -> Iterator[subprocess.Popen[str]]:
+    """Start the query in a process of its own; kill it, and the JVM that it has started, at the end."""
+    with (directory / "output.txt").open("w") as output:
+        driver = subprocess.Popen(
+            [sys.executable, str(SCRIPT), str(directory), str(seed)],
+            stdout=subprocess.PIPE,
+            stderr=output,
+            text=True,
+            cwd=directory,
+            start_new_session=True,  # so that its JVM is killed with it
+        )
+    with driver:
+        try:
+            assert _line(driver) == "ready\n", _output(directory)
+            yield driver
+        finally:
+            os.killpg(driver.pid, signal.SIGKILL)
+
+
+def _line(driver: subprocess.Popen[str]) -> str:
+    assert driver.stdout is not None
+    return driver.stdout.readline()
+
+
+def _output(directory: Path) -> str:
+    return (directory / "output.txt").read_text()[-3000:]
 
 
 def _wait_for(directory: Path, driver: subprocess.Popen[str]) -> None:

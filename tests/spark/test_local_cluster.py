@@ -1,4 +1,4 @@
-"""Commands on executors that are processes of their own, and a merge whose executor is killed while it runs a task."""
+"""Every command on executors that are processes of their own, and merges whose executor is killed in the middle."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ import pyarrow as pa
 import pytest
 
 import indextables as it
+from indextables.config import keys
 from indextables.log.snapshots import cache
 from indextables.storage import open_store
 from support.invariants import check_table
 from support.statements import STATEMENTS, run_statement, write_table
 
-KILLS = 10 if os.environ.get("INDEXTABLES_SOAK") else 1
+SOAK_KILLS = 10
 GROUPS = 6
 SPLITS_A_GROUP = 4
 ROWS_A_SPLIT = 3000
@@ -57,13 +58,47 @@ def wait_for_two_executors() -> dict[str, int]:
 
 
 def statements_run_on_a_cluster(spark: Any, directory: Path) -> None:
-    """The commands that executors run. The others run on the driver, as everywhere."""
     table = directory / "statements"
     write_table(table)
     wait_for_two_executors()
     for statement in STATEMENTS:
-        if statement.startswith(("PREWARM", "FLUSH", "MERGE", "OPTIMIZE '", "DESCRIBE INDEXTABLES D")):
+        try:
             run_statement(spark, table, statement)
+        except Exception as failure:
+            failure.add_note(statement)
+            raise
+
+
+def a_write_starts_a_merge_that_executors_run(spark: Any, directory: Path) -> None:
+    path = directory / "merged-on-write"
+    wait_for_two_executors()
+
+    def append(n: int) -> None:
+        rows = spark.range(10 * n, 10 * n + 10, 1, 1).selectExpr("id", "concat('disk ', id) AS message")
+        settings = {keys.MERGE_ON_WRITE_SPLITS.key: "4"}
+        rows.write.format("indextables").mode("append").options(**settings).save(str(path))
+
+    for n in range(4):
+        append(n)
+    for _ in range(1200):
+        jobs = spark.sql("DESCRIBE INDEXTABLES MERGE JOBS").collect()
+        (job,) = [job for job in jobs if job.table_path == str(path)] or [None]
+        if job is not None and job.status != "RUNNING":
+            break
+        time.sleep(0.1)
+    assert (job.status, job.completed_groups, job.error_message) == ("COMPLETED", 1, None)
+    cache.forget()
+    assert it.open(path).files().num_rows == 1
+    assert sorted(it.open(path).to_arrow(columns=["id"]).column("id").to_pylist()) == list(range(40))
+    check_table(open_store(path))
+    merge = f"MERGE SPLITS {path}: new splits 1 to 1 of 1"
+    assert descriptions_of_jobs(spark).count(merge) == 1, "it was not a job of Spark"
+
+
+def descriptions_of_jobs(spark: Any) -> list[str]:
+    jobs = spark._jsc.sc().statusStore().jobsList(spark._jvm.java.util.ArrayList())
+    described = [jobs.apply(n).description() for n in range(jobs.size())]
+    return [each.get() for each in described if each.isDefined()]
 
 
 def every_executor_answers(spark: Any, directory: Path) -> None:
@@ -90,17 +125,26 @@ def splits_are_searched_where_they_were_prewarmed(spark: Any, directory: Path) -
 
 
 def an_executor_is_killed_in_the_middle_of_a_merge(spark: Any, directory: Path) -> None:
+    kill_executors(spark, directory, 1)
+
+
+def ten_executors_are_killed_in_the_middle_of_merges(spark: Any, directory: Path) -> None:
+    kill_executors(spark, directory, SOAK_KILLS)
+
+
+def kill_executors(spark: Any, directory: Path, wanted: int) -> None:
     original = directory / "killed"
     write_groups(original)
     rng = random.Random(int(os.environ.get("INDEXTABLES_SEED", "7")))
     kills = 0
-    for attempt in range(MANY_TRIES):
+    tries = MANY_TRIES + 2 * wanted
+    for attempt in range(tries):
         path = directory / f"killed-{attempt}"
         shutil.copytree(original, path)
         kills += merge_and_kill(spark, path, rng.random())
-        if kills == KILLS:
+        if kills == wanted:
             return
-    pytest.fail(f"only {kills} of {MANY_TRIES} merges had a task when their executor was killed")
+    pytest.fail(f"only {kills} of {tries} merges had a task when their executor was killed")
 
 
 def a_task_of_an_update_that_fails_runs_again(spark: Any, directory: Path) -> None:
@@ -185,14 +229,25 @@ CASES = {
         statements_run_on_a_cluster,
         every_executor_answers,
         splits_are_searched_where_they_were_prewarmed,
+        a_write_starts_a_merge_that_executors_run,
         a_task_of_an_update_that_fails_runs_again,
         an_executor_is_killed_in_the_middle_of_a_merge,
     )
 }
 
 
+SOAK_CASES = {case.__name__: case for case in (ten_executors_are_killed_in_the_middle_of_merges,)}
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("case", CASES)
 def test_on_a_local_cluster(cluster_report, case):
     assert cluster_report[case] is None, cluster_report[case]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("case", SOAK_CASES)
+def test_on_a_local_cluster_in_the_long_run(long_cluster_report, case):
+    assert long_cluster_report[case] is None, long_cluster_report[case]

@@ -22,7 +22,7 @@ from indextables.runtime import current
 from indextables.spark import _configure, gc_freeze, jar, redaction
 from indextables.spark.formats import plan_json
 from indextables.spark.source import ANSWER, IndexTablesDataSource
-from indextables.table.locality import assign_hosts
+from indextables.table.scans.locality import assign_hosts
 
 SCHEMA = StructType([StructField("id", LongType()), StructField("message", StringType())])
 

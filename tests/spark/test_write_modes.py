@@ -196,7 +196,9 @@ def test_every_type_comes_back_as_it_was(spark, path):
     assert load(spark, path).schema.simpleString() == both.schema.simpleString()
 
 
-@pytest.mark.parametrize("partitions", [80, pytest.param(1000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "partitions", [80, pytest.param(1000, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])]
+)
 def test_many_partitions_in_mixed_batches_keep_every_row(spark, path, partitions):
     rows = spark.range(0, 25_000, numPartitions=1).selectExpr(  # more than two of Spark's Arrow batches
         "id", f"cast(id * 7919 % {partitions} AS int) AS p", "concat('row ', id) AS message"

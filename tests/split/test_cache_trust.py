@@ -18,7 +18,7 @@ from indextables.runtime import Runtime, current, use
 from indextables.split.index_cache import directory
 from indextables.split.index_cache.cache import OPEN_INDEXES
 from indextables.split.index_cache.directory import cache_directory
-from indextables.table.reader_cache import reader_cache
+from indextables.table.scans.open_readers import reader_cache
 
 pytestmark = pytest.mark.timeout(60)
 

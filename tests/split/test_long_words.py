@@ -454,6 +454,7 @@ def test_a_fuzzy_word_is_bounded_and_a_long_pattern_is_refused_as_one_of_our_err
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_a_word_of_100_megabytes(tmp_path: Path) -> None:
     rows = pa.record_batch({"id": pa.array([1, 2], pa.int64()), "t": ["alpha " + "w" * 100_000_000, "beta"]})
     reader = _written(tmp_path, rows, {"t": "text"})

@@ -37,11 +37,17 @@ WORDS = [
 HOSTS = ["web-1", "web-2", "db", "Db", "", "é"]
 OPERATORS = (
     *("term", "phrase", "slop", "phrase prefix", "prefix", "wildcard", "suffix", "fuzzy", "boost", "all"),
-    *("and", "or", "not", "should", "plus and minus"),
+    "regex",
+    *("and", "or", "not", "should", "plus and minus", "&&", "||", "at least"),
     *(
         "range of numbers",
         "open range",
         "range of days",
+        "whole month",
+        "range of moments",
+        "date maths",
+        "date maths from now",
+        "regex of a column",
         "set",
         "exists",
         "value",
@@ -56,6 +62,7 @@ OPERATORS = (
 
 DAY = date(2026, 1, 1)
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
+NOW = int((MOMENT + timedelta(seconds=9999)).timestamp()) * 1_000_000
 
 
 def random_rows(rng: random.Random, start: int, count: int) -> pa.RecordBatch:
@@ -110,6 +117,7 @@ def _text(rng: random.Random, depth: int = 2) -> tuple[str, tuple[str, ...]]:
         "fuzzy": lambda: f"{_word(rng)[1:]}{rng.choice('xyz')}~{rng.randint(1, 2)}",
         "boost": lambda: f"{_word(rng)}^{rng.choice(['2', '0.5', '7'])}",
         "all": lambda: "*",
+        "regex": lambda: f"/{_word(rng)[:2]}[a-z]*({_word(rng)[-1]}|{_word(rng)[-2:]})?/",
     }
     if depth == 0 or rng.random() < 0.4:
         name = rng.choice(sorted(simple))
@@ -122,6 +130,9 @@ def _text(rng: random.Random, depth: int = 2) -> tuple[str, tuple[str, ...]]:
             ("not", "({} AND NOT {})"),
             ("should", "({} {})"),
             ("plus and minus", "(+{} -{})"),
+            ("&&", "({} && {})"),
+            ("||", "({} || {})"),
+            ("at least", f"({_word(rng)} {{}} {{}})@{rng.randint(1, 3)}"),
         ]
     )
     return pattern.format(left, right), (name, *of_left, *of_right)
@@ -131,7 +142,13 @@ def _fields(rng: random.Random) -> tuple[str, tuple[str, ...]]:
     """Draw a query that names its columns."""
     low, high = sorted(rng.sample(range(-20, 21), 2))
     days = sorted((DAY + timedelta(rng.randint(0, 30))).isoformat() for _ in range(2))
+    moments = sorted((MOMENT + timedelta(seconds=rng.randint(0, 9999))).isoformat()[:19] for _ in range(2))
     queries = {
+        "whole month": f"{rng.choice(['day', 'at'])}:{rng.choice(['2026-01', '2026-02', '2026'])}",
+        "range of moments": f'at:["{moments[0]}" TO "{moments[1]}"}}',
+        "date maths": f"day:>=2026-01-{rng.randint(10, 28)}||-{rng.randint(1, 9)}d/{rng.choice('wM')}",
+        "date maths from now": f"at:[now-{rng.randint(0, 9999)}s TO now-{rng.choice(['1h/h', '30m', '0s/m'])}]",
+        "regex of a column": f"{rng.choice(['host:/w.*-[0-9]/', 'host:/[Dd]b/', 'title:/l?og.*/'])}",
         "range of numbers": f"status:[{low} TO {high}}}",
         "open range": f"small:>={rng.randint(-9, 9)}",
         "range of days": f"day:[{days[0]} TO {days[1]}]",
@@ -177,7 +194,7 @@ def _leaf(rng: random.Random) -> Drawn:
             return _compare(rng)
         case 1:
             query, operators = _fields(rng)
-            return Drawn(TextQuery("INDEXQUERY", "*", query), operators)
+            return Drawn(TextQuery("INDEXQUERY", "*", query, now=NOW), operators)
         case 2:
             return Drawn(
                 TextQuery("FIELDMATCH", "host", rng.choice(["db", "Db", "web-1", "web*"])), ("match",)

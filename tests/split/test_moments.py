@@ -70,6 +70,41 @@ def test_days_are_those_of_the_time_zone() -> None:
     assert _times("2024-03-10||+24h", "America/New_York")[0] == "2024-03-11T05:00:00"
 
 
+def _local(text: str, zone: str = "UTC") -> tuple[str, str]:
+    first, last = span(text, "timestamp_ntz", zone, _micros(NOW))
+    texts = [(EPOCH + timedelta(microseconds=n)).isoformat().removesuffix("+00:00") for n in (first, last)]
+    return texts[0], texts[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("2024-05-01", "2024-05-01T00:00:00", "2024-05-01T23:59:59.999999"),
+        ("2024-02", "2024-02-01T00:00:00", "2024-02-29T23:59:59.999999"),
+        ("2023", "2023-01-01T00:00:00", "2023-12-31T23:59:59.999999"),
+        ("2024-05-01T12:00:00", "2024-05-01T12:00:00", None),
+        ("2024-05-01T12:00:00||+90m", "2024-05-01T13:30:00", None),
+        ("2024-01-31||+1M/d", "2024-02-29T00:00:00", "2024-02-29T23:59:59.999999"),
+        (
+            "2024-03-10||+24h",
+            "2024-03-11T00:00:00",
+            None,
+        ),  # no clock is put forward: New York's was, that day
+        ("now", "2024-05-15T09:45:30.250000", None),
+        ("now-1h", "2024-05-15T08:45:30.250000", None),
+        ("now/d", "2024-05-15T00:00:00", "2024-05-15T23:59:59.999999"),
+    ],
+)
+def test_a_local_time_is_a_reading_of_a_clock(text: str, first: str, last: str | None) -> None:
+    assert _local(text, "America/New_York") == (first, last or first)
+
+
+def test_a_local_time_has_no_offset() -> None:
+    for text in ("2024-05-01T12:00:00Z", "2024-05-01T12:00:00Z||+1d"):
+        with pytest.raises(LiteralError, match="has an offset"):
+            _local(text)
+
+
 def test_a_date_column_has_no_hours() -> None:
     assert _dates("now-7d") == ("2024-05-08", "2024-05-08")
     assert _dates("now", "Pacific/Auckland") == ("2024-05-16", "2024-05-16")
@@ -93,7 +128,7 @@ def test_what_is_not_a_time_says_how_times_are_written(text: str) -> None:
 
 @given(st.text(alphabet="now0123456789-+/|:TZyMwdhms. ", max_size=25))
 def test_any_text_is_a_span_or_an_error(text: str) -> None:
-    for kind in ("timestamp", "date"):
+    for kind in ("timestamp", "timestamp_ntz", "date"):
         try:
             first, last = span(text, kind, "America/New_York", _micros(NOW))
         except LiteralError:

@@ -390,15 +390,14 @@ def test_an_error_names_column_position_and_reason(text: str, position: int, rea
     assert error.position == position
     assert reason in str(error)
     message, shown, caret = str(error).split("\n")
-    assert message.startswith("TEXTSEARCH on column 't': ")
-    assert f"at position {position}" in message
+    assert message.startswith(f"TEXTSEARCH on column 't' at position {position}: ")
     assert shown[2:] == text[:1000]  # of a longer query, only the part around the position is shown
     assert caret == "  " + " " * position + "^"
 
 
 def test_the_documented_message() -> None:
     assert str(_error("TEXTSEARCH", "t", 'a AND "b c')).split("\n") == [
-        "TEXTSEARCH on column 't': cannot parse the query at position 6: unclosed quote: add the closing \"",
+        "TEXTSEARCH on column 't' at position 6: cannot parse the query: unclosed quote: add the closing \"",
         '  a AND "b c',
         "        ^",
     ]

@@ -26,7 +26,10 @@ from support.logs import add, metadata
 QUERIES = (None, "day = 'd03'", "day IN ('d01', 'd18') AND id > 3")
 RUNS = [
     ("zstd", 0.2),
-    *(pytest.param(codec, 1.0, marks=pytest.mark.soak) for codec in ("zstd", "snappy", "none")),
+    *(
+        pytest.param(codec, 1.0, marks=[pytest.mark.soak, pytest.mark.timeout(7200)])
+        for codec in ("zstd", "snappy", "none")
+    ),
 ]
 """Some of the harm in every run, and all of it, with each compression, where there is time."""
 

@@ -71,6 +71,7 @@ def test_what_states_cost_grows_with_the_commits_and_not_with_their_square():
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_a_thousand_commits_have_a_hundred_states_that_cost_as_they_should():
     store = new_store()
     models, written = grown(store, 1000)

@@ -75,7 +75,9 @@ def test_nothing_that_a_json_checkpoint_says_of_a_file_is_lost(files: list[AddFi
 
 
 @pytest.mark.spec("testUpgradeLargeTable")
-@pytest.mark.parametrize("count", [1500, pytest.param(70_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "count", [1500, pytest.param(70_000, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])]
+)
 def test_a_large_older_table_becomes_one_with_a_state(count: int):
     files = [add(f"splits/{n}.split", day=f"d{n % 30:02d}", min_values={"id": f"{n}"}) for n in range(count)]
     store = older_table(*files)

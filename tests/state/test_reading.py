@@ -401,6 +401,7 @@ def test_manifests_of_incremental_writes_have_bounds_of_their_own(small: MemoryS
 
 @pytest.mark.spec("testPartitionPruningPerformance1M")
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_one_partition_of_a_million_files_reads_one_manifest_and_little_of_it():
     store = MemoryStore()
     write(store, 1, many(1_000_000))

@@ -309,7 +309,9 @@ def test_an_option_that_is_none_is_refused(options: dict[str, str], message: str
         StreamOptions.parse(options)
 
 
-@pytest.mark.parametrize("batches", [30, pytest.param(1000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "batches", [30, pytest.param(1000, marks=[pytest.mark.soak, pytest.mark.timeout(10_800)])]
+)
 def test_every_row_is_read_once_while_the_table_is_maintained(tmp_path: Path, batches: int):
     seed = random.randrange(10**9)
     print(f"seed {seed}")

@@ -22,6 +22,13 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("spark",),
     ("streams",),
     ("table",),
+    ("table.handle",),
+    ("table.answers",),
+    ("table.history",),
+    ("table.writes",),
+    ("table.scans",),
+    ("table.grouping",),
+    ("table.arguments",),
     ("maintenance",),
     ("log",),
     ("log.commits",),
@@ -47,6 +54,23 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 """The packages from top to bottom. A package imports packages of lower layers only; its own subpackages share its layer
 unless they are named here."""
+
+
+PROCESS_STATE = ("indextables.config.settings._warned",)
+"""State of a process outside of the runtime, each with its reason where it stands."""
+
+_CONTAINERS = (
+    "dict",
+    "list",
+    "set",
+    "deque",
+    "defaultdict",
+    "OrderedDict",
+    "Counter",
+    "Lock",
+    "RLock",
+    "local",
+)
 
 
 @dataclass(frozen=True)
@@ -84,6 +108,7 @@ def violations(modules: Mapping[str, str]) -> list[str]:
         *(f"around the public API: {found}" for found in imports if _goes_around(found, modules, packages)),
         *(f"private: {found}" for found in imports if _is_private(found, modules, packages)),
         *_shadows(modules, packages),
+        *(state for name, text in modules.items() for state in _process_state(name, text)),
     ]
 
 
@@ -208,3 +233,30 @@ def _shadows(modules: Mapping[str, str], packages: set[str]) -> Iterator[str]:
             for name in bound:
                 if f"{package}.{name}" in modules:
                     yield f"shadowed: {package}.{name} is a module and a name of {package}"
+
+
+def _process_state(module: str, text: str) -> Iterator[str]:
+    """Name what a module keeps between calls: containers that begin empty, locks, and names that functions rebind."""
+    if module.startswith(f"{ROOT}.runtime"):
+        return
+    for node in _parse(text).body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(target, ast.Name) and _begins_empty(getattr(node, "value", None)):
+            name = f"{module}.{target.id}"
+            if name not in PROCESS_STATE:
+                yield f"process state outside of the runtime: {name}"
+    for rebound in ast.walk(_parse(text)):
+        if isinstance(rebound, ast.Global):
+            yield f"process state outside of the runtime: {module} rebinds {', '.join(rebound.names)}"
+
+
+def _begins_empty(value: ast.expr | None) -> bool:
+    if isinstance(value, ast.Dict):
+        return not value.keys
+    if isinstance(value, ast.List | ast.Set):
+        return not value.elts
+    return (
+        isinstance(value, ast.Call)
+        and ast.unparse(value.func).rpartition(".")[2] in _CONTAINERS
+        and not value.args
+    )

@@ -26,7 +26,7 @@ from indextables.predicates import parse_where
 from indextables.runtime import current
 from indextables.storage import open_store
 from indextables.table import ScanRequest, plan_scan
-from indextables.table.driver_answers import answer_on_driver
+from indextables.table.scans.driver_answers import answer_on_driver
 
 DATA = pa.table(
     {"id": range(40), "p": [i % 2 for i in range(40)], "message": [f"disk {i}" for i in range(40)]}

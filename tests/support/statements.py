@@ -15,7 +15,7 @@ from indextables.maintenance import COMPONENT_SCHEMA, LOG_SCHEMA, MERGE_JOBS_SCH
 from indextables.spark.sql import merging, prewarming, purging, running, versions
 from indextables.spark.sql.gathering import SCHEMAS
 from indextables.table import SKIPPING_SCHEMA
-from indextables.table.listing import HISTORY_SCHEMA
+from indextables.table.history.listing import HISTORY_SCHEMA
 
 ROWS = 60
 STATEMENTS: dict[str, list[str]] = {

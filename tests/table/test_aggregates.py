@@ -16,8 +16,8 @@ import indextables as it
 from indextables.runtime import current
 from indextables.schema import Field
 from indextables.table import SPLITS_SEARCHED
-from indextables.table.buckets import buckets_of
-from indextables.table.exact_sums import FloatSum, IntegerSum
+from indextables.table.grouping.buckets import buckets_of
+from indextables.table.grouping.exact_sums import FloatSum, IntegerSum
 
 NAN = float("nan")
 SCHEMA = pa.schema(

@@ -19,7 +19,8 @@ from indextables.maintenance.merge_commits import commit_merge
 from indextables.predicates import parse_where
 from indextables.runtime import now_ms
 from indextables.storage import open_store
-from indextables.table import delete_where, row_deletes, upserts
+from indextables.table import delete_where
+from indextables.table.writes import row_deletes, upserts
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import indextables as it
 from indextables.config import Settings
 from indextables.log import load_snapshot
 from indextables.storage import open_store
-from indextables.table.distribution import (
+from indextables.table.writes.distribution import (
     Distribution,
     file_bytes_per_row_byte,
     plan_distribution,

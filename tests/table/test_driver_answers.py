@@ -21,13 +21,13 @@ from indextables.table import (
     ScanPlan,
     ScanRequest,
     answer_on_driver,
-    driver_answers,
     plan_scan,
     run_scan_task,
     scan_schema,
 )
-from indextables.table.driver_answers import MAX_STORED_BYTES, Hits, shares
-from indextables.table.driver_totals import MAX_SPLITS, may_open
+from indextables.table.scans import driver_answers
+from indextables.table.scans.driver_answers import MAX_STORED_BYTES, Hits, shares
+from indextables.table.scans.driver_totals import MAX_SPLITS, may_open
 
 ROWS = pa.table(
     {

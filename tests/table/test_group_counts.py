@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import indextables as it
-from indextables.table.group_counts import GroupCounts
+from indextables.table.grouping.group_counts import GroupCounts
 
 INTEGERS = st.one_of(
     st.none(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1), st.sampled_from([2**63 - 1, -(2**63)])

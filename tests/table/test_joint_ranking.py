@@ -116,6 +116,7 @@ def test_scores_and_order_do_not_depend_on_the_splits(tmp_path):
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_scores_and_order_do_not_depend_on_64_splits(tmp_path):
     more = [f"body:(w{n} OR w{3 * n + 1})" for n in range(1, 14)] + [f'body:"w{n} w1"' for n in range(1, 13)]
     check(tmp_path, 20_000, [1, 4, 64], QUERIES + more, 100)

@@ -13,7 +13,7 @@ import indextables as it
 from indextables.config import Settings
 from indextables.predicates import parse_where
 from indextables.table import ScanRequest, plan_prewarm, plan_scan
-from indextables.table.locality import assign_hosts
+from indextables.table.scans.locality import assign_hosts
 
 KEYS = [f"day=1/splits/split-{number:06}.split" for number in range(3000)]
 FIXED = ["10.0.0.2", "10.0.0.1", "10.0.0.3", "10.0.0.1"]

@@ -10,8 +10,8 @@ import pytest
 import indextables as it
 from indextables.errors import InputError, QueryError
 from indextables.runtime import current
-from indextables.table import many_terms
-from indextables.table.leases import SPLITS_SEARCHED
+from indextables.table.answers import many_terms
+from indextables.table.scans.leases import SPLITS_SEARCHED
 
 WORDS = ["disk", "db1", "db2", "timeout", "Full", "10.0.0.7", "naïve", "日本", "a-b", "x" * 300]
 TERMS = [

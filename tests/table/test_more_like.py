@@ -9,7 +9,7 @@ import pytest
 
 import indextables as it
 from indextables.errors import InputError, QueryError
-from indextables.table.likeness import MAX_WORDS, Like, like_query
+from indextables.table.answers.likeness import MAX_WORDS, Like, like_query
 
 TEXTS = [
     "disk full on db1",

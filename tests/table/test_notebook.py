@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import indextables as it
+from indextables.maintenance import repair
 from indextables.progress import Lines, shown_progress
 from support.cli_rows import rows
 
@@ -48,6 +49,20 @@ def test_results_and_changes_are_shown(path):
     assert "merged 2 splits into 1" in texts(parsed(merged._repr_html_()), "td")
     purged = it.open(path).purge(dry_run=True)
     assert "DRY_RUN" in texts(parsed(purged._repr_html_()), "td")
+
+
+def test_a_plan_a_change_of_rows_and_what_clean_up_did_are_shown(path, tmp_path):
+    table = it.open(path)
+    plan = texts(parsed(table.explain("disk", where="id = 0")._repr_html_()), "td")
+    assert plan[:2] == ["read", "1"]
+    assert "skipped by min/max" in plan
+    deleted = texts(parsed(table.delete("id = 0")._repr_html_()), "td")
+    assert deleted[deleted.index("rows deleted") + 1] == "1"
+    truncated = parsed(table.refresh().truncate_time_travel(dry_run=True)._repr_html_())
+    assert "versions deleted" in texts(truncated, "td")
+    repaired = repair(f"{path}/_transaction_log", tmp_path / "<new>" / "_transaction_log", dry_run=True)
+    assert "SUCCESS" in texts(parsed(repaired._repr_html_()), "td")
+    assert not (tmp_path / "<new>").exists()
 
 
 def test_hits_mark_words_and_escape_the_rest(path):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import indextables as it
 from indextables.schema import TableSchema
-from indextables.table.partitioning import PartitionKey, PartitionSpill, split_by_partition
+from indextables.table.writes.partitioning import PartitionKey, PartitionSpill, split_by_partition
 
 PARTITIONS = 1000
 
@@ -37,7 +37,9 @@ def spilled(
         return {key: pa.Table.from_batches(part).to_pylist() for key, part in spill.partitions()}
 
 
-@pytest.mark.parametrize("partitions", [80, pytest.param(PARTITIONS, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "partitions", [80, pytest.param(PARTITIONS, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])]
+)
 def test_a_write_of_many_partitions_in_mixed_batches_keeps_every_row(tmp_path: Path, partitions: int) -> None:
     data = scattered(4 * partitions, partitions)
     path = str(tmp_path / "table")

@@ -14,7 +14,7 @@ from indextables.schema import FieldMapping
 from indextables.split import SplitReader, open_split
 from indextables.storage import Store, open_store
 from indextables.table import ScanRequest, answer_on_driver, plan_scan
-from indextables.table.reader_cache import ReaderCache, reader_cache
+from indextables.table.scans.open_readers import ReaderCache, reader_cache
 
 
 class Place:

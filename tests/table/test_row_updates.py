@@ -15,15 +15,9 @@ from indextables.config import Settings
 from indextables.errors import CommitConflictError, CorruptTableError, InputError
 from indextables.log.changes import UPDATED_ROWS
 from indextables.storage import open_store
-from indextables.table import (
-    RowUpdatePlan,
-    UpdatedRows,
-    commit_row_updates,
-    plan_write,
-    row_images,
-    run_update_task,
-)
-from indextables.table.row_images import are_updates, pack_rows, unpack_rows
+from indextables.table import RowUpdatePlan, UpdatedRows, commit_row_updates, plan_write, run_update_task
+from indextables.table.writes import row_images
+from indextables.table.writes.row_images import are_updates, pack_rows, unpack_rows
 
 DELETED, UPDATED, INSERTED = range(3)
 Change = tuple[int, str | None, int | None, int | None]

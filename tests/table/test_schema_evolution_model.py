@@ -460,6 +460,7 @@ def test_a_table_is_what_the_model_is_after_any_changes_of_columns(seed: int):
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("block", range(20))
 def test_a_table_is_what_the_model_is_after_many_changes_of_columns(block: int):
     for seed in range(1000 + block * 100, 1100 + block * 100):

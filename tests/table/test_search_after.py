@@ -16,7 +16,7 @@ import indextables as it
 from indextables.errors import InputError
 from indextables.runtime import Runtime, use
 from indextables.split import SplitReader
-from indextables.table.paging import RankKey
+from indextables.table.scans.paging import RankKey
 
 QUERIES = [
     "w1",
@@ -169,6 +169,17 @@ def test_a_token_of_another_search_is_refused(table):
             table.search("w1", after=wrong)
     with pytest.raises(InputError, match="it takes a table that search returned"):
         it.page_token("x")
+
+
+def test_a_part_of_a_page_has_no_next_page(table):
+    page = table.search("w1", limit=6, columns=["id"])
+    parts = [page.slice(0, 1), page.slice(0, 0), page.slice(1), page.filter(pa.array([True, False] * 3))]
+    for part in [*parts, pa.concat_tables([page, page])]:
+        with pytest.raises(InputError, match=f"a table of {part.num_rows} rows, made from a page of 6"):
+            table.search("w1", after=part)
+        with pytest.raises(InputError, match="the last row of a whole page"):
+            it.page_token(part)
+    assert it.page_token(page.select(["id"])) == it.page_token(page)
 
 
 def test_a_damaged_token_is_refused(table):

@@ -183,6 +183,10 @@ def test_an_append_cannot_change_how_a_column_is_indexed(path: str) -> None:
         (pa.table({"a": [1], "A": [2]}), SchemaError, "differ only in case"),
         (pa.table({"_score": [1.0]}), SchemaError, "reserved"),
         ("a", InputError, "cannot write a str"),
+        ([{1: 2}], InputError, "the name of a column is text, not 1"),
+        ({b"a": [1]}, InputError, "the name of a column is text, not b'a'"),
+        ({None: [1]}, InputError, "the name of a column is text, not None"),
+        ([{"\ud800": 2}], InputError, "surrogates not allowed"),
     ],
 )
 def test_rows_that_no_table_can_hold(path: str, data: object, error: type[Exception], reason: str) -> None:
@@ -344,7 +348,7 @@ def test_splits_are_deleted_only_when_the_commit_certainly_failed(
     def fail(*_args: object, **_more: object) -> None:
         raise error
 
-    monkeypatch.setattr("indextables.table.write.commit", fail)
+    monkeypatch.setattr("indextables.table.writes.write.commit", fail)
     with pytest.raises(type(error)):
         it.write(path, pa.table({"id": [2]}))
     assert len(list(tmp_path.rglob("*.split"))) == left

@@ -8,8 +8,8 @@ import pytest
 import indextables as it
 from indextables.runtime import Runtime, use
 from indextables.split import SplitReader
-from indextables.table import reader_cache as readers
-from indextables.table import scan
+from indextables.table.scans import open_readers as readers
+from indextables.table.scans import scan
 
 SPLITS, ROWS = 6, 30
 

@@ -83,6 +83,7 @@ def test_random_rows_of_random_types(
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(7200)
 @given(rows=tables(column_types), splits=st.integers(1, 3), data=st.data())
 @settings(_common, max_examples=3000)
 def test_many_random_rows_of_random_types(

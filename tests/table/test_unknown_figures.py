@@ -17,7 +17,7 @@ from indextables.log.snapshots import invalidate_cache
 from indextables.state.entries import AVRO_SCHEMA, decode_entries, encode_entries
 from indextables.state.entry_fields import ENTRY_SCHEMA
 from indextables.storage import open_store
-from indextables.table.scan import ScanRequest, plan_scan
+from indextables.table.scans.scan import ScanRequest, plan_scan
 
 ROWS = pa.table({"id": range(10), "p": [1] * 10})
 LONG = 1 << 63

@@ -11,7 +11,7 @@ import pytest
 import indextables as it
 from indextables.errors import CommitConflictError, InputError, SchemaError
 from indextables.storage import open_store
-from indextables.table import upserts
+from indextables.table.writes import upserts
 
 
 def table(ids: list[int | None], value: str = "old", day: str = "mon") -> pa.Table:

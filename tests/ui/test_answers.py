@@ -11,6 +11,7 @@ from indextables.ui.app import make_app
 from indextables.ui.conditions import to_asked
 from indextables.ui.discovery import overview_answer
 from indextables.ui.guard import Access
+from indextables.ui.inspection import diff_answer, history_answer, split_answer
 from indextables.ui.limits import Turn
 from support.ui_client import Client
 
@@ -113,6 +114,21 @@ def test_versions_and_their_difference(ask):
     assert ask("diff", v=12, old=10)["rows_added"] == 20
 
 
+def test_the_difference_of_versions_has_the_rows_that_were_deleted_and_restored(tmp_path):
+    it.write(tmp_path / "t", {"id": list(range(10))})
+    table = it.open(tmp_path / "t")
+    table.delete("id < 4")
+    table.refresh().restore(0)
+    it.write(tmp_path / "t", {"id": [1, 2]}, mode="overwrite")
+
+    def rows(old: int, new: int) -> tuple[int, int]:
+        found = diff_answer(it.open(tmp_path / "t", version=new), old)
+        return found["rows_added"], found["rows_removed"]
+
+    assert [rows(0, 1), rows(1, 2), rows(0, 2), rows(2, 3)] == [(0, 4), (4, 0), (0, 0), (2, 10)]
+    assert [row["rows_removed"] for row in history_answer(table)["versions"]] == [10, 0, 4, 0]
+
+
 def test_health_names_the_command_that_helps(ask, ui_table):
     (small,) = [f for f in ask("health")["findings"] if f["check"] == "small splits"]
     assert small["severity"] == "warning"
@@ -128,6 +144,42 @@ def test_files_schema_settings_and_export(ask, ui_table):
     lines = ask("export", q="disk").splitlines()
     assert len(lines) == 1 + it.open(ui_table).count("disk")
     assert lines[0] == "at,level,host,size,message"
+
+
+def test_a_split_names_the_columns_of_its_files(tmp_path):
+    it.write(tmp_path / "t", {"id": [1], "name": ["a"], "gone": [True]})
+    table = it.open(tmp_path / "t")
+    table.alter(rename={"name": "title"}, drop=["gone"])
+    table = table.refresh()
+    (path,) = table.files().column("path").to_pylist()
+    parts = {part["part"]: part["columns"] for part in split_answer(table, path)["parts"]}
+    assert parts["rows-0.parquet"] == ["id", "title", "gone (dropped)"]
+    assert parts["checksums.json"] == []
+
+
+def test_an_export_has_the_order_and_the_columns_of_the_page(ask):
+    for params, order in ({"q": "disk"}, "score"), ({"q": "disk", "sort": "time"}, "time"), ({}, "time"):
+        lines = ask("export", columns="at\x1fmessage", **params).splitlines()
+        assert lines[0] == "at,message"
+        page = ask("rows", limit=500, **params)["rows"]
+        assert [line.partition(",")[0] for line in lines[1:]] == [row["at"] for row in page], order
+
+
+def test_an_export_that_is_cut_says_so_in_its_name(ui_table, monkeypatch):
+    access = Access(4714)
+    client = Client(make_app({"0": it.open(ui_table)}, access), "http://127.0.0.1:4714")
+    client.get("/", params={"token": access.token})
+
+    def name(**params: str) -> str:
+        return client.get("/api/0/export", params=params).headers["content-disposition"].partition("=")[2]
+
+    assert name().startswith('"rows-')
+    for module in ("app", "discovery"):
+        monkeypatch.setattr(f"indextables.ui.{module}.MAX_EXPORTED", 100)
+    assert name().startswith('"first-100-rows-')
+    assert name(where="size < 100").startswith('"rows-')
+    assert client.get("/api/0/export").text.count("\n") >= 100
+    assert client.get("/api/session").json()["most_exported"] == 100
 
 
 def test_a_table_without_times_or_texts(tmp_path):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+
+from indextables.cli import main
 
 CHROMIUM = shutil.which("chromium")
 DOCS = Path(__file__).parents[2] / "docs"
@@ -226,13 +231,16 @@ def test_files_open_one_split(ui):
     ui.page.locator(".map button").first.click()
     ui.page.wait_for_selector("#split")
     assert "rows-0.parquet" in ui.page.inner_text("#split")
+    row = ui.page.inner_text("#split tr:has-text('rows-0.parquet')")
+    assert all(column in row for column in ("at", "level", "host", "size", "message"))
+    assert "KiB" in ui.page.inner_text(".map .part > span")
 
 
 def test_keys_pages_and_copies(ui, cli_server):
     ui.open("/?q=disk&where=level%20%3D%20'ERROR'")
     ui.page.keyboard.press("c")
     text = ui.page.inner_text("dialog")
-    assert f"indextables search {cli_server.table} disk --where 'level = '\\''ERROR'\\'''" in text
+    assert f"indextables search {cli_server.table} disk -n 50 --where 'level = '\\''ERROR'\\'''" in text
     assert "it.open(" in text
     assert "_indexall INDEXQUERY 'disk'" in text
     ui.page.keyboard.press("Escape")
@@ -242,6 +250,53 @@ def test_keys_pages_and_copies(ui, cli_server):
         ui.settle()
     ui.page.keyboard.press("?")
     assert "older, newer version" in ui.page.inner_text("dialog")
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        "q=disk&sort=time&cols=host&by=level",
+        "q=disk&cols=host",
+        "cols=host&where=size%20%3E%20100",
+        "sort=score",
+    ],
+)
+def test_what_is_copied_has_the_rows_of_the_page(ui, view, capsys):
+    ui.open(f"/?{view}")
+    page = ui.page.evaluate(
+        "view => fetch(`/api/0/rows?limit=50&${view}`).then((answer) => answer.json())", view
+    )
+    ui.page.keyboard.press("c")
+    command, python, sql = [element.inner_text() for element in ui.page.query_selector_all("dialog pre")]
+    ui.page.keyboard.press("Escape")
+    capsys.readouterr()
+    first, *rest = command.splitlines()
+    assert main([*shlex.split(first)[1:], "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    expected = sorted(row["at"] for row in page["rows"])
+    assert sorted(row["at"] for row in rows) == expected
+    is_chosen = "cols=" in view
+    assert (set(rows[0]) - {"_score"} == {"at", "level", "host", "message"}) == is_chosen
+    names: dict[str, Any] = {}
+    imported, expression, *stacked = python.splitlines()
+    exec(imported, names)
+    table = eval(expression, names)
+    assert sorted(f"{row['at']:%Y-%m-%dT%H:%M:%S}.000000Z" for row in table.to_pylist()) == expected
+    assert ("size" in table.column_names) != is_chosen
+    assert ("SELECT *" in sql) != is_chosen
+    assert ("ORDER BY at DESC" in sql) == ("sort=time" in view or "q=" not in view)
+    assert bool(stacked) == bool(rest) == ("by=level" in view)
+    for line in rest:
+        assert main([*shlex.split(line)[1:], "--json"]) == 0
+        counts = [json.loads(row) for row in capsys.readouterr().out.splitlines()]
+        assert sum(row["count"] for row in counts) == sum(eval(stacked[0], names).column("count").to_pylist())
+
+
+def test_the_link_to_export_has_the_view(ui):
+    ui.open("/?q=disk&sort=time&cols=host")
+    link = ui.page.get_attribute("#export", "href")
+    assert "sort=time" in link
+    assert "columns=at%1Flevel%1Fhost%1Fmessage" in link
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

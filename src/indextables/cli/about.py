@@ -69,9 +69,11 @@ def ui(args: Namespace, output: Output) -> int:
         if reason.name is not None and reason.name.startswith("indextables"):
             raise
         raise InputError("the command ui needs a web server: pip install 'indextables[ui]'") from None
-    from indextables.cli.opening import to_settings  # noqa: PLC0415 - Arrow
+    from indextables.cli.opening import check_no_file, to_settings  # noqa: PLC0415 - Arrow
     from indextables.table import open_table  # noqa: PLC0415
 
+    for path in args.paths:
+        check_no_file(path)
     tables = [open_table(path, settings=to_settings(args)) for path in args.paths]
     address = listen(args.host, args.port, write=args.write, trusted=args.i_know)
 

@@ -72,7 +72,10 @@ _indextables() {{
   if [[ "$cur" == -* ]]; then
     COMPREPLY=($(compgen -W "$words" -- "$cur"))
   else
-    COMPREPLY=($(compgen -W "$plain" -- "$cur") $(compgen -f -- "$cur"))
+    COMPREPLY=($(compgen -W "$plain" -- "$cur"))
+    local IFS=$'\\n'
+    COMPREPLY+=($(compgen -f -- "$cur"))
+    compopt -o filenames 2>/dev/null
   fi
 }}
 complete -F _indextables indextables

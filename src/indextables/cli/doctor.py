@@ -15,6 +15,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Final
 
+from indextables.cli.advice import advice
 from indextables.cli.exit_codes import DAMAGED, DONE, exit_code
 from indextables.cli.opening import to_settings
 from indextables.cli.output import Output
@@ -71,8 +72,10 @@ def _table(path: str, settings: Settings, *, deep: bool) -> Iterator[Finding]:
 
 def _unopened(path: str, reason: IndexTablesError) -> Finding:
     if isinstance(reason, StorageError) and not isinstance(reason, CorruptTableError):
-        advice = f"{reason}. Credentials come from the environment, or from --set aws.accessKey=... and its siblings"
-        return Finding("access", "error", advice, command="settings aws")
+        hint = advice(reason) or [
+            "Credentials come from the environment, or from --set aws.accessKey=... and its siblings"
+        ]
+        return Finding("access", "error", ". ".join([str(reason), *hint]), command="settings aws")
     return Finding("table", "error", str(reason), command=f"repair {{log}} --to {quote(path)}-repaired")
 
 

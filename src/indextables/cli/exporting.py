@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
 import tempfile
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import pyarrow as pa
 import pyarrow.csv as pc_csv
@@ -18,9 +20,10 @@ import pyarrow.parquet as pq
 
 from indextables.cli.asking import confirm
 from indextables.cli.exit_codes import DONE, NOTHING_FOUND
-from indextables.cli.opening import matching_batches, open_at, split_names, to_settings
+from indextables.cli.opening import check_no_file, matching_batches, open_at, split_names, to_settings
 from indextables.cli.output import Output, to_json
 from indextables.cli.terminal_progress import progress_of
+from indextables.cli.text import counted
 from indextables.errors import InputError
 from indextables.progress import Progress
 from indextables.table import open_table, plain_rows
@@ -35,36 +38,74 @@ _SUFFIXES: Final = {
     ".arrow": "arrow",
     ".feather": "arrow",
 }
+_BINARY: Final = ("parquet", "arrow")
+_STDOUT: Final = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 _NESTED: Final = (pa.types.is_map, pa.types.is_list, pa.types.is_struct)
 
 
 def export(args: Namespace, output: Output) -> int:
-    """Write rows to a file, which appears when it is complete."""
-    target = Path(args.output)
-    kind = args.to or _SUFFIXES.get(target.suffix.lower())
+    """Write rows to a file, which appears when it is complete, or to stdout or another stream."""
+    target = None if args.output in _STDOUT else Path(args.output)
+    kind = args.to or ("ndjson" if target is None else _SUFFIXES.get(target.suffix.lower()))
     if kind is None:
         raise InputError(f"the name {target} does not tell its format; give it with --to {'|'.join(FORMATS)}")
     table = open_at(args)
     batches = matching_batches(table, args.query, args.where, split_names(args.columns))
+    name = "stdout" if target is None else str(target)
+    if args.dry_run:
+        rows = table.count(args.query, where=args.where)
+        values = {"status": "dry_run", "rows": rows, "format": kind, "file": name, "version": table.version}
+        text = f"would write {counted(rows, 'row')} of version {table.version} to {name} as {kind}"
+        output.record({**values, "columns": batches.schema.names}, text)
+        return DONE
+    if target is None or _is_stream(target):
+        rows = _to_stream(kind, target, batches)
+        output.note(f"wrote {counted(rows, 'row')} of version {table.version} to {name}")
+        return DONE if rows else NOTHING_FOUND
     if target.exists():
-        if not target.is_file():
-            raise InputError(f"{target} is not a file")
         confirm(f"{target} exists. Replace it?", yes=args.yes)
     with progress_of(args, f"exporting to {target}") as progress, _replacing(target) as partial:
         rows = _write(kind, partial, batches, progress)
-    values = {"rows": rows, "bytes": target.stat().st_size, "file": str(target), "version": table.version}
-    output.record(values, f"wrote {rows:,} rows of version {table.version} to {target}")
+    values = {"rows": rows, "bytes": target.stat().st_size, "file": name, "version": table.version}
+    output.record(values, f"wrote {counted(rows, 'row')} of version {table.version} to {target}")
     return DONE if rows else NOTHING_FOUND
 
 
+def _is_stream(target: Path) -> bool:
+    """Return True for a pipe or a device, which is written as it is. InputError for a directory."""
+    if target.is_dir():
+        raise InputError(f"{target} is a directory; -o takes a file")
+    return target.exists() and not target.is_file()
+
+
+def _to_stream(kind: str, target: Path | None, batches: pa.RecordBatchReader) -> int:
+    """Write to stdout, or to a pipe or a device: rows of text as they come, other formats from a complete file."""
+    if target is None and kind in _BINARY and sys.stdout.isatty():
+        raise InputError(f"{kind} is no text for a terminal; name a file with -o, or pipe the output")
+    sys.stdout.flush()
+    out = sys.stdout.buffer if target is None else target.open("wb")
+    with nullcontext() if target is None else out:
+        if kind not in _BINARY:
+            with _WRITERS[kind](out, batches.schema) as write:
+                return _copy(batches, write)
+        with tempfile.NamedTemporaryFile() as complete:
+            rows = _write(kind, Path(complete.name), batches, None)
+            shutil.copyfileobj(complete, out)
+        return rows
+
+
 def _write(kind: str, path: Path, batches: pa.RecordBatchReader, progress: Progress | None) -> int:
+    with path.open("wb") as file, _WRITERS[kind](file, batches.schema) as write:
+        return _copy(batches, write, progress)
+
+
+def _copy(batches: pa.RecordBatchReader, write: Any, progress: Progress | None = None) -> int:
     rows = 0
-    with _WRITERS[kind](path, batches.schema) as write:
-        for batch in batches:
-            write(batch)
-            rows += batch.num_rows
-            if progress is not None:
-                progress(rows, None)
+    for batch in batches:
+        write(batch)
+        rows += batch.num_rows
+        if progress is not None:
+            progress(rows, None)
     return rows
 
 
@@ -80,7 +121,9 @@ def sql(args: Namespace, output: Output) -> int:
     connection = duckdb.connect(":memory:", config={"enable_external_access": "false"})
     for text in args.tables:
         name, path = _named(text)
-        connection.register(name, open_table(path, settings=to_settings(args)))
+        check_no_file(path)
+        table = open_table(path, version=args.version, as_of=args.as_of, settings=to_settings(args))
+        connection.register(name, table)
     try:
         result = connection.sql(args.statement)
         if result is None:
@@ -134,15 +177,15 @@ def _umask() -> int:
 
 
 @contextmanager
-def _parquet(path: Path, schema: pa.Schema) -> Iterator[Any]:
-    with pq.ParquetWriter(path, schema) as writer:
+def _parquet(file: IO[bytes], schema: pa.Schema) -> Iterator[Any]:
+    with pq.ParquetWriter(file, schema) as writer:
         yield writer.write_batch
 
 
 @contextmanager
-def _csv(path: Path, schema: pa.Schema) -> Iterator[Any]:
+def _csv(file: IO[bytes], schema: pa.Schema) -> Iterator[Any]:
     plain = pa.schema([field.with_type(_flat(field.type)) for field in schema])
-    with pc_csv.CSVWriter(path, plain) as writer:
+    with pc_csv.CSVWriter(file, plain) as writer:
 
         def write(batch: pa.RecordBatch) -> None:
             writer.write_batch(_flattened(batch, plain))
@@ -151,18 +194,16 @@ def _csv(path: Path, schema: pa.Schema) -> Iterator[Any]:
 
 
 @contextmanager
-def _ndjson(path: Path, schema: pa.Schema) -> Iterator[Any]:  # noqa: ARG001 - rows name their columns
-    with path.open("w", encoding="utf-8") as out:
+def _ndjson(file: IO[bytes], schema: pa.Schema) -> Iterator[Any]:  # noqa: ARG001 - rows name their columns
+    def write(batch: pa.RecordBatch) -> None:
+        file.writelines(f"{to_json(row)}\n".encode() for row in plain_rows([batch]))
 
-        def write(batch: pa.RecordBatch) -> None:
-            out.writelines(f"{to_json(row)}\n" for row in plain_rows([batch]))
-
-        yield write
+    yield write
 
 
 @contextmanager
-def _arrow(path: Path, schema: pa.Schema) -> Iterator[Any]:
-    with pa_ipc.new_file(path, schema) as writer:
+def _arrow(file: IO[bytes], schema: pa.Schema) -> Iterator[Any]:
+    with pa_ipc.new_file(file, schema) as writer:
         yield writer.write_batch
 
 

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
+from shlex import quote
 
 import pyarrow as pa
 
 from indextables.cli.asking import confirm
 from indextables.cli.exit_codes import DONE
-from indextables.cli.log_lines import ARROW_TYPES, MESSAGE, to_pattern
-from indextables.cli.opening import split_names, to_settings
+from indextables.cli.log_lines import (
+    ARROW_TYPES,
+    MESSAGE,
+    PLAIN,
+    LogPattern,
+    LogRows,
+    recognized_pattern,
+    to_pattern,
+)
+from indextables.cli.opening import check_no_file, split_names, to_settings
 from indextables.cli.output import Output
-from indextables.cli.sources import Source, SourceOptions, format_of, open_source, to_types
+from indextables.cli.sources import STDIN, Source, SourceOptions, format_of, open_source, to_types
 from indextables.cli.terminal_progress import progress_of
-from indextables.errors import InputError, SchemaError, TableNotFoundError
+from indextables.errors import IndexTablesError, InputError, SchemaError, TableNotFoundError
 from indextables.progress import Progress
 from indextables.table import Table, open_table, write_table
 
@@ -26,32 +35,43 @@ _WORDS = 3
 
 def import_files(args: Namespace, output: Output) -> int:
     """Import files, each in one commit, or one for every so many rows."""
+    check_no_file(args.path)
     existing = _existing(args)
     replaced = args.mode == "overwrite" and existing is not None
     if replaced and not args.dry_run:
         confirm(f"Replace the {len(existing or ())} rows of {args.path}?", yes=args.yes)
     started, total, unmatched, version, mode = time.monotonic(), 0, 0, None, args.mode
-    kinds = _column_types(None if replaced else existing)
-    for name in args.files:
-        with open_source(name, _options(args, name, kinds)) as source:
-            first = next(source.batches, None)
-            text = _text_columns(args, existing, source, first)
-            if args.dry_run:
-                _print_plan(source, text, output)
-                continue
-            output.note(f"{name}: {source.format}, {_columns(source.schema, text)}")
-            batches = iter([] if first is None else chain([first], source.batches))
-            with progress_of(args, f"importing {name}") as progress:
-                for part in _parts(batches, args.commit_every):
-                    counted = _Counted(part, progress, total)
-                    version = _write(args, source.schema, counted, mode, text)
-                    mode, existing, total = "append", None, counted.rows
-            unmatched += source.log.unmatched if source.log is not None else 0
+    for place, name in enumerate(args.files):
+        try:
+            kept = None if replaced else existing
+            with open_source(name, _options(args, name, kept, output)) as source:
+                first = next(source.batches, None)
+                text = _text_columns(args, kept, source, first)
+                if args.dry_run:
+                    _print_plan(source, text, output)
+                    continue
+                output.note(f"{_shown(name)}: {source.format}, {_columns(source.schema, text)}")
+                batches = iter([] if first is None else chain([first], source.batches))
+                with progress_of(args, f"importing {_shown(name)}") as progress:
+                    for part in _parts(batches, args.commit_every):
+                        counted = _Counted(part, progress, total)
+                        version = _write(args, source.schema, counted, mode, text)
+                        mode, total = "append", counted.rows
+            if version is not None:
+                existing, replaced = _existing(args), False
+        except IndexTablesError as reason:
+            if version is not None:
+                reason.add_note(_what_is_committed(args, place, total, version))
+            raise
+        unmatched += source.log.unmatched if source.log is not None else 0
+        if source.moments.without_zone:
+            columns = ", ".join(sorted(source.moments.without_zone))
+            output.warn(f"{_shown(name)}: times of {columns} have no zone and are read as UTC")
     if args.dry_run:
         return DONE
     seconds = time.monotonic() - started
     if version is None:
-        raise InputError(f"there is no row in {', '.join(args.files)}; the table is as it was")
+        raise InputError(f"there is no row in {', '.join(map(_shown, args.files))}; the table is as it was")
     values = {"rows": total, "version": version, "unmatched_lines": unmatched, "seconds": round(seconds, 3)}
     lines = [f"imported {total:,} rows in {seconds:.1f} s; {args.path} is at version {version}"]
     if unmatched:
@@ -60,6 +80,25 @@ def import_files(args: Namespace, output: Output) -> int:
         )
     output.record(values, "\n".join(lines))
     return DONE
+
+
+def _what_is_committed(args: Namespace, place: int, rows: int, version: int) -> str:
+    """Return what a failed import has committed, and how to go on."""
+    done, rest = args.files[:place], args.files[place:]
+    committed = f"{rows:,} rows are committed, up to version {version} of {args.path}"
+    if args.commit_every is not None:
+        return (
+            f"{committed}: of {_shown(rest[0])} some may be among them. Restore the version before this import, or "
+            f"import {_shown(rest[0])} without the rows that the table has"
+        )
+    return (
+        f"{committed}: all of {', '.join(map(_shown, done))}. Go on with the rest: "
+        f"indextables import {quote(args.path)} {' '.join(map(quote, rest))}"
+    )
+
+
+def _shown(name: str) -> str:
+    return "stdin" if name == STDIN else name
 
 
 class _Counted:
@@ -86,7 +125,9 @@ def _write(args: Namespace, schema: pa.Schema, rows: _Counted, mode: str, text: 
             settings=to_settings(args),
         )
     except SchemaError as reason:
-        raise SchemaError(f"{reason}. --types column=type chooses another type") from None
+        if "type" in str(reason):
+            reason.add_note("--types column=type gives a column another type")
+        raise
 
 
 def _existing(args: Namespace) -> Table | None:
@@ -96,22 +137,58 @@ def _existing(args: Namespace) -> Table | None:
         return None
 
 
-def _options(args: Namespace, name: str, existing: dict[str, pa.DataType]) -> SourceOptions:
-    types = to_types(args.types)
-    pattern = to_pattern(args.pattern, {}, args.time_format)
-    kind = args.source or (None if name == "-" else format_of(name))
-    if kind == "log":
-        pattern = to_pattern(args.pattern, types, args.time_format)
-    elif args.pattern is not None or args.time_format is not None:
-        raise InputError(f"--pattern and --time-format are for raw logs, and {name} is {kind or 'stdin'}")
+def _options(args: Namespace, name: str, existing: Table | None, output: Output) -> SourceOptions:
+    """Return how to read a file. Columns that the table has keep their types: digits may be a string there."""
+    asked = to_types(args.types)
+    kind = args.source or (None if name == STDIN else format_of(name))
+    if kind != "log" and (args.pattern is not None or args.time_format is not None):
+        raise InputError(
+            f"--pattern and --time-format are for raw logs, and {_shown(name)} is {kind or 'of no format'}"
+        )
+    kept = {} if existing is None else {field.name: field.type for field in existing.schema}
     return SourceOptions(
-        kind, existing | {column: ARROW_TYPES[kind] for column, kind in types.items()}, pattern
+        kind,
+        kept | {column: ARROW_TYPES[kind] for column, kind in asked.items()},
+        frozenset(asked),
+        lambda lines: _log_pattern(args, name, lines, list(kept), asked, output),
+        args.encoding,
     )
 
 
-def _column_types(existing: Table | None) -> dict[str, pa.DataType]:
-    """Return the types of the table that rows are appended to: a column of digits may be a string there."""
-    return {} if existing is None else {field.name: field.type for field in existing.schema}
+def _log_pattern(
+    args: Namespace,
+    name: str,
+    lines: Sequence[str],
+    columns: list[str],
+    types: dict[str, str],
+    output: Output,
+) -> LogPattern:
+    """Return the pattern of a raw log: the one that is given, or one that fits the lines and the table."""
+    if args.pattern is not None:
+        return to_pattern(args.pattern, types, args.time_format)
+    recognized = recognized_pattern(lines)
+    pattern = to_pattern(recognized or PLAIN, types, args.time_format)
+    unknown = set(LogRows(pattern).names) - set(columns)
+    if columns and (unknown or (recognized is None and columns != [MESSAGE])):
+        raise InputError(
+            f"{args.path} has the columns {', '.join(columns)}, and "
+            + (
+                f"the pattern {recognized} of these lines gives others"
+                if recognized
+                else "no pattern of a name fits"
+            )
+            + "; give the --pattern that its rows were imported with"
+        )
+    if recognized is not None:
+        output.warn(
+            f"{_shown(name)}: the lines have the pattern {recognized}; --pattern {PLAIN} imports whole lines"
+        )
+    elif not columns:
+        output.warn(
+            f"{_shown(name)}: no pattern of a name fits, so each line is a message without a time; --pattern takes a "
+            r"regular expression with groups, such as '(?P<at>\S+) (?P<level>\w+) (?P<message>.*)'"
+        )
+    return pattern
 
 
 def _text_columns(
@@ -120,7 +197,7 @@ def _text_columns(
     """Return the columns to index as text: those named, or of a new table those that look like sentences."""
     if args.text is not None:
         return [name for name in split_names(args.text) or [] if name]
-    if existing is not None and args.mode != "overwrite":
+    if existing is not None:
         return []
     if source.format == "log":
         return [MESSAGE]

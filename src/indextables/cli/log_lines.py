@@ -14,8 +14,11 @@ import pyarrow as pa
 from indextables.errors import InputError
 
 MESSAGE: Final = "message"
+PLAIN: Final = "plain"
 _ROWS: Final = 20_000
-_NO_PATTERN: Final = r"(?P<message>.*)"
+_SHOWN: Final = 200
+_LEAST_SHARE: Final = 0.1
+"""The share of lines that a pattern must match to be recognized: traces of errors are lines between those of a log."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,13 @@ PATTERNS: Final[Mapping[str, LogPattern]] = {
         "%d/%b/%Y:%H:%M:%S %z",
     ),
     "iso": LogPattern(
-        r"(?P<timestamp>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?)\s+"
+        r"(?P<timestamp>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)\s+"
         r"(?:\[?(?P<level>[A-Z]{4,8})\]?\s+)?(?P<message>.*)",
         {"timestamp": "timestamp"},
     ),
+    PLAIN: LogPattern(r"(?P<message>.*)"),
 }
-"""Patterns that have a name: system logs, access logs of web servers, and lines that begin with an ISO time."""
+"""Patterns that have a name: system logs, access logs of web servers, lines that begin with an ISO time, any lines."""
 
 
 class LogRows:
@@ -70,6 +74,7 @@ class LogRows:
         self._format, self._now = pattern.time_format, now
         self._types = dict(pattern.types)
         self.unmatched = 0
+        self._has_match = False
 
     @property
     def schema(self) -> pa.Schema:
@@ -80,7 +85,14 @@ class LogRows:
         """Yield the rows of the lines in batches."""
         remaining = iter(lines)
         while part := list(islice(remaining, _ROWS)):
+            before = self.unmatched
             rows = [self._row(line.rstrip("\r\n")) for line in part]
+            if not self._has_match and self.unmatched - before == len(part):
+                raise InputError(
+                    f"--pattern matches none of the first {len(part):,} lines. The first is "
+                    f"{part[0].strip()[:_SHOWN]!r}; --pattern {PLAIN} imports whole lines"
+                )
+            self._has_match = True
             columns = [
                 pa.array([row[name] for row in rows], self.schema.field(name).type) for name in self.names
             ]
@@ -139,11 +151,27 @@ def to_pattern(text: str | None, types: Mapping[str, str], time_format: str | No
         raise InputError(
             f"there is no pattern {text!r}; there are {', '.join(PATTERNS)}, or write an expression"
         )
-    chosen = known or LogPattern(_NO_PATTERN if text is None else text)
+    chosen = known or (PATTERNS[PLAIN] if text is None else LogPattern(text))
     for name, kind in types.items():
         if kind not in _ARROW:
             raise InputError(f"--types gives {name!r} the type {kind!r}; there are {', '.join(_ARROW)}")
     return LogPattern(chosen.regex, {**chosen.types, **types}, time_format or chosen.time_format)
+
+
+def recognized_pattern(lines: Iterable[str]) -> str | None:
+    """Return the name of the pattern that lines of a log have, or None.
+
+    >>> recognized_pattern(["2026-01-31T12:00:00Z ERROR disk full", "  at main.c:3"])
+    'iso'
+    """
+    texts = [line for line in lines if line.strip()]
+    matches = {
+        name: sum(re.match(pattern.regex, text) is not None for text in texts)
+        for name, pattern in PATTERNS.items()
+        if name != PLAIN
+    }
+    best = max(matches, key=lambda name: matches[name])
+    return best if matches[best] > _LEAST_SHARE * len(texts) else None
 
 
 def _boolean(text: str) -> bool:

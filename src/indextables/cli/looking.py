@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from argparse import Namespace
 from collections.abc import Iterator
@@ -10,25 +11,32 @@ from pathlib import Path
 from typing import Any
 
 from indextables.cli.exit_codes import DONE, NOTHING_FOUND
-from indextables.cli.opening import open_at, to_settings
+from indextables.cli.opening import open_at, open_version, to_settings
 from indextables.cli.output import Output
-from indextables.cli.text import size
+from indextables.cli.text import counted, size
 from indextables.config import Settings
 from indextables.errors import IndexTablesError
-from indextables.log import AddFile
 from indextables.storage import LOG_DIRECTORY, is_on_this_machine, open_store, table_uri
-from indextables.table import Table, open_table, plain_rows
+from indextables.table import Table, file_differences, open_table, plain_rows, row_differences
 
 _FILES = ["path", "partition_values", "num_records", "size", "modification_time"]
+_INDEXES = {
+    "text": "text, by its words",
+    "string": "exact values",
+    "i64": "numbers",
+    "i128": "numbers",
+    "f64": "numbers",
+    "bool": "exact values",
+    "none": "not indexed",
+}
 _TABLES = ["name", "version", "rows", "files", "bytes", "last_commit", "error"]
 
 
 def ls(args: Namespace, output: Output) -> int:
     """Print the tables below a directory; one that cannot be opened has an error in place of figures."""
     settings = to_settings(args)
-    found = output.rows(
-        _TABLES, (_summary(args.path, name, settings) for name in _tables(args.path, settings))
-    )
+    tables = (_summary(args.path, name, settings) for name in _tables(args.path, settings))
+    found = output.rows(_TABLES, tables, sizes=["bytes"])
     return DONE if found else NOTHING_FOUND
 
 
@@ -54,18 +62,18 @@ def describe(args: Namespace, output: Output) -> int:
         "columns": columns,
     }
     lines = [f"{table.uri}, version {table.version}"]
-    lines.append(f"{values['rows']} rows in {values['files']} splits, {size(values['bytes'])}")
+    lines.append(f"{_rows(values['rows'])} in {counted(values['files'], 'split')}, {size(values['bytes'])}")
     if table.partition_columns:
         lines.append(f"partitioned by {', '.join(table.partition_columns)}")
     longest = max((len(column["name"]) for column in columns), default=0)
-    lines += [f"  {c['name']:{longest}}  {c['type']:22}  {c['index']}" for c in columns]
+    lines += [f"  {c['name']:{longest}}  {c['type']:22}  {_index(c['index'])}" for c in columns]
     output.record(values, "\n".join(lines))
     return DONE
 
 
 def files(args: Namespace, output: Output) -> int:
     """Print the live splits."""
-    output.rows(_FILES, plain_rows(open_at(args).files(where=args.where)))
+    output.rows(_FILES, plain_rows(open_at(args).files(where=args.where)), sizes=["size"])
     return DONE
 
 
@@ -78,29 +86,32 @@ def history(args: Namespace, output: Output) -> int:
         "files_added",
         "files_removed",
         "rows_added",
+        "rows_removed",
         "bytes_added",
         "engine",
     ]
-    output.rows(names, islice(plain_rows(open_at(args).history()), args.limit))
+    output.rows(names, islice(plain_rows(open_at(args).history()), args.limit), sizes=["bytes_added"])
     return DONE
 
 
 def show(args: Namespace, output: Output) -> int:
     """Print the files that one version added and removed."""
-    table = open_table(args.path, version=args.number, settings=to_settings(args))
-    output.rows(["change", "path", "rows", "size"], _changed_files(table, args.number - 1))
+    table = open_version(args, args.number)
+    output.rows(["change", "path", "rows", "size"], _changed_files(table, args.number - 1), sizes=["size"])
     return DONE
 
 
 def diff(args: Namespace, output: Output) -> int:
-    """Print the files, or the added rows, by which two versions differ."""
-    table = open_table(args.path, version=args.new, settings=to_settings(args))
-    open_table(args.path, version=args.old, settings=to_settings(args))
+    """Print the files, or the rows, by which two versions differ."""
+    table = open_version(args, args.new)
+    open_version(args, args.old)
     if args.rows:
-        rows = table.changes(since=args.old).to_arrow()
+        rows = row_differences(table, args.old)
         count = output.rows(rows.column_names, plain_rows(rows))
     else:
-        count = output.rows(["change", "path", "rows", "size"], _changed_files(table, args.old))
+        count = output.rows(
+            ["change", "path", "rows", "size"], _changed_files(table, args.old), sizes=["size"]
+        )
     return NOTHING_FOUND if args.exit_code and not count else DONE
 
 
@@ -114,7 +125,7 @@ def du(args: Namespace, output: Output) -> int:
         {"part": part, "bytes": count, "percent": round(100 * count / whole, 1) if whole else 0.0}
         for part, count in sorted(sizes.items(), key=lambda item: -item[1])
     ]
-    output.rows(["part", "bytes", "percent"], rows)
+    output.rows(["part", "bytes", "percent"], rows, sizes=["bytes"])
     return DONE
 
 
@@ -133,6 +144,15 @@ def explain(args: Namespace, output: Output) -> int:
     }
     output.record(values, str(plan))
     return DONE
+
+
+def _rows(count: int | None) -> str:
+    return "? rows" if count is None else counted(count, "row")
+
+
+def _index(kind: str) -> str:
+    """Return in words how a column is indexed."""
+    return _INDEXES.get(kind, kind)
 
 
 def _tables(directory: str, settings: Settings) -> Iterator[str]:
@@ -179,24 +199,4 @@ def _figures(table: Table) -> dict[str, Any]:
 
 
 def _changed_files(table: Table, since: int) -> list[dict[str, Any]]:
-    changed = table.changes(since=since)
-    added = [
-        {"change": "added", "path": add.path, "rows": _live_rows(add), "size": add.size}
-        for add in changed.adds
-    ]
-    deleted = [
-        {"change": "rows deleted", "path": file.path, "rows": file.num_deleted or 0, "size": file.size}
-        for file in changed.changed
-    ]
-    return [
-        *added,
-        *deleted,
-        *(
-            {"change": "removed", "path": gone.path, "rows": None, "size": gone.size}
-            for gone in changed.removes
-        ),
-    ]
-
-
-def _live_rows(add: AddFile) -> int | None:
-    return None if add.num_records is None else add.num_records - (add.num_deleted or 0)
+    return [dataclasses.asdict(file) for file in file_differences(table, since)]

@@ -8,10 +8,10 @@ from typing import Any
 
 from indextables.cli.asking import confirm
 from indextables.cli.exit_codes import DAMAGED, DONE
-from indextables.cli.opening import to_settings
+from indextables.cli.opening import open_newest, open_version, to_settings
 from indextables.cli.output import Output
 from indextables.cli.terminal_progress import progress_of
-from indextables.cli.text import size
+from indextables.cli.text import counted, size
 from indextables.config import parse_size
 from indextables.errors import ConfigError, InputError
 from indextables.log import DropPartitions, RemoveFile
@@ -26,7 +26,7 @@ from indextables.maintenance import (
 from indextables.predicates import TRUE, Predicate, QueryLimits, parse_where
 from indextables.runtime import now_ms
 from indextables.storage import open_store
-from indextables.table import Table, open_table
+from indextables.table import Table
 
 _LISTS = ("splits", "versions", "states", "manifests")
 
@@ -42,7 +42,7 @@ def merge(args: Namespace, output: Output) -> int:
         tasks = plan_merge(table.snapshot, options, table.settings, now=now_ms())
         splits = sum(len(task.sources) for task in tasks)
         values = {"status": "dry_run", "merged_files": splits, "merge_groups": len(tasks)}
-        output.record(values, f"would merge {splits} splits into {len(tasks)}")
+        output.record(values, f"would merge {counted(splits, 'split')} into {len(tasks)}")
         return DONE
     with progress_of(args, "merging splits") as progress:
         merged = table.merge_splits(where=args.where, target_size=args.target, progress=progress)
@@ -60,14 +60,19 @@ def checkpoint(args: Namespace, output: Output) -> int:
 def restore(args: Namespace, output: Output) -> int:
     """Make the table what it was at an older version."""
     table = _newest(args)
-    target = open_table(args.path, version=args.number, settings=to_settings(args))
+    target = open_version(args, args.number)
     live, then = (set(handle.files().column("path").to_pylist()) for handle in (table, target))
     back, gone = len(then - live), len(live - then)
     if args.dry_run:
         values = {"status": "dry_run", "files_added": back, "files_removed": gone}
-        output.record(values, f"would add {back} splits of version {args.number} and remove {gone} of now")
+        output.record(
+            values, f"would add {counted(back, 'split')} of version {args.number} and remove {gone} of now"
+        )
         return DONE
-    confirm(f"Restore {table.uri} to version {args.number}? It removes {gone} live splits.", yes=args.yes)
+    confirm(
+        f"Restore {table.uri} to version {args.number}? It removes {counted(gone, 'live split')}.",
+        yes=args.yes,
+    )
     version = table.restore(args.number)
     values = {"status": "success", "version": version, "files_added": back, "files_removed": gone}
     output.record(values, f"version {version} is what version {args.number} was")
@@ -82,7 +87,7 @@ def drop(args: Namespace, output: Output) -> int:
     removed = [a for a in DropPartitions(predicate).actions(table.snapshot) if isinstance(a, RemoveFile)]
     partitions = {tuple(sorted((action.partition_values or {}).items())) for action in removed}
     amount = size(sum(action.size or 0 for action in removed))
-    what = f"{len(partitions)} partitions, {len(removed)} splits of {amount}"
+    what = f"{counted(len(partitions), 'partition')}, {counted(len(removed), 'split')} of {amount}"
     if args.dry_run:
         values = {
             "status": "dry_run",
@@ -125,7 +130,7 @@ def truncate(args: Namespace, output: Output) -> int:
     planned = table.truncate_time_travel(dry_run=True)
     if not args.dry_run:
         count = planned.versions_deleted
-        confirm(f"Delete {count} older versions of {table.uri}, for good?", yes=args.yes)
+        confirm(f"Delete {counted(count, 'older version')} of {table.uri}, for good?", yes=args.yes)
         planned = table.truncate_time_travel()
     output.record(_plain(planned), planned.message)
     return DONE
@@ -133,17 +138,17 @@ def truncate(args: Namespace, output: Output) -> int:
 
 def repair_log(args: Namespace, output: Output) -> int:
     """Write a new log from what can be read of a damaged one, or from the splits of a table that lost its log."""
-    repaired: Repaired = repair(args.log, args.to, to_settings(args))
+    repaired: Repaired = repair(args.log, args.to, to_settings(args), dry_run=args.dry_run)
     text = (
-        f"{repaired.status}\n{repaired.valid_splits} of {repaired.total_splits} splits, "
-        f"{repaired.missing_splits} missing; the new log is {repaired.target_path}"
+        f"{repaired.status}\n{repaired.valid_splits} of {counted(repaired.total_splits, 'split')}, "
+        f"{repaired.missing_splits} missing; the new log {'would be' if args.dry_run else 'is'} {repaired.target_path}"
     )
     output.record(_plain(repaired), text)
     return DONE
 
 
 def _newest(args: Namespace) -> Table:
-    return open_table(args.path, settings=to_settings(args))
+    return open_newest(args)
 
 
 def _condition(table: Table, where: str | None) -> Predicate:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
+from shlex import quote
 from typing import Final
 
 import pyarrow as pa
 
 from indextables.config import Settings, keys
-from indextables.errors import ConfigError
+from indextables.errors import ConfigError, TableNotFoundError
 from indextables.predicates import ALL_FIELDS, Predicate, QueryLimits, TextQuery, conjunction, parse_where
 from indextables.table import ScanRequest, Table, open_table, plan_scan, run_scan_task, scan_schema
 
@@ -30,7 +32,28 @@ def to_settings(args: Namespace) -> Settings:
 
 def open_at(args: Namespace) -> Table:
     """Open the table at the version or time that the arguments give, or at its newest version."""
+    check_no_file(args.path)
     return open_table(args.path, version=args.version, as_of=args.as_of, settings=to_settings(args))
+
+
+def open_newest(args: Namespace) -> Table:
+    """Open the table at its newest version."""
+    check_no_file(args.path)
+    return open_table(args.path, settings=to_settings(args))
+
+
+def open_version(args: Namespace, version: int) -> Table:
+    """Open the table at a version."""
+    check_no_file(args.path)
+    return open_table(args.path, version=version, settings=to_settings(args))
+
+
+def check_no_file(path: str) -> None:
+    """Raise TableNotFoundError if the path is a file: a table is a directory."""
+    if Path(path).is_file():
+        raise TableNotFoundError(
+            f"{path} is a file and no table; to make a table of it: indextables import NEW_TABLE {quote(path)}"
+        )
 
 
 def split_names(text: str | None) -> list[str] | None:

@@ -6,16 +6,18 @@ Results go to stdout; notes, progress and errors go to stderr.
 from __future__ import annotations
 
 import csv
-import html
 import json
 import os
 import re
+import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, Protocol, TextIO
 
-from indextables.cli.text import printable, printable_message, width
+from indextables.cli.cells import MARKS, PLAIN_MARKS, Cell, to_cell, to_score, to_snippet
+from indextables.cli.layout import GAP, Column, LogLayout, fitting, short_fields, taken_by
+from indextables.cli.text import printable, printable_message
 
 Row = Mapping[str, Any]
 
@@ -25,14 +27,30 @@ _CELL: Final = 120
 _LAID_OUT: Final = 200
 """Rows after which a table for people starts again with its head: columns are as wide as these rows need."""
 _NOT_PLAIN: Final = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_MARK: Final = re.compile(r"<b>(.*?)</b>", re.DOTALL)
+_LEAST_TEXT: Final = 38
+"""Columns of the terminal that short fields leave to the text."""
+_NARROW: Final = 10
+_LEVELS: Final = {
+    "\x1b[31m": ("ERROR", "ERR", "FATAL", "CRITICAL", "CRIT", "ALERT", "EMERG"),
+    "\x1b[33m": ("WARN", "WARNING"),
+}
 
 
 class Output(Protocol):
     """Where a command puts its results."""
 
-    def rows(self, names: Sequence[str], rows: Iterable[Row]) -> int:
-        """Print rows with these columns, and return how many there were."""
+    def rows(
+        self,
+        names: Sequence[str],
+        rows: Iterable[Row],
+        *,
+        layout: LogLayout | None = None,
+        sizes: Collection[str] = (),
+    ) -> int:
+        """Print rows with these columns, and return how many there were.
+
+        For people, the `layout` makes lines of a log of them, and `sizes` are columns of bytes.
+        """
 
     def record(self, values: Row, text: str) -> None:
         """Print one result: `values` for scripts, `text` for people."""
@@ -40,22 +58,43 @@ class Output(Protocol):
     def note(self, text: str) -> None:
         """Tell people something that is not part of the result."""
 
+    def warn(self, text: str) -> None:
+        """Tell people and scripts, on stderr, how the command has understood its input."""
+
 
 class PeopleOutput:
-    """A table, or lines of a log, with the hits of a search in bold."""
+    """A table, or lines of a log, with the hits of a search in bold, in the width of the terminal."""
 
-    def __init__(self, out: TextIO, err: TextIO, *, lines: bool = False, color: bool = False) -> None:
-        self._out, self._err, self._lines, self._color = out, err, lines, color
+    def __init__(
+        self,
+        out: TextIO,
+        err: TextIO,
+        *,
+        lines: bool = False,
+        color: bool = False,
+        columns: int | None = None,
+    ) -> None:
+        self._out, self._err, self._lines, self._color, self._columns = out, err, lines, color, columns
+        self._marks = MARKS if color else PLAIN_MARKS
+        self._told = False
 
-    def rows(self, names: Sequence[str], rows: Iterable[Row]) -> int:
+    def rows(
+        self,
+        names: Sequence[str],
+        rows: Iterable[Row],
+        *,
+        layout: LogLayout | None = None,
+        sizes: Collection[str] = (),
+    ) -> int:
         count, remaining = 0, iter(rows)
         while part := list(islice(remaining, _LAID_OUT)):
             count += len(part)
-            if self._lines:
-                for row in part:
-                    print("  ".join(self._cell(row.get(name), name) for name in names), file=self._out)
+            cells = {name: [_cell(row.get(name), name, name in sizes) for row in part] for name in names}
+            if self._lines and layout is not None:
+                left = self._log(cells, layout)
             else:
-                self._table(names, part)
+                left = self._table(cells)
+            self._tell(left)
         return count
 
     def record(self, values: Row, text: str) -> None:
@@ -64,31 +103,81 @@ class PeopleOutput:
     def note(self, text: str) -> None:
         print(printable_message(text), file=self._err)
 
-    def _table(self, names: Sequence[str], rows: Sequence[Row]) -> None:
-        cells = [[self._cell(row.get(name), name, _CELL) for name in names] for row in rows]
-        if self._color and _print_rich(names, cells, self._out):
-            return
-        heads = [printable(name) for name in names]
-        widths = [max(map(width, column)) for column in zip(heads, *cells, strict=True)]
-        for line in (heads, ["-" * size for size in widths], *cells):
-            padded = [cell + " " * (size - width(cell)) for cell, size in zip(line, widths, strict=True)]
-            print("  ".join(padded).rstrip(), file=self._out)
+    def warn(self, text: str) -> None:
+        self.note(text)
 
-    def _cell(self, value: object, name: str, most: int | None = None) -> str:
-        if value is None:
-            return "-"
-        if name == SNIPPET:
-            return self._marked(str(value))
-        if name == SCORE and isinstance(value, float):
-            return f"{value:.2f}"  # scripts get all digits
-        text = printable(_as_text(value))
-        return text if most is None or len(text) <= most else f"{text[: most - 1]}…"
+    def _table(self, cells: Mapping[str, Sequence[Cell]]) -> int:
+        """Print a table; return how many columns are left out."""
+        heads = {name: Cell((printable(name),)) for name in cells}
+        natural = {
+            name: max(cell.width(self._marks) for cell in (heads[name], *column))
+            for name, column in cells.items()
+        }
+        limit = {name: min(size, _CELL) for name, size in natural.items()}
+        columns = [
+            Column(
+                limit[name],
+                may_shrink=not any(cell.is_number or cell.is_time for cell in column),
+                must=name in (SNIPPET, SCORE),
+            )
+            for name, column in cells.items()
+        ]
+        widths = fitting(columns, self._columns)
+        names = list(cells)
+        shown = [(names[place], size) for place, size in widths.items()]
+        right = {name for name, column in cells.items() if all(c.is_number or c.text == "-" for c in column)}
+        self._line([self._padded(heads[name], size, right=name in right) for name, size in shown], bold=True)
+        self._line(["-" * size for _, size in shown])
+        for number in range(len(cells[names[0]]) if names else 0):
+            self._line([self._padded(cells[name][number], size, right=name in right) for name, size in shown])
+        return len(names) - len(shown)
 
-    def _marked(self, snippet: str) -> str:
-        """Return a snippet, which is HTML, as text with the hits marked."""
-        parts = [printable(html.unescape(part)) for part in _MARK.split(snippet)]
-        start, end = ("\x1b[1m", "\x1b[0m") if self._color and self._lines else ("**", "**")
-        return "".join(f"{start}{part}{end}" if n % 2 else part for n, part in enumerate(parts))
+    def _log(self, cells: Mapping[str, Sequence[Cell]], layout: LogLayout) -> int:
+        """Print lines of a log; return how many columns are left out."""
+        text = SNIPPET if SNIPPET in cells else layout.text
+        cells = dict(cells)
+        if layout.time is not None:
+            cells[layout.time] = [cell.to_milliseconds() for cell in cells[layout.time]]
+        sizes = {name: max(cell.width(self._marks) for cell in column) for name, column in cells.items()}
+        always = [name for name in (layout.time, layout.level, SCORE) if name in cells]
+        left = None if self._columns is None else self._columns - _LEAST_TEXT - taken_by(sizes, always)
+        short = short_fields([(name, sizes[name]) for name in layout.fields if name in cells], left)
+        first = [name for name in (layout.time, layout.level, *short, SCORE) if name in cells]
+        taken = taken_by(sizes, first)
+        most = None if self._columns is None else max(self._columns - taken, _NARROW)
+        for number in range(len(cells[text])):
+            parts = [
+                self._level(cells[name][number], sizes[name])
+                if name == layout.level
+                else self._padded(cells[name][number], sizes[name], right=name == SCORE)
+                for name in first
+            ]
+            self._line([*parts, cells[text][number].shown(self._marks, most)])
+        return len(cells.keys() - {*first, text, layout.text})
+
+    def _level(self, cell: Cell, size: int) -> str:
+        color = next((code for code, levels in _LEVELS.items() if cell.text.upper() in levels), None)
+        text = self._padded(cell, size)
+        return f"{color}{text}\x1b[0m" if self._color and color is not None else text
+
+    def _padded(self, cell: Cell, size: int, *, right: bool = False) -> str:
+        text, space = cell.shown(self._marks, size), " " * (size - cell.width(self._marks))
+        return f"{space}{text}" if right else f"{text}{space}"
+
+    def _line(self, texts: Sequence[str], *, bold: bool = False) -> None:
+        line = (" " * GAP).join(texts).rstrip()
+        print(f"\x1b[1m{line}\x1b[0m" if bold and self._color else line, file=self._out)
+
+    def _tell(self, left: int) -> None:
+        """Say once how many columns are not shown."""
+        if left and not self._told:
+            self._told = True
+            columns = "1 column is" if left == 1 else f"{left} columns are"
+            self.note(
+                f"{columns} not shown; -c A,B chooses, --json prints all"
+                if self._lines
+                else f"{columns} not shown; --json prints all"
+            )
 
 
 class ScriptOutput:
@@ -97,7 +186,14 @@ class ScriptOutput:
     def __init__(self, out: TextIO, err: TextIO, form: str, *, terminal: bool = False) -> None:
         self._out, self._err, self._form, self._terminal = out, err, form, terminal
 
-    def rows(self, names: Sequence[str], rows: Iterable[Row]) -> int:
+    def rows(
+        self,
+        names: Sequence[str],
+        rows: Iterable[Row],
+        *,
+        layout: LogLayout | None = None,
+        sizes: Collection[str] = (),
+    ) -> int:
         count = 0
         if self._form == "csv":
             writer = csv.writer(self._out, lineterminator="\n")
@@ -133,6 +229,9 @@ class ScriptOutput:
     def note(self, text: str) -> None:
         """Say nothing: a script reads results, and errors are raised."""
 
+    def warn(self, text: str) -> None:
+        print(printable_message(text), file=self._err)
+
     def _field(self, value: object) -> str:
         text = "" if value is None else _as_text(value)
         return printable(text) if self._terminal else text
@@ -145,7 +244,8 @@ def make_output(form: str | None, *, lines: bool, no_color: bool) -> Output:
         form = ("log" if lines else "table") if terminal else "ndjson"
     if form in ("table", "log"):
         color = terminal and not no_color and not os.environ.get("NO_COLOR")
-        return PeopleOutput(sys.stdout, sys.stderr, lines=form == "log", color=color)
+        columns = shutil.get_terminal_size().columns if terminal else None
+        return PeopleOutput(sys.stdout, sys.stderr, lines=form == "log", color=color, columns=columns)
     return ScriptOutput(sys.stdout, sys.stderr, form, terminal=terminal)
 
 
@@ -165,18 +265,7 @@ def _as_text(value: object) -> str:
     return to_json(value) if isinstance(value, dict | list | tuple) else str(value)
 
 
-def _print_rich(names: Sequence[str], cells: Sequence[Sequence[str]], out: TextIO) -> bool:
-    """Print a table with rich; return False where rich is not installed."""
-    try:
-        from rich.console import Console  # noqa: PLC0415 - optional, and slow to import
-        from rich.table import Table  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415
-    except ImportError:
-        return False
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in names:
-        table.add_column(Text(printable(name)), overflow="fold")
-    for row in cells:
-        table.add_row(*(Text(cell) for cell in row))
-    Console(file=out).print(table)
-    return True
+def _cell(value: object, name: str, is_size: bool) -> Cell:
+    if name == SNIPPET:
+        return to_snippet(value)
+    return to_score(value) if name == SCORE else to_cell(value, is_size=is_size)

@@ -43,7 +43,7 @@ class _Commands:
         common.add_argument("--set", action="append", metavar="KEY=VALUE", help="a setting; may be repeated")
         if at:
             moment = parser.add_mutually_exclusive_group()
-            moment.add_argument("-v", "--version", type=int, metavar="N", help="read version N")
+            moment.add_argument("-v", "--version", type=_whole, metavar="N", help="read version N")
             moment.add_argument("--as-of", metavar="TIME", help="read the table as it was at a time")
         return parser
 
@@ -117,7 +117,9 @@ def _add_looking(commands: _Commands) -> None:
     diff = commands.add("diff", "looking:diff", "the files or rows that differ between two versions")
     diff.add_argument("old", metavar="OLD", type=_count)
     diff.add_argument("new", metavar="NEW", type=_count)
-    diff.add_argument("--rows", action="store_true", help="the rows that were added, instead of the files")
+    diff.add_argument(
+        "--rows", action="store_true", help="the rows that were added and removed, instead of the files"
+    )
     diff.add_argument("--exit-code", action="store_true", help="exit code 1 if there is no difference")
     du = commands.add("du", "looking:du", "bytes by part: index, rows and the rest", at=True)
     du.add_argument("--where", metavar="SQL")
@@ -137,22 +139,30 @@ def _add_moving(commands: _Commands) -> None:
     )
     load.add_argument("--partition-by", metavar="A,B", help="columns whose values name the partitions")
     load.add_argument("--types", metavar="A=TYPE,...", help="types of columns, where the values do not tell")
-    load.add_argument("--pattern", metavar="REGEX", help="of raw logs: syslog, access, iso, or an expression")
+    load.add_argument(
+        "--pattern",
+        metavar="REGEX",
+        help="of raw logs: syslog, access, iso, plain or an expression; the default is by the lines",
+    )
     load.add_argument("--time-format", metavar="FORMAT", help="of the times of raw logs, as in strptime")
+    load.add_argument(
+        "--encoding", metavar="NAME", help="of text: latin-1, cp1252, utf-16; the default is utf-8"
+    )
     load.add_argument("--mode", choices=["append", "overwrite", "error"], default="append")
     load.add_argument("--commit-every", type=_above_zero, metavar="ROWS", help="a version for so many rows")
     _careful(load, "replace rows without asking", "print the columns and import nothing")
     store = commands.add("export", "exporting:export", "rows of a table into a file", at=True)
     store.add_argument("query", metavar="QUERY", nargs="?")
-    store.add_argument("-o", "--output", metavar="FILE", required=True)
+    store.add_argument("-o", "--output", metavar="FILE", required=True, help="the file; - is stdout")
     store.add_argument(
-        "--to", choices=["parquet", "csv", "ndjson", "arrow"], help="the default is by the name"
+        "--to",
+        choices=["parquet", "csv", "ndjson", "arrow"],
+        help="the default is by the name, and ndjson for stdout",
     )
     store.add_argument("--where", metavar="SQL", help="a condition, as in SQL")
     store.add_argument("-c", "--columns", metavar="A,B", help="the columns to write")
-    store.add_argument("--yes", action="store_true", help="replace the file without asking")
-    store.add_argument("-q", "--quiet", action="store_true", help="no progress")
-    sql = commands.add("sql", "exporting:sql", "a SELECT of DuckDB over tables", path=False)
+    _careful(store, "replace the file without asking", "print what would be written")
+    sql = commands.add("sql", "exporting:sql", "a SELECT of DuckDB over tables", path=False, at=True)
     sql.add_argument("statement", metavar="SELECT")
     sql.add_argument(
         "tables", metavar="[NAME=]TABLE", nargs="+", help="the default name is that of the directory"
@@ -184,6 +194,7 @@ def _add_maintaining(commands: _Commands) -> None:
     repair.add_argument(
         "--to", metavar="NEW_LOG", help="where to write it; without it, only a lost log is recovered"
     )
+    repair.add_argument("--dry-run", action="store_true", help="print what can be read, and write nothing")
     doctor = commands.add("doctor", "doctor:doctor", "check this machine and a table", path=False)
     doctor.add_argument("path", metavar="TABLE", nargs="?")
     doctor.add_argument("--deep", action="store_true", help="read every split and verify its checksums")
@@ -206,7 +217,7 @@ def _add_program(commands: _Commands) -> None:
     ui.add_argument("--host", default="127.0.0.1", help="another address than the loopback needs --i-know")
     ui.add_argument("--i-know", action="store_true", help="serve to a network without encryption")
     demo = commands.add("demo", "about:demo", "write a table of sample logs")
-    demo.add_argument("--rows", type=int, default=100_000, metavar="N", help="rows (100000)")
+    demo.add_argument("--rows", type=_above_zero, default=100_000, metavar="N", help="rows (100000)")
     demo.add_argument("--log", action="store_true", help="write a raw log file instead")
 
 
@@ -229,28 +240,38 @@ def _rows(parser: argparse.ArgumentParser, limit: int, *, every: bool = True) ->
 
 
 def _count(text: str) -> int:
-    number = int(text)
+    number = _whole(text)
     if number < 0:
         raise argparse.ArgumentTypeError(f"{text} is below zero")
     return number
 
 
 def _above_zero(text: str) -> int:
-    number = int(text)
+    number = _whole(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not above zero")
     return number
 
 
 def _port(text: str) -> int:
-    number = int(text)
+    number = _whole(text)
     if not 0 <= number <= 65_535:
-        raise argparse.ArgumentTypeError(f"{text} is not a port")
+        raise argparse.ArgumentTypeError(f"{text} is not a port: a number from 0 to 65535")
     return number
 
 
 def _seconds(text: str) -> float:
-    number = float(text)
+    try:
+        number = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
     if not 0.1 <= number <= 86_400:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0.1 and 86400")
+        raise argparse.ArgumentTypeError(f"{text} is not between 0.1 and 86400 seconds")
     return number
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None

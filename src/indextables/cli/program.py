@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Final
 
+from indextables.cli.advice import advice
 from indextables.cli.asking import Refused
-from indextables.cli.exit_codes import BROKEN_PIPE, DONE, INTERNAL, INTERRUPTED, USAGE, exit_code
+from indextables.cli.exit_codes import BROKEN_PIPE, DONE, INTERNAL, INTERRUPTED, STORAGE, USAGE, exit_code
 from indextables.cli.output import make_output
 from indextables.cli.parser import make_parser
 from indextables.cli.text import printable_message
-from indextables.errors import IndexTablesError
+from indextables.errors import IndexTablesError, InputError
+
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""What an output that cannot be written gives, and nothing else here: errors of tables are our own."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,20 +29,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     2
     """
     try:
+        if sys.stdout is None:  # the shell has closed it: >&-
+            raise InputError("stdout is closed; the result has nowhere to go")
         code = _run(arguments)
         sys.stdout.flush()
     except IndexTablesError as error:
-        _complain(str(error))
+        _complain("\n".join([str(error), *getattr(error, "__notes__", ()), *advice(error)]))
         return exit_code(error)
     except BrokenPipeError:
         _silence()
         return BROKEN_PIPE
+    except OSError as reason:
+        if reason.errno not in _FULL:
+            return _internal()
+        _complain(f"the output cannot be written: {reason.strerror}")
+        _silence()
+        return STORAGE
     except (KeyboardInterrupt, Refused):
         return INTERRUPTED
     except Exception:  # noqa: BLE001 - Python's own exit code 1 would mean that nothing was found
-        _complain(f"internal error\n{traceback.format_exc()}")
-        return INTERNAL
+        return _internal()
     return code
+
+
+def _internal() -> int:
+    _complain(f"internal error\n{traceback.format_exc()}")
+    return INTERNAL
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -61,6 +79,8 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _complain(message: str) -> None:
+    if sys.stderr is None:
+        return
     print(printable_message(f"indextables: {message}"), file=sys.stderr)  # noqa: T201 - the command's own stderr
 
 

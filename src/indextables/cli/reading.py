@@ -10,13 +10,17 @@ from collections import Counter
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.cli.appended_rows import appended_rows
 from indextables.cli.exit_codes import DONE, NOTHING_FOUND
+from indextables.cli.layout import LogLayout
 from indextables.cli.opening import open_at, split_names
-from indextables.cli.output import SNIPPET, Output, PeopleOutput
+from indextables.cli.output import SNIPPET, Output, PeopleOutput, to_json
 from indextables.errors import InputError
 from indextables.table import EXPLANATION, Table, plain_rows, score_text, text_columns
 
 _BAR = 40
+_LEVELS = ("level", "severity", "loglevel", "log_level")
+_USUAL = ("service", "host", "process", "status", "client", "logger", "source")
 
 
 def search(args: Namespace, output: Output) -> int:
@@ -45,7 +49,7 @@ def search(args: Namespace, output: Output) -> int:
     explained = args.explain and isinstance(output, PeopleOutput)
     if explained:
         names.remove(EXPLANATION)
-    count = output.rows(names, plain_rows(rows))
+    count = output.rows(names, plain_rows(rows), layout=_log_layout(table, columns))
     if explained:
         for number, parts in enumerate(rows.column(EXPLANATION).to_pylist(), start=1):
             output.record({}, f"row {number}: {score_text(parts)}")
@@ -66,7 +70,8 @@ def count(args: Namespace, output: Output) -> int:
         if not args.quiet:
             output.record({"count": number}, str(number))
         return NOTHING_FOUND if args.quiet and not number else DONE
-    found: Counter[object] = Counter()
+    found: Counter[str] = Counter()
+    values: dict[str, object] = {}
     if args.query is None:
         batches = iter(table.to_batches([args.by], where=args.where))
     else:
@@ -74,10 +79,13 @@ def count(args: Namespace, output: Output) -> int:
     name = args.by
     for batch in batches:
         name = batch.schema.names[0]
-        found.update(row[name] for row in plain_rows([batch.select([0])]))
-    ordered = sorted(found.items(), key=lambda item: (-item[1], str(item[0])))
+        for row in plain_rows([batch.select([0])]):
+            key = to_json(row[name])  # lists and structures cannot be keys
+            values[key] = row[name]
+            found[key] += 1
+    ordered = sorted(found.items(), key=lambda item: (-item[1], str(values[item[0]])))
     if not args.quiet:
-        output.rows(["value", "count"], ({"value": value, "count": number} for value, number in ordered))
+        output.rows(["value", "count"], ({"value": values[key], "count": number} for key, number in ordered))
     return NOTHING_FOUND if args.quiet and not ordered else DONE
 
 
@@ -109,24 +117,27 @@ def head(args: Namespace, output: Output) -> int:
     table = open_at(args)
     limit = None if args.all else args.limit
     batches = table.to_batches(split_names(args.columns), where=args.where, limit=limit)
-    output.rows(batches.schema.names, plain_rows(batches))
+    layout = _log_layout(table, split_names(args.columns))
+    output.rows(batches.schema.names, plain_rows(batches), layout=layout)
     return DONE
 
 
 def tail(args: Namespace, output: Output) -> int:
     """Print the newest rows, oldest first, and then those that are appended."""
-    if args.follow and (args.query is not None or args.where is not None):
-        raise InputError("--follow prints every appended row; leave out the query and --where")
     if args.follow and (args.version is not None or args.as_of is not None):
         raise InputError("--follow goes on from the newest version; leave out --version and --as-of")
     table = open_at(args)
     columns = split_names(args.columns)
     rows = _newest(table, args)
     names = [table.snapshot.schema.field(name).name for name in columns or table.schema.names]
-    output.rows(names, plain_rows(rows.select(names)))
+    layout = _log_layout(table, columns)
+    output.rows(names, plain_rows(rows.select(names)), layout=layout)
     while args.follow:
         pause(args.interval)
-        table = _follow(table, names, output)
+        newest = table.refresh()
+        for added in appended_rows(newest, table.version, names, args.query, args.where):
+            output.rows(names, plain_rows(added), layout=layout)
+        table = newest
     return DONE
 
 
@@ -135,18 +146,11 @@ def pause(seconds: float) -> None:
     time.sleep(seconds)
 
 
-def _follow(table: Table, names: list[str], output: Output) -> Table:
-    newest = table.refresh()
-    if newest.version != table.version:
-        added = newest.changes(since=table.version).to_arrow(names)
-        if added.num_rows:
-            output.rows(names, plain_rows(added.select(names)))
-    return newest
-
-
 def _newest(table: Table, args: Namespace) -> pa.Table:
     """Return the newest rows by the time column. Memory does not grow with the table."""
     times = _time_column(table, args.by)
+    if pa.types.is_nested(table.schema.field(times).type):
+        raise InputError(f"rows have no order by {times!r}, which is a {table.schema.field(times).type}")
     if args.query is None:
         batches = iter(table.to_batches(where=args.where))
     else:
@@ -169,6 +173,21 @@ def _time_column(table: Table, name: str | None) -> str:
     if first is None:
         raise InputError(f"{table.uri} has no column of times; name a column with --by, or --on for --every")
     return str(first)
+
+
+def _log_layout(table: Table, columns: list[str] | None) -> LogLayout | None:
+    """Return the columns that make a line of a log; None if there is no text, or columns are chosen."""
+    text = next(iter(text_columns(table)), None)
+    if text is None or columns is not None:
+        return None
+    names = table.schema.names
+    time = next((field.name for field in table.schema if pa.types.is_timestamp(field.type)), None)
+    level = next((name for name in names if name.lower() in _LEVELS), None)
+    used = {time, level, text}
+    strings = [f.name for f in table.schema if pa.types.is_string(f.type) and f.name not in used]
+    usual = [name for name in names if name.lower() in _USUAL and name not in used]
+    fields = dict.fromkeys([*sorted(usual, key=lambda name: _USUAL.index(name.lower())), *strings])
+    return LogLayout(time, level, tuple(fields), text)
 
 
 def _with_text(rows: pa.Table, column: str) -> pa.Table:

@@ -34,9 +34,8 @@ def write_sample_log(path: str, rows: int) -> int:
                     part.column(n).to_pylist() for n in ("timestamp", "level", "service", "host", "message")
                 ]
                 for at, level, service, host, message in zip(*columns, strict=True):
-                    out.write(
-                        f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond:06}Z {level:5} {service} {host}: {message}\n"
-                    )
+                    time = f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond:06}Z"
+                    out.write(f"{time} {level:5} {service} {host or '-'}: {message}\n")
     except FileExistsError:
         raise InputError(f"{path} exists already") from None
     except OSError as reason:

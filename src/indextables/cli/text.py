@@ -58,5 +58,14 @@ def size(count: object) -> str:
     return f"{amount / 1024:.1f} TiB"
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "split"), counted(2_000, "split")
+    ('1 split', '2,000 splits')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def _escape(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode()

@@ -354,7 +354,8 @@ RENORMALIZE_THRESHOLD: Final = Setting(
     "spark.indextables.state.schema.renormalizeThreshold",
     whole,
     5,
-    "A checkpoint gives equal field mappings one name when the live files use more names than this.",
+    "A checkpoint, requested or automatic, gives equal field mappings one name when the live files use more names "
+    "than this.",
 )
 LOG_RETENTION_HOURS: Final = Setting[int | None](
     "spark.indextables.purge.txLogRetentionHours",

@@ -32,6 +32,7 @@ from indextables.log.snapshots import (
     write_snapshot_checkpoint,
     write_snapshot_state,
 )
+from indextables.notebook import result_html
 from indextables.runtime import now_ms
 from indextables.state import manifest_key, read_state
 from indextables.storage import LOG_DIRECTORY, Store
@@ -65,6 +66,9 @@ class Truncated:
     checkpoints_deleted: int
     files_preserved: int
     message: str
+
+    def _repr_html_(self) -> str:
+        return result_html(f"Older versions of {self.table_path}", self)
 
 
 def clean_versions(

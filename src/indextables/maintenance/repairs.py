@@ -29,6 +29,7 @@ from indextables.log.snapshots import Extras
 from indextables.log.versions import list_log, publish, record_of
 from indextables.maintenance.log_recovery import recover_log
 from indextables.maintenance.split_recovery import recover_splits
+from indextables.notebook import result_html
 from indextables.runtime import new_id, now_ms, sleep
 from indextables.state import LAST_CHECKPOINT
 from indextables.storage import Backoff, Store, open_store, table_uri
@@ -50,6 +51,9 @@ class Repaired:
     valid_splits: int
     missing_splits: int
     status: str
+
+    def _repr_html_(self) -> str:
+        return result_html(f"Repair of {self.source_path}", self)
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,8 @@ def repair(
     source_log: str | PathLike[str],
     target_log: str | PathLike[str] | None = None,
     settings: Mapping[str, str] | Settings | None = None,
+    *,
+    dry_run: bool = False,
 ) -> Repaired:
     """Write to `target_log` what can be read of the log at `source_log`, without the splits that are missing.
 
@@ -90,7 +96,7 @@ def repair(
 
     Without a target, a lost log is recovered from the splits in its own place; the path may then be that of the table
     too. Raises TableExistsError if any version, state or checkpoint exists: the remains of a log are never
-    overwritten.
+    overwritten. With `dry_run` nothing is written, and the result is what the repair would find.
 
     >>> import indextables as it, pyarrow as pa
     >>> it.write("memory://doc-repair", pa.table({"n": [1]}))
@@ -141,9 +147,10 @@ def repair(
         adds=adds,
         parameters={"source": source.uri, "sourceVersion": str(recovered.version)},
     )
-    if target_log is None:
-        _delete_pointers(target)
-    _write(target, change, settings)
+    if not dry_run:
+        if target_log is None:
+            _delete_pointers(target)
+        _write(target, change, settings)
     return Repaired(
         source_path=f"{source.uri}/{LOG_DIRECTORY}",
         target_path=f"{target.uri}/{LOG_DIRECTORY}",
@@ -161,7 +168,8 @@ def _check_lost(store: Store) -> None:
         log = f"{store.uri}/{LOG_DIRECTORY}"
         raise TableExistsError(
             f"{log} has a log up to version {listing.newest}, and only a lost log is recovered in its own place; write "
-            f"what can be read to another place: REPAIR INDEXFILES TRANSACTION LOG '{log}' AT LOCATION '<new log>'"
+            f"what can be read to another place: `indextables repair {log} --to NEW_LOG`, or in SQL "
+            f"REPAIR INDEXFILES TRANSACTION LOG '{log}' AT LOCATION '<new log>'"
         )
 
 

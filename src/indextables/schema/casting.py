@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import SchemaError
+from indextables.schema.list_views import plain_lists
 from indextables.schema.types import TableSchema, Value
 
 
@@ -58,6 +59,9 @@ def cast_exactly(values: pa.Array, name: str, kind: pa.DataType) -> pa.Array:
         return values
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
+    if pa.types.is_run_end_encoded(values.type):
+        values = pc.run_end_decode(values)
+    values = plain_lists(values, name)
     try:
         cast = pc.cast(values, kind, safe=True)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:

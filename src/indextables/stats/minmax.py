@@ -50,16 +50,23 @@ class MinMaxCollector:
         for name in list(self._types):
             values = batch.column(name)
             if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
-                del self._types[name]
-                self._bounds.pop(name, None)
+                self._leave_out(name)
                 continue
             extremes = pc.min_max(_comparable(values))
-            low, high = extremes["min"].as_py(), extremes["max"].as_py()
+            try:
+                low, high = extremes["min"].as_py(), extremes["max"].as_py()
+            except UnicodeDecodeError:  # no text has the order of bytes that are not UTF-8
+                self._leave_out(name)
+                continue
             if low is None:
                 continue
             if name in self._bounds:
                 low, high = min(low, self._bounds[name][0]), max(high, self._bounds[name][1])
             self._bounds[name] = (low, high)
+
+    def _leave_out(self, name: str) -> None:
+        del self._types[name]
+        self._bounds.pop(name, None)
 
     def min_values(self) -> dict[str, str]:
         return _without_none(

@@ -1,26 +1,40 @@
 """Tables: open, write, read and search them, in this process or in distributed tasks."""
 
 from indextables.split import Snippet
-from indextables.table.aggregates import ColumnStats
-from indextables.table.aggregation import (
+from indextables.table.answers import (
+    TERM,
+    ColumnStats,
+    Hits,
+    Overview,
+    SearchPlan,
+    TermsTask,
+    bucket_width,
+    check_terms,
+    find_overview,
+    newest_rows,
+    run_terms_task,
+    terms_schema,
+    text_columns,
+    to_terms,
+)
+from indextables.table.api import open_table, write_table
+from indextables.table.arguments import ANY_FIELDS, parse_condition
+from indextables.table.grouping import (
     COUNT_ROWS,
     Aggregate,
+    BucketKeys,
     Function,
     GroupKey,
     Measure,
+    NumberBuckets,
+    Range,
+    RangeBuckets,
+    TimeBuckets,
     is_supported,
     result_fields,
 )
-from indextables.table.alterations import Alteration, alter_table
-from indextables.table.api import open_table, write_table
-from indextables.table.append_rules import check_partitioning
-from indextables.table.bucket_keys import BucketKeys, NumberBuckets, Range, RangeBuckets, TimeBuckets
-from indextables.table.changes import ChangeSet
-from indextables.table.conditions import ANY_FIELDS, parse_condition
-from indextables.table.driver_answers import answer_on_driver
-from indextables.table.driver_totals import may_open, sums_as_doubles
 from indextables.table.handle import Table
-from indextables.table.hits import Hits, bucket_width, text_columns
+from indextables.table.history import ChangeSet, PastColumns, PastTable
 from indextables.table.inspection import (
     DISK_CACHE_SCHEMA,
     ENVIRONMENT_SCHEMA,
@@ -36,75 +50,71 @@ from indextables.table.inspection import (
     storage_rows,
     storage_stats,
 )
-from indextables.table.leases import SPLITS_SEARCHED
-from indextables.table.many_terms import TERM, TermsTask, check_terms, run_terms_task, terms_schema, to_terms
-from indextables.table.newest import newest_rows
-from indextables.table.overview import Overview, find_overview
-from indextables.table.paging import page_token
-from indextables.table.past_columns import PastColumns, PastTable
 from indextables.table.plain_values import plain_rows
-from indextables.table.prewarming import (
+from indextables.table.scans import (
     DEFAULT_THREADS,
+    EXPLANATION,
     MAX_THREADS,
+    ROWS_FETCHED,
+    SKIPPING_SCHEMA,
+    SPLITS_SEARCHED,
     Prewarmed,
     PrewarmTask,
-    plan_prewarm,
-    run_prewarm_task,
-)
-from indextables.table.replacements import Replacement
-from indextables.table.row_deletes import (
-    RowChange,
-    TaskDeletes,
-    commit_deletes,
-    delete_where,
-    discard_deletes,
-    plan_delete,
-    repeat_after_merges,
-    run_delete_task,
-    whole_files,
-)
-from indextables.table.row_updates import (
-    STATEMENTS,
-    RowUpdatePlan,
-    UpdatedRows,
-    abort_row_updates,
-    commit_row_updates,
-    run_update_task,
-)
-from indextables.table.scan import (
-    ROWS_FETCHED,
     ScanPlan,
     ScanRequest,
     ScanTask,
     SplitRef,
+    answer_on_driver,
     check_predicate,
-    plan_scan,
-    scan_schema,
-)
-from indextables.table.scan_tasks import run_scan_task
-from indextables.table.score_lines import score_text
-from indextables.table.search_plan import SearchPlan
-from indextables.table.skipping import (
-    SKIPPING_SCHEMA,
     figures_in,
+    may_open,
+    needs_scores,
+    page_token,
+    plan_prewarm,
+    plan_scan,
     record_scan,
+    run_prewarm_task,
+    run_scan_task,
+    scan_schema,
+    score_text,
     skipping_counts,
     skipping_figures,
     skipping_table,
+    sums_as_doubles,
+    with_corpus,
 )
-from indextables.table.top_rows import EXPLANATION, needs_scores, with_corpus
-from indextables.table.write import (
+from indextables.table.version_differences import FileDifference, file_differences, row_differences
+from indextables.table.writes import (
+    STATEMENTS,
+    Alteration,
+    Replacement,
+    RowChange,
+    RowUpdatePlan,
+    TaskDeletes,
     TaskResult,
+    UpdatedRows,
     WriteMode,
     WritePlan,
+    abort_row_updates,
     abort_write,
+    alter_table,
     build_write_plan,
+    check_partitioning,
+    commit_deletes,
+    commit_row_updates,
     commit_write,
+    delete_where,
+    discard_deletes,
     distribute_rows,
     find_snapshot,
     parse_mode,
+    plan_delete,
     plan_write,
+    repeat_after_merges,
+    run_delete_task,
+    run_update_task,
     run_write_task,
+    whole_files,
 )
 
 __all__ = [
@@ -126,6 +136,7 @@ __all__ = [
     "BucketKeys",
     "ChangeSet",
     "ColumnStats",
+    "FileDifference",
     "FlushedCaches",
     "Function",
     "GroupKey",
@@ -177,6 +188,7 @@ __all__ = [
     "environment",
     "environment_rows",
     "figures_in",
+    "file_differences",
     "find_overview",
     "find_snapshot",
     "flush_caches",
@@ -196,6 +208,7 @@ __all__ = [
     "record_scan",
     "repeat_after_merges",
     "result_fields",
+    "row_differences",
     "run_delete_task",
     "run_prewarm_task",
     "run_scan_task",

@@ -25,9 +25,15 @@ from indextables.table.arguments import (
     to_version,
 )
 from indextables.table.handle import Table
-from indextables.table.input_rows import arrow_stream
-from indextables.table.replacements import Replacement
-from indextables.table.write import find_snapshot, parse_mode, plan_write, publish_write, run_write_task
+from indextables.table.writes import (
+    Replacement,
+    arrow_stream,
+    find_snapshot,
+    parse_mode,
+    plan_write,
+    publish_write,
+    run_write_task,
+)
 
 
 def open_table(

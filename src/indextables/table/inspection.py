@@ -19,8 +19,7 @@ from indextables.runtime import current
 from indextables.split import CacheLooks, cache_usage, flush_entries, forget_open_indexes
 from indextables.storage import open_store, request_figures, scratch_parent
 from indextables.table.arguments import to_settings, to_uri
-from indextables.table.reader_cache import reader_cache
-from indextables.table.skipping import skipping_figures, skipping_table
+from indextables.table.scans import reader_cache, skipping_figures, skipping_table
 
 REDACTED: Final = "***REDACTED***"
 _PACKAGES: Final = ("indextables", "pyarrow", "tantivy", "obstore", "numpy", "pyspark")

@@ -21,10 +21,9 @@ from indextables.errors import (
     VersionNotFoundError,
 )
 from indextables.runtime import now_ms
-from indextables.schema import SCORE
 from indextables.table import Table, plain_rows
 from indextables.ui.conditions import open_tables, to_asked
-from indextables.ui.discovery import around_answer, overview_answer, rows_answer
+from indextables.ui.discovery import around_answer, exported_rows, overview_answer, rows_answer
 from indextables.ui.guard import Access, Guard
 from indextables.ui.inspection import (
     describe_answer,
@@ -42,6 +41,7 @@ View = Callable[[Table, Params, Turn], dict[str, Any]]
 
 _TYPES: Final = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 _MAX_FIELDS: Final = 20
+_MAX_COLUMNS: Final = 1000
 
 
 class _Json(JSONResponse):
@@ -65,10 +65,10 @@ def make_app(tables: Mapping[str, Table], access: Access, workers: Workers | Non
     return Guard(Starlette(routes=routes), access)
 
 
-def _fields(params: Params) -> list[str]:
-    names = [name for name in params.get("fields", "").split("\x1f") if name]
-    if len(names) > _MAX_FIELDS:
-        raise InputError(f"fields names {len(names)} columns; the most is {_MAX_FIELDS}")
+def _fields(params: Params, key: str = "fields", most: int = _MAX_FIELDS) -> list[str]:
+    names = [name for name in params.get(key, "").split("\x1f") if name]
+    if len(names) > most:
+        raise InputError(f"{key} names {len(names)} columns; the most is {most}")
     return names
 
 
@@ -115,21 +115,21 @@ def _export(tables: Mapping[str, Table], workers: Workers) -> Any:
     async def endpoint(request: Request) -> Response:
         params = dict(request.query_params)
 
-        def call(_: Turn) -> str:
+        def call(turn: Turn) -> tuple[str, bool]:
             table = open_tables(tables, request.path_params["table"], params.get("v"))
             asked = to_asked(table, params)
-            if asked.query is None:
-                found = table.to_arrow(where=asked.where, limit=MAX_EXPORTED)
-            else:
-                found = table.search(asked.query, limit=MAX_EXPORTED, where=asked.where).drop_columns([SCORE])
+            found = exported_rows(asked, _fields(params, "columns", _MAX_COLUMNS), turn)
             out = io.StringIO()
             writer = csv.DictWriter(out, found.column_names)
             writer.writeheader()
             writer.writerows(plain_rows(found))
-            return out.getvalue()
+            is_full = found.num_rows == MAX_EXPORTED
+            return out.getvalue(), is_full and table.count(asked.query, where=asked.where) > MAX_EXPORTED
 
-        def attachment(text: str) -> Response:
-            headers = {"content-disposition": f'attachment; filename="rows-{now_ms()}.csv"'}
+        def attachment(written: tuple[str, bool]) -> Response:
+            text, is_cut = written
+            first = f"first-{MAX_EXPORTED}-" if is_cut else ""
+            headers = {"content-disposition": f'attachment; filename="{first}rows-{now_ms()}.csv"'}
             return Response(text, media_type="text/csv", headers=headers)
 
         return await _guarded(workers, request, call, attachment)
@@ -168,7 +168,7 @@ def _session(tables: Mapping[str, Table], access: Access) -> Any:
     async def endpoint(_: Request) -> Response:
         listed = [{"id": number, "uri": table.uri} for number, table in tables.items()]
         write = {"write_token": access.write_token} if access.write else {}
-        return _Json({"tables": listed, "write": access.write, **write})
+        return _Json({"tables": listed, "write": access.write, "most_exported": MAX_EXPORTED, **write})
 
     return endpoint
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import re
 import time
@@ -24,7 +25,7 @@ from indextables.table import (
     text_columns,
 )
 from indextables.ui.conditions import Asked, quoted, time_literal
-from indextables.ui.limits import MAX_CELL, Turn
+from indextables.ui.limits import MAX_CELL, MAX_EXPORTED, Turn
 
 _MARK: Final = re.compile(r"<b>(.*?)</b>", re.DOTALL)
 _SERIES: Final = 6
@@ -50,6 +51,18 @@ def rows_answer(asked: Asked, turn: Turn | None = None) -> dict[str, Any]:
         "version": table.version,
         "ms": round(1000 * (time.perf_counter() - started)),
     }
+
+
+def exported_rows(asked: Asked, columns: Sequence[str], turn: Turn) -> pa.Table:
+    """Return the first rows in the order of the page, as many as an export may have."""
+    turn.check()
+    table = asked.table
+    names = [table.snapshot.schema.field(name).name for name in columns] or table.schema.names
+    if asked.order == "score" and asked.query is not None:
+        found = table.search(asked.query, limit=MAX_EXPORTED, columns=names, where=asked.where)
+    else:
+        found = _newest(dataclasses.replace(asked, limit=MAX_EXPORTED, offset=0), None, turn)
+    return found.select(names)
 
 
 def overview_answer(asked: Asked, fields: Sequence[str], turn: Turn | None = None) -> dict[str, Any]:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from shlex import quote
 from typing import Any, Final
 
+from indextables.columns import Manifest
 from indextables.config import keys
 from indextables.errors import InputError
 from indextables.log import LOG_DIRECTORY
 from indextables.maintenance import check_health
 from indextables.split import components, open_bundle
+from indextables.split.container import MANIFEST, Bundle
 from indextables.storage import open_store
-from indextables.table import Table, plain_rows
+from indextables.table import Table, file_differences, plain_rows
 from indextables.ui.conditions import time_column
 from indextables.ui.discovery import text_column
 
 _MOST_FILES: Final = 2000
 _MOST_VERSIONS: Final = 1000
 _MOST_CHANGES: Final = 500
+_ADDING: Final = ("added", "rows restored")
+_REMOVING: Final = ("removed", "rows deleted")
 
 
 def describe_answer(table: Table) -> dict[str, Any]:
@@ -57,17 +61,21 @@ def history_answer(table: Table) -> dict[str, Any]:
 
 
 def diff_answer(table: Table, old: int) -> dict[str, Any]:
-    """Return the files by which the table differs from an older version."""
-    changed = table.changes(since=old)
-    added = [
-        {"change": "added", "path": a.path, "rows": a.num_records, "bytes": a.size} for a in changed.adds
-    ]
-    gone = [{"change": "removed", "path": r.path, "rows": None, "bytes": r.size} for r in changed.removes]
+    """Return the files by which the table differs from an older version, and the rows added and removed by them."""
+    files = file_differences(table, old)
+    rows_added, rows_removed = (
+        _sum(file.rows for file in files if file.change in changes) for changes in (_ADDING, _REMOVING)
+    )
     return {
-        "files": [*added, *gone][:_MOST_CHANGES],
-        "added": len(added),
-        "removed": len(gone),
-        "rows_added": sum(file["rows"] or 0 for file in added),
+        "files": [
+            {"change": file.change, "path": file.path, "rows": file.rows, "bytes": file.size}
+            for file in files[:_MOST_CHANGES]
+        ],
+        "added": sum(file.change == "added" for file in files),
+        "removed": sum(file.change == "removed" for file in files),
+        "changed": sum(file.change.startswith("rows") for file in files),
+        "rows_added": rows_added,
+        "rows_removed": rows_removed,
     }
 
 
@@ -103,14 +111,32 @@ def split_answer(table: Table, path: str) -> dict[str, Any]:
     if path not in sizes:
         raise InputError(f"version {table.version} has no split {path!r}")
     bundle = open_bundle(open_store(table.uri, table.settings), path, sizes[path])
+    groups = _column_groups(table, bundle)
     parts = [
-        {"part": part.key, "type": part.type, "field": part.field_name, "bytes": part.size}
+        {
+            "part": part.key,
+            "type": part.type,
+            "columns": groups.get(part.key, [] if part.field_name is None else [part.field_name]),
+            "bytes": part.size,
+        }
         for part in components(bundle)
     ]
     return {
         "path": path,
         "bytes": bundle.size,
         "parts": sorted(parts, key=lambda part: -int(str(part["bytes"]))),
+    }
+
+
+def _column_groups(table: Table, bundle: Bundle) -> dict[str, list[str]]:
+    """Return the columns of each file of rows in a split; a split of another program has none."""
+    if MANIFEST not in bundle.members:
+        return {}
+    names = {field.stored_name: field.name for field in table.snapshot.schema}
+    return {
+        file.path: [names.get(column, f"{column} (dropped)") for column in group.columns]
+        for group in Manifest.from_bytes(bundle.read(MANIFEST)).column_groups
+        for file in group.files
     }
 
 
@@ -132,3 +158,8 @@ def _is_long(value: str) -> bool:
 
 def _text(value: object) -> str | None:
     return None if value is None else str(value)
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = list(values)
+    return None if None in known else sum(value or 0 for value in known)

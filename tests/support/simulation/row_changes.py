@@ -17,8 +17,8 @@ from indextables.log import AddFile, AlterTable, DeletedRows, OverwritePartition
 from indextables.schema import AddColumn, ColumnChange, DropColumn
 from indextables.split import DeltaLogRef, load_deleted_rows, store_delta_log
 from indextables.table import RowChange, TaskDeletes, commit_deletes, repeat_after_merges
-from indextables.table.moved_rows import FoundRows
-from indextables.table.row_updates import change_where_moved
+from indextables.table.writes.moved_rows import FoundRows
+from indextables.table.writes.row_updates import change_where_moved
 from support.logs import COLUMNS
 from support.simulation.actors import append, clean_up, compact, read, table_of, write
 from support.simulation.ledger import Kind, key_of

@@ -10,13 +10,14 @@ from typing import Final
 from indextables.config import Settings, keys
 from indextables.errors import CorruptTableError, VersionNotFoundError
 from indextables.log.actions import check_writable
-from indextables.log.changes import Change, MergeSplits
+from indextables.log.changes import Change, MergeSplits, RenormalizeSchemas
 from indextables.log.cleanup import StateRetention, clean_if_due, collect_if_due
 from indextables.log.snapshots import (
     Snapshot,
     VersionSelector,
     is_expired,
     read_snapshot,
+    registry_names,
     write_snapshot_checkpoint,
     write_snapshot_state,
 )
@@ -39,6 +40,9 @@ LOST: Final = "the state that it is based on has been collected"
 
 _STATES: Final = CacheSpec[tuple[str, str], int]("newest states", entries=1000)
 """The newest state of a table that this process wrote or saw, by the table's address and id."""
+
+_NAMES: Final = CacheSpec[tuple[str, str], frozenset[str]]("names of field mappings", entries=1000)
+"""The names in the registry of a table when this process last looked which of them are in use."""
 
 
 @dataclass(frozen=True)
@@ -126,11 +130,19 @@ def _is_regular(version: int, settings: Settings) -> bool:
 
 
 def checkpoint_if_due(
-    store: Store, change: Change, committed: Snapshot, settings: Settings, clock: Callable[[], int]
+    store: Store,
+    change: Change,
+    committed: Snapshot,
+    settings: Settings,
+    clock: Callable[[], int],
+    renormalize: Callable[[RenormalizeSchemas, Snapshot], Snapshot],
 ) -> None:
     """Write a state or checkpoint after a commit, if one is due. The commit is valid whatever happens here.
 
-    If this fails, or the process dies, the next commit writes one.
+    If the live files use too many names for their field mappings, `renormalize` commits that change on top of the
+    snapshot first, and the state is that of the version it returns.
+
+    If this fails, or the process dies, the next commit writes a state.
     """
     if not _is_checkpoint_due(change, committed, committed.version, settings):
         return
@@ -140,6 +152,7 @@ def checkpoint_if_due(
             _remember_state(committed, read_pointer(store))
             if not _is_checkpoint_due(change, committed, committed.version, settings):
                 return
+        committed = _renormalized(committed, settings, renormalize)
         if writes_json(settings):
             written = write_snapshot_checkpoint(store, committed, settings, clock())
             _remember_state(committed, written)
@@ -152,6 +165,25 @@ def checkpoint_if_due(
         _clean_up(store, settings, files)
     except Exception:  # noqa: BLE001 - the commit does not depend on it, and the next one tries again
         _log.warning("no state was written for version %d of %s", committed.version, store.uri, exc_info=True)
+
+
+def _renormalized(
+    committed: Snapshot, settings: Settings, renormalize: Callable[[RenormalizeSchemas, Snapshot], Snapshot]
+) -> Snapshot:
+    """Return the snapshot after its schemas were renormalised, if that is due and succeeds, and otherwise itself."""
+    table = committed.uri, committed.metadata.id
+    names = frozenset(registry_names(committed.metadata.configuration))
+    try:
+        change = RenormalizeSchemas(settings.get(keys.RENORMALIZE_THRESHOLD))
+        # All live files must be decoded to see which names are in use. This is not repeated until there are new names:
+        # one that comes into use again is noticed by another process, or by a requested checkpoint.
+        if len(names) > change.threshold and current().cache(_NAMES).get(table) != names:
+            while change.actions(committed):
+                committed = renormalize(change, committed)
+            current().cache(_NAMES).put(table, frozenset(registry_names(committed.metadata.configuration)))
+    except Exception:  # noqa: BLE001 - a state can be written all the same
+        _log.warning("the schemas of %s were not renormalised", committed.uri, exc_info=True)
+    return committed
 
 
 def _newest_state(snapshot: Snapshot) -> int:

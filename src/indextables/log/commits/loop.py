@@ -40,7 +40,14 @@ from indextables.log.actions import (
     version_key,
     with_required_features,
 )
-from indextables.log.changes import Change, Restore, UndoMerge, check_purge_fence, combine_protocols
+from indextables.log.changes import (
+    Change,
+    RenormalizeSchemas,
+    Restore,
+    UndoMerge,
+    check_purge_fence,
+    combine_protocols,
+)
 from indextables.log.commits.checkpoints import checkpoint_if_due, is_due
 from indextables.log.snapshots import Snapshot, is_expired, load_snapshot, read_snapshot, refresh, replay
 from indextables.log.versions import (
@@ -95,6 +102,12 @@ def commit(
     0
     """
     settings = settings or Settings()
+
+    def renormalize(change: RenormalizeSchemas, snapshot: Snapshot) -> Snapshot:
+        quiet = Settings(dict(settings) | {keys.CHECKPOINT_ENABLED.key: "false"})
+        done = commit(store, change, base=snapshot, settings=quiet, clock=clock, rng=rng, sleep=sleep)
+        return done.snapshot
+
     backoff = Backoff.of(settings, rng or random.Random(), sleep)  # noqa: S311 - jitter, not secrecy
     compress = settings.get(keys.COMPRESS_VERSION_FILES)
     tries = settings.get(keys.RETRY_MAX_ATTEMPTS)
@@ -141,7 +154,7 @@ def commit(
         if created or _was_covered(store, current, version.version, txn_id, backoff):
             if not created or _is_valid(store, current, version.version, txn_id, backoff):
                 _report(store, version, change.operation, attempt + 1)
-                checkpoint_if_due(store, change, after, settings, clock)
+                checkpoint_if_due(store, change, after, settings, clock, renormalize)
                 return Committed(version.version, after, tuple(version.actions))
             current = None  # clean-up has passed this snapshot: load the newest one
         else:

@@ -35,7 +35,12 @@ from indextables.log.snapshots.loader import (
     VersionSelector,
     read_snapshot,
 )
-from indextables.log.snapshots.registry import canonical_names, doc_mapping, renormalize_registry
+from indextables.log.snapshots.registry import (
+    canonical_names,
+    doc_mapping,
+    registry_names,
+    renormalize_registry,
+)
 from indextables.log.snapshots.snapshot import EXTRAS_PROPERTY, Gap, Snapshot, mapping_of, replay
 from indextables.log.snapshots.state_form import is_expired, snapshot_of_state, write_snapshot_state
 
@@ -65,6 +70,7 @@ __all__ = [
     "read_checkpoint",
     "read_snapshot",
     "refresh",
+    "registry_names",
     "renormalize_registry",
     "replay",
     "snapshot_of_actions",

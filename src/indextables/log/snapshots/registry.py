@@ -25,14 +25,22 @@ def doc_mapping(file: AddFile, metadata: Metadata) -> str | None:
     return metadata.configuration.get(f"{REGISTRY_PREFIX}{file.doc_mapping_ref}")
 
 
+def registry_names(configuration: Mapping[str, str]) -> list[str]:
+    """Return the names in the registry.
+
+    >>> registry_names({"docMappingSchema.ab": "[]", "delta.appendOnly": "true"})
+    ['ab']
+    """
+    return [key.removeprefix(REGISTRY_PREFIX) for key in configuration if key.startswith(REGISTRY_PREFIX)]
+
+
 def canonical_names(configuration: Mapping[str, str]) -> dict[str, str]:
     """Return the names in the registry that are not canonical, each with the canonical name of its mapping."""
     renamed: dict[str, str] = {}
-    for key, mapping in configuration.items():
-        if key.startswith(REGISTRY_PREFIX):
-            name, canonical = key.removeprefix(REGISTRY_PREFIX), mapping_hash(mapping)
-            if name != canonical:
-                renamed[name] = canonical
+    for name in registry_names(configuration):
+        canonical = mapping_hash(configuration[f"{REGISTRY_PREFIX}{name}"])
+        if name != canonical:
+            renamed[name] = canonical
     return renamed
 
 

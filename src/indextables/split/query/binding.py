@@ -113,11 +113,11 @@ class _Binder:
         subject = f"{op} on all columns" if column == ALL_FIELDS else f"{op} on column {column!r}"
         if position is None:
             return QueryError(f"{subject}: {reason}", column=column)
-        head, colon, rest = reason.partition(":")
-        where = f"{head} at position {position}{colon}{rest}"
         line, offset = _excerpt(text, position)
         return QueryError(
-            f"{subject}: {where}\n  {line}\n  {' ' * offset}^", column=column, position=position
+            f"{subject} at position {position}: {reason}\n  {line}\n  {' ' * offset}^",
+            column=column,
+            position=position,
         )
 
     def defaults(self, max_all_fields: int) -> list[MappedField]:
@@ -220,7 +220,7 @@ class _Binder:
     def _special(self, node: ast.Leaf, column: MappedField) -> Part:
         """Bind a leaf to a column that is neither words nor numbers."""
         try:
-            return bind_special(node, column, self._query.zone)
+            return bind_special(node, column, self._query.zone, self._query.now)
         except LiteralError as reason:
             position = None if isinstance(node, ast.Everything) else node.position
             raise self.error(

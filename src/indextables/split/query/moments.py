@@ -4,6 +4,9 @@ A value of a date or timestamp column may denote many values of the index: `2024
 day, and `now/h` of this hour. `[` takes the first of them and `]` the last; `{` and `}` exclude all. Days, weeks,
 months and years are those of the time zone of the query. Hours, minutes and seconds are durations.
 
+A local time, of a column without a zone, is a reading of a clock: its days are those of the clock, an hour is always
+the next hour on it, and `now` is what a clock in the time zone of the query shows. The index has it as if it were UTC.
+
 `now` is the moment at which the query was made (see `TextQuery`), the same for all splits and tasks.
 """
 
@@ -14,7 +17,7 @@ from calendar import monthrange
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
-from indextables.schema import TimeError, micros, parse_time, shorten, time_zone
+from indextables.schema import TimeError, micros, parse_time, parse_wall_time, shorten, time_zone
 from indextables.split.query.numbers import LiteralError, index_number, number
 
 _MATHS: Final = re.compile(r"(now|.*?\|\|)((?:[-+]\d{1,9}[yMwdhHms]|/[yMwdhHms])*)", re.DOTALL)
@@ -41,10 +44,12 @@ def span(text: str, spark_type: str, zone: str = "UTC", now: int | None = None) 
     29
     >>> span("now-1h", "timestamp", now=7_200_000_000)
     (3600000000, 3600000000)
+    >>> span("now-1h", "timestamp_ntz", "+02:00", now=7_200_000_000)
+    (10800000000, 10800000000)
     """
-    if spark_type in ("date", "timestamp"):
+    if spark_type in ("date", "timestamp", "timestamp_ntz"):
         try:
-            moments = _moments(text.strip(), zone, now, is_date=spark_type == "date")
+            moments = _moments(text.strip(), spark_type, zone, now)
         except OverflowError:
             raise LiteralError(f"{shorten(text)!r} is not between the years 1 and 9999") from None
         except TimeError as reason:
@@ -56,32 +61,38 @@ def span(text: str, spark_type: str, zone: str = "UTC", now: int | None = None) 
     return value, value
 
 
-def _moments(text: str, zone: str, now: int | None, *, is_date: bool) -> tuple[datetime, datetime] | None:
+def _moments(text: str, spark_type: str, zone: str, now: int | None) -> tuple[datetime, datetime] | None:
     """Return the first and last moment of a period or of date maths; None if the text is a single value."""
-    tz = time_zone(zone)
+    is_date = spark_type == "date"
+    tz = time_zone(zone) if spark_type == "timestamp" else UTC
     if maths := _MATHS.fullmatch(text):
         if maths[1] == "now":
             if now is None:
                 raise LiteralError("the query has no time for `now`")
-            anchor = (_EPOCH + timedelta(microseconds=now)).astimezone(tz)
+            anchor = (_EPOCH + timedelta(microseconds=now)).astimezone(time_zone(zone))
         else:
-            anchor = _anchor(maths[1].removesuffix("||"), zone).astimezone(tz)
+            anchor = _anchor(maths[1].removesuffix("||"), spark_type, zone)
         if is_date:
             anchor = datetime.combine(anchor.date(), datetime.min.time(), UTC)
+        elif spark_type == "timestamp_ntz":
+            anchor = anchor.replace(tzinfo=UTC, fold=0)
         return _calculate(anchor, maths[2], text, is_date=is_date)
     if text.startswith("now") or "||" in text:
         raise LiteralError(f"{shorten(text)!r} cannot be read: {_HINT}")
     if (period := _period(text)) is None:
         return None
-    start = datetime.combine(period[0], datetime.min.time(), UTC if is_date else tz)
+    start = datetime.combine(period[0], datetime.min.time(), tz)
     return start, _last(start, period[1])
 
 
-def _anchor(text: str, zone: str) -> datetime:
+def _anchor(text: str, spark_type: str, zone: str) -> datetime:
+    """Return the time before `||`: a local time without a zone, or else one in the time zone of the query."""
+    is_local = spark_type == "timestamp_ntz"
     if (period := _period(text)) is not None:
-        return datetime.combine(period[0], datetime.min.time(), time_zone(zone))
+        midnight = datetime.combine(period[0], datetime.min.time())
+        return midnight if is_local else midnight.replace(tzinfo=time_zone(zone))
     try:
-        return parse_time(text, zone)
+        return parse_wall_time(text) if is_local else parse_time(text, zone).astimezone(time_zone(zone))
     except TimeError:
         raise
     except ValueError:

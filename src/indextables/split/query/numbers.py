@@ -10,6 +10,7 @@ import numpy as np
 
 from indextables.predicates import Value
 from indextables.schema import (
+    INTEGER_TYPES,
     TimeError,
     decimal_size,
     holds_decimal,
@@ -54,6 +55,7 @@ def number(text: str, spark_type: str, zone: str = "UTC") -> int:
             "timestamp": "a timestamp such as 2024-01-31T12:00:00Z",
             "timestamp_ntz": "a timestamp such as 2024-01-31T12:00:00",
             "boolean": "true or false",
+            **dict.fromkeys(INTEGER_TYPES, "a whole number of at most 64 bits"),
         }.get(spark_type, "a number")
         raise LiteralError(f"{shorten(text)!r} is not {expected}") from None
 

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Final, NoReturn
 
 from indextables.split.query.tree import Pieces, Wildcard
+from indextables.split.query.windows_paths import begins_as_share, is_windows_path
 
 DISTANCE: Final = re.compile(r"~(\d{0,9})(?=[\s)^]|$)")
 
@@ -126,14 +127,15 @@ class Scanner:
         return "".join(map(str, pieces))
 
     def quoted(self) -> Pieces:
-        """Return the pieces between quotes. A backslash before a letter or digit is kept, as in a Windows path."""
+        """Return the pieces between quotes. A backslash before a letter or digit is kept, and all of a Windows path."""
         start, quote = self.at, self.peek()
         text: list[str | Wildcard] = []
         self.at += 1
+        is_path = is_windows_path(self.text, self.at, quote)
         while (character := self.peek()) != quote:
             if not character:
                 self._fail_unclosed(start, quote)
-            if character == "\\":
+            if character == "\\" and not is_path:
                 if self.at + 1 >= len(self.text):
                     self._fail_unclosed(start, quote)
                 text.append(self._escape())
@@ -143,10 +145,22 @@ class Scanner:
                     f"control character {character!r} inside quotes: write a space instead, or, if a backslash in a "
                     'string literal produced it, double the backslash ("C:\\\\temp")'
                 )
-            text.append(_WILDCARDS.get(character, character))
-            self.at += 1
+            is_prefix = is_path and self.text[start + 1 : self.at + 2] == "\\\\?\\"  # of a long path
+            text.append(character if is_prefix else _WILDCARDS.get(character, character))
+            self.at += 2 if is_path and self.text.startswith(f"\\\\{quote}", self.at) else 1
         self.at += 1
+        if not is_path:
+            self._refuse_half_path(start, quote)
         return tuple(_merge(text))
+
+    def _refuse_half_path(self, start: int, quote: str) -> None:
+        r"""Reject a text that begins as `\\server\share` and is no such path: others of its characters are escaped."""
+        if begins_as_share(self.text, start + len(quote), quote):
+            self.fail(
+                "a path that begins with two backslashes has single and doubled ones after them: write it as it is, "
+                r'"\\server\share\dir", or every backslash doubled, "\\\\server\\share\\dir"',
+                start,
+            )
 
     def _fail_unclosed(self, start: int, quote: str) -> NoReturn:
         if self.text.endswith(f"\\{quote}"):
@@ -159,12 +173,13 @@ class Scanner:
     def pieces(self) -> Pieces:
         """Return the pieces of a word: text without escapes, and wildcards."""
         pieces: list[str | Wildcard] = []
+        start, is_path = self.at, is_windows_path(self.text, self.at)
         stops = _WORD_START_STOPS
         while (character := self.peek()) and not character.isspace() and character not in stops:
             stops = _WORD_STOPS
             if character == "~" and pieces and DISTANCE.match(self.text, self.at):
                 break
-            if character == "\\":
+            if character == "\\" and not is_path:
                 pieces.append(self._escape())
                 continue
             self._refuse_in_word(character)
@@ -172,6 +187,8 @@ class Scanner:
             self.at += 1
         if not pieces:
             self.fail(self._no_word())
+        if not is_path:
+            self._refuse_half_path(start, "")
         return tuple(_merge(pieces))
 
     def _refuse_in_word(self, character: str) -> None:

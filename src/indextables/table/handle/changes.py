@@ -12,20 +12,19 @@ from indextables.config import Settings, keys
 from indextables.errors import InputError
 from indextables.log import load_snapshot, read_history
 from indextables.table.arguments import (
+    ANY_FIELDS,
     check_condition,
     check_flag,
+    parse_condition,
     to_mapping,
     to_millis,
     to_names,
     to_settings,
     to_version,
 )
-from indextables.table.changes import ChangeSet, Since, changes
-from indextables.table.conditions import ANY_FIELDS, parse_condition
 from indextables.table.handle.version import TableVersion
-from indextables.table.input_rows import arrow_stream
-from indextables.table.listing import history_table
-from indextables.table.row_deletes import RowChange, delete_where, repeat_after_merges
+from indextables.table.history import ChangeSet, Since, changes, history_table
+from indextables.table.writes import RowChange, arrow_stream, delete_where, repeat_after_merges
 
 
 class TableChanges(TableVersion):
@@ -132,7 +131,7 @@ class TableChanges(TableVersion):
         >>> sorted(row["state"] for row in it.open("memory://doc-upsert").to_arrow().to_pylist())
         ['done', 'new', 'new']
         """
-        from indextables.table.upserts import upsert_rows
+        from indextables.table.writes import upsert_rows
 
         names = to_names(on, "on")
         if not names:
@@ -179,7 +178,7 @@ class TableChanges(TableVersion):
         >>> it.open("memory://doc-alter").search("message:disk").select(["message", "level"]).to_pylist()
         [{'message': 'disk full', 'level': None}]
         """
-        from indextables.table.alterations import Alteration, alter_table
+        from indextables.table.writes import Alteration, alter_table
 
         names = to_names(list(text) if isinstance(text, Mapping) else text, "text")
         typemap = dict(to_settings(settings)) | {f"{keys.TYPEMAP.prefix}{name}": "text" for name in names}

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from indextables.table.arguments import to_columns, to_count
 from indextables.table.handle.version import TableVersion
-from indextables.table.listing import files_table, with_column_names
-from indextables.table.scan import ScanRequest
+from indextables.table.history import files_table, with_column_names
+from indextables.table.scans import ScanRequest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +79,7 @@ class TableRows(TableVersion):
         >>> it.open("memory://doc-to-polars").to_polars(where="n > 1").to_dicts()
         [{'n': 2}]
         """
-        from indextables.table.hits import to_polars
+        from indextables.table.answers import to_polars
 
         return to_polars(self.to_arrow(columns, where, limit=limit))
 

@@ -11,11 +11,10 @@ from indextables.split import Snippet
 from indextables.table.arguments import to_columns, to_names
 from indextables.table.handle.rows import TableRows
 from indextables.table.handle.totals import TableTotals
-from indextables.table.scan import ScanRequest
+from indextables.table.scans import ScanRequest
 
 if TYPE_CHECKING:
-    from indextables.table.hits import Hits
-    from indextables.table.search_plan import SearchPlan
+    from indextables.table.answers import Hits, SearchPlan
 
 
 class TableSearches(TableRows, TableTotals):
@@ -57,7 +56,7 @@ class TableSearches(TableRows, TableTotals):
         >>> table.search("disk", limit=2, after=page).column("id").to_pylist()
         [2, 3]
         """
-        from indextables.table.searching import Asked, search_table
+        from indextables.table.answers import Asked, search_table
 
         asked = Asked(
             query,
@@ -93,7 +92,7 @@ class TableSearches(TableRows, TableTotals):
         >>> sorted(found.to_pylist(), key=str)
         [{'id': 1, '_term': 'db1'}, {'id': 1, '_term': 'disk full'}, {'id': 2, '_term': 'db1'}]
         """
-        from indextables.table.many_terms import (
+        from indextables.table.answers import (
             TermsTask,
             check_terms,
             run_terms_task,
@@ -138,7 +137,7 @@ class TableSearches(TableRows, TableTotals):
         >>> table.more_like(row, columns=["id"]).column("id").to_pylist()
         [3]
         """
-        from indextables.table.likeness import more_like
+        from indextables.table.answers import more_like
 
         return more_like(self, like, on=on, limit=limit, columns=columns, where=where, snippet=snippet)
 
@@ -166,7 +165,7 @@ class TableSearches(TableRows, TableTotals):
         >>> hits.arrow.column("_snippet").to_pylist()
         ['<b>disk</b> full']
         """
-        from indextables.table.hits import find_hits
+        from indextables.table.answers import find_hits
 
         return find_hits(
             self, query, limit=limit, columns=columns, where=where, snippet=snippet, time_column=time
@@ -184,6 +183,6 @@ class TableSearches(TableRows, TableTotals):
         >>> plan.splits, plan.splits_read, plan.skipped_by
         (2, 1, {'partition values': 1})
         """
-        from indextables.table.search_plan import explain_search
+        from indextables.table.answers import explain_search
 
         return explain_search(self, query, where)

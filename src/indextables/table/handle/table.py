@@ -46,6 +46,6 @@ class Table(TableSearches, TableChanges, TableUpkeep):
         return f"<indextables.Table {self._uri} version={self.version} files={files.num_rows} rows={rows}>"
 
     def _repr_html_(self) -> str:
-        from indextables.table.notebook_views import table_view
+        from indextables.table.answers import table_view
 
         return table_view(self)

@@ -8,13 +8,11 @@ import pyarrow.compute as pc
 from indextables.config import keys
 from indextables.errors import InputError
 from indextables.schema import Field
-from indextables.table.aggregates import ColumnStats, check_values, column_stats, histogram, top_values
-from indextables.table.aggregation import COUNT_ROWS
-from indextables.table.arguments import check_flag, to_count
-from indextables.table.buckets import buckets_of
-from indextables.table.conditions import ANY_FIELDS
+from indextables.table.answers import ColumnStats, check_values, column_stats, histogram, top_values
+from indextables.table.arguments import ANY_FIELDS, check_flag, to_count
+from indextables.table.grouping import COUNT_ROWS, buckets_of
 from indextables.table.handle.version import TableVersion
-from indextables.table.scan import ScanPlan, ScanRequest
+from indextables.table.scans import ScanPlan, ScanRequest
 
 
 class TableTotals(TableVersion):

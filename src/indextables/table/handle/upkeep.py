@@ -26,7 +26,7 @@ from indextables.table.arguments import (
     to_version,
 )
 from indextables.table.handle.version import TableVersion
-from indextables.table.prewarming import Prewarmed, plan_prewarm, run_prewarm_task, total_prewarmed
+from indextables.table.scans import Prewarmed, plan_prewarm, run_prewarm_task, total_prewarmed
 
 if TYPE_CHECKING:
     from indextables.maintenance import CleanedVersions, Merged, Purged, StateDescription, Truncated

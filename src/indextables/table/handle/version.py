@@ -10,10 +10,8 @@ from indextables.config import Settings
 from indextables.log import Metadata, Protocol, Snapshot
 from indextables.predicates import Predicate
 from indextables.storage import Store, open_store
-from indextables.table.conditions import parse_condition
-from indextables.table.scan import ScanPlan, ScanRequest, plan_scan, scan_schema
-from indextables.table.scan_tasks import run_scan_task
-from indextables.table.skipping import record_scan
+from indextables.table.arguments import parse_condition
+from indextables.table.scans import ScanPlan, ScanRequest, plan_scan, record_scan, run_scan_task, scan_schema
 
 
 class TableVersion:

@@ -1,14 +1,16 @@
 // The view as a command, as Python and as SQL.
 import { copyButton, h } from "./dom.js";
+import { shownColumns } from "./rows.js";
 
 const shell = (text) => /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 const python = (text) => JSON.stringify(text);
 const sql = (text) => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
+const name = (text) => /^[A-Za-z_]\w*$/.test(text) ? text : `\`${text.replaceAll("`", "``")}\``;
 
 export function condition(state, info) {
   const parts = state.where ? [`(${state.where})`] : [];
-  if (info.time && state.from) parts.push(`${info.time} >= timestamp'${state.from}'`);
-  if (info.time && state.to) parts.push(`${info.time} < timestamp'${state.to}'`);
+  if (info.time && state.from) parts.push(`${name(info.time)} >= timestamp'${state.from}'`);
+  if (info.time && state.to) parts.push(`${name(info.time)} < timestamp'${state.to}'`);
   return parts.length === 1 && state.where && !state.from && !state.to ? state.where : parts.join(" AND ");
 }
 
@@ -31,15 +33,33 @@ export function texts(state, info) {
   if (state.page === "schema") {
     return { CLI: `indextables describe ${shell(path)}`, Python: `import indextables as it\n${open}.schema`, SQL: `DESCRIBE TABLE ${from}` };
   }
-  if (!state.q) {
-    return { CLI: `indextables tail ${shell(path)} ${flag}`.trim(), Python: `import indextables as it\n${open}.to_arrow(${[named, "limit=50"].filter(Boolean).join(", ")})`, SQL: `SELECT * FROM ${from}${where ? ` WHERE ${where}` : ""} LIMIT 50` };
-  }
-  const both = `_indexall INDEXQUERY ${sql(state.q)}${where ? ` AND ${where}` : ""}`;
-  return {
-    CLI: `indextables search ${shell(path)} ${shell(state.q)} ${flag}`.trim(),
-    Python: `import indextables as it\n${open}.search(${[python(state.q), "limit=50", named].filter(Boolean).join(", ")})`,
-    SQL: `SELECT *, _score FROM ${from} WHERE ${both} ORDER BY _score DESC LIMIT 50`,
+  const columns = shownColumns(state, info);
+  const byTime = info.time && (state.sort === "time" || !state.q);
+  const order = byTime ? `.sort_by([(${python(info.time)}, "descending")]).slice(0, 50)` : "";
+  const list = columns && `columns=[${columns.map(python).join(", ")}]`;
+  const limit = byTime ? "limit=None" : "limit=50";
+  const words = [shell(path), state.q && shell(state.q)].filter(Boolean).join(" ");
+  const chosen = columns ? `-c ${shell(columns.join(","))}` : "";
+  const selected = columns ? columns.map(name).join(", ") : "*";
+  const both = [state.q && `_indexall INDEXQUERY ${sql(state.q)}`, where && state.q && /\bOR\b/i.test(where) ? `(${where})` : where].filter(Boolean).join(" AND ");
+  const score = state.q && !byTime ? ", _score" : "";
+  const sorted = byTime ? ` ORDER BY ${name(info.time)} DESC` : score && " ORDER BY _score DESC";
+  const call = state.q
+    ? `search(${[python(state.q), limit, named, list].filter(Boolean).join(", ")})`
+    : `to_arrow(${[byTime ? "" : "limit=50", named, list].filter(Boolean).join(", ")})`;
+  const command = byTime ? "tail" : state.q ? "search" : "head";
+  const found = {
+    CLI: `indextables ${[command, words, "-n 50", flag, chosen].filter(Boolean).join(" ")}`,
+    Python: `import indextables as it\n${open}.${call}${order}`,
+    SQL: `SELECT ${selected}${score} FROM ${from}${both ? ` WHERE ${both}` : ""}${sorted || ""} LIMIT 50`,
   };
+  if (!state.by || !info.time) return found;
+  const every = info.every ?? "1h";
+  const query = state.q ? `query=${python(state.q)}` : "";
+  found.CLI += `\nindextables ${["count", words, `--every ${every}`, `--by ${shell(state.by)}`, `--on ${shell(info.time)}`, flag].filter(Boolean).join(" ")}`;
+  found.Python += `\n${open}.histogram(${[python(info.time), `every=${python(every)}`, `by=${python(state.by)}`, query, named].filter(Boolean).join(", ")})`;
+  found.SQL += `;\nSELECT indextables_date_histogram(${name(info.time)}, ${sql(every)}) AS bucket, ${name(state.by)}, COUNT(*) FROM ${from}${both ? ` WHERE ${both}` : ""} GROUP BY 1, 2`;
+  return found;
 }
 
 export function showCopies(dialog, state, info) {

@@ -1,11 +1,11 @@
 // Discover: query, condition, histogram, fields, rows. Rows and figures are drawn as each of them arrives.
-import { Refusal, exportUrl, get } from "./api.js";
+import { Refusal, exportUrl, get, getSession } from "./api.js";
 import { histogram, seconds } from "./chart.js";
 import { h, number } from "./dom.js";
 import { drawFields, firstFields } from "./fields.js";
 import { form } from "./form.js";
 import { remember } from "./history.js";
-import { PAGE, drawPager, drawRows } from "./rows.js";
+import { PAGE, drawPager, drawRows, shownColumns } from "./rows.js";
 import { go, read } from "./state.js";
 
 let running = null;
@@ -28,8 +28,11 @@ export async function discover(place, info) {
     h("div", { class: "discover" }, fields, h("section", { "aria-label": "Results" }, summary, notice, info.time && chart, rows, pager)));
   const asked = { ...params, fields: firstFields(info).map((column) => column.name).join("\x1f") };
   try {
+    const session = await getSession();
     const waiting = get(state, "overview", asked, signal).then((overview) => {
-      drawSummary(summary, state, params, overview);
+      info.every = overview.every;
+      const columns = shownColumns(state, info)?.join("\x1f");
+      drawSummary(summary, overview, exportUrl(state, { ...params, columns }), session.most_exported);
       drawNotice(notice, overview);
       if (info.time) drawChart(chart, overview);
       drawFields(fields, state, info, overview, params);
@@ -48,11 +51,11 @@ export async function discover(place, info) {
     place.querySelector(".discover").remove();
     const box = /condition|column|where/i.test(error.message) && state.where && !/INDEXQUERY/.test(error.message) ? "where" : /^(from|to) is/.exec(error.message)?.[1] ?? "query";
     document.getElementById(box)?.setAttribute("aria-invalid", "true");
-    problem.replaceChildren(h("pre", { class: "error" }, error.message.replace(/^INDEXQUERY on all columns: /, "")));
+    problem.replaceChildren(h("pre", { class: "error" }, error.message.replace(/^INDEXQUERY on all columns(?: at position \d+)?: /, "")));
   }
 }
 
-function drawSummary(place, state, params, overview) {
+function drawSummary(place, overview, url, most) {
   const plan = overview.plan;
   const skipped = Object.entries(plan.skipped).map(([stage, count]) => `${count} skipped by ${stage}`).join(", ");
   place.replaceChildren(
@@ -61,7 +64,9 @@ function drawSummary(place, state, params, overview) {
     h("span", {}, `${number(overview.ms)} ms`),
     h("span", {}, `version ${overview.version}`),
     h("i", { class: "space" }),
-    h("a", { href: exportUrl(state, params), download: "rows.csv" }, "Export CSV"));
+    h("a", { href: url, download: overview.total > most ? `first-${most}-rows.csv` : "rows.csv", id: "export",
+      title: overview.total > most ? "indextables export writes all rows: see Copy as" : null },
+    overview.total > most ? `Export the first ${number(most)} rows as CSV` : "Export CSV"));
 }
 
 function drawNotice(place, overview) {

@@ -38,7 +38,7 @@ export async function files(place) {
   const open = (file) => go({ split: file.path });
   const map = h("div", { class: "map", role: "group", "aria-label": "Partitions by size" }, [...parts].slice(0, 200).map(([name, list]) =>
     h("div", { class: "part", style: { flex: `${weight(list) || 1} 1 ${Math.min(320, 46 * list.length)}px` } },
-      h("span", { title: name }, name || "not partitioned"), list.slice(0, 60).map((file) =>
+      h("span", { title: `${name || "not partitioned"}, ${bytes(weight(list))}` }, `${name || "not partitioned"} · ${bytes(weight(list))}`), list.slice(0, 60).map((file) =>
         h("button", { type: "button", title: `${name} ${bytes(file.size)}, ${number(file.num_records)} rows`, "aria-label": `split of ${name || "the table"}, ${bytes(file.size)}`, "aria-pressed": String(file.path === state.split),
           style: { flexGrow: String(file.size || 1) }, onclick: () => open(file) }, bytes(file.size))))));
   const detail = h("div");
@@ -55,7 +55,7 @@ export async function files(place) {
   detail.replaceChildren(h("section", { class: "card", id: "split" }, h("h3", { class: "mono" }, found.path),
     h("div", { class: "stack", "aria-hidden": "true" }, sorted.map(([, size], place) => h("i", { style: { flex: String(size), background: SHADES[place % SHADES.length] } }))),
     h("ul", { class: "legend" }, sorted.map(([name, size], place) => h("li", {}, h("i", { style: { background: SHADES[place % SHADES.length] } }), `${name} ${bytes(size)} (${Math.round(100 * size / found.bytes)} %)`))),
-    table(["part", "type", "field", { name: "bytes", number: true }, { name: "%", number: true }], found.parts.slice(0, 60).map((part) => [h("span", { class: "mono" }, part.part), part.type, part.field ?? "", bytes(part.bytes), (100 * part.bytes / found.bytes).toFixed(1)]))));
+    table(["part", "type", "columns", { name: "bytes", number: true }, { name: "%", number: true }], found.parts.slice(0, 60).map((part) => [h("span", { class: "mono" }, part.part), part.type, part.columns.join(", "), bytes(part.bytes), (100 * part.bytes / found.bytes).toFixed(1)]))));
 }
 
 export async function schema(place, info) {

@@ -13,9 +13,18 @@ function marked(parts, text) {
 
 const cell = (value) => value === null || value === undefined ? h("span", { class: "null" }, "null") : plain(value);
 
+export const levelOf = (info) => info.columns.find((column) => /^(level|severity|loglevel)$/i.test(column.name) && /string/.test(column.type));
+
+// The columns that are shown, if some are chosen: those, between the time and level and the text.
+export function shownColumns(state, info) {
+  if (!state.cols) return null;
+  const chosen = state.cols.split(",").filter((name) => info.columns.some((column) => column.name === name));
+  return [...new Set([info.time, levelOf(info)?.name, ...chosen, info.text])].filter(Boolean);
+}
+
 export function drawRows(place, state, info, found) {
   if (!found.rows.length) { place.replaceChildren(nothing(state)); return; }
-  const level = info.columns.find((column) => /^(level|severity|loglevel)$/i.test(column.name) && /string/.test(column.type));
+  const level = levelOf(info);
   const chosen = state.cols ? state.cols.split(",").filter((name) => info.columns.some((column) => column.name === name)) : null;
   const names = chosen ?? (info.text ? [] : info.columns.filter((column) => column.name !== info.time).slice(0, 6).map((column) => column.name));
   const scored = found.rows.some((row) => row._score !== undefined && row._score !== null) && state.sort !== "time";

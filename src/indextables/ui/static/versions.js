@@ -16,13 +16,14 @@ export async function versions(place) {
   const slider = h("input", { type: "range", id: "slider", min: String(oldest), max: String(newest), value: String(at), "aria-label": "Version",
     oninput: (event) => { label.textContent = `version ${event.target.value} of ${newest}`; },
     onchange: (event) => go(to(Number(event.target.value))) });
-  const most = Math.max(1, ...all.map((row) => row.rows_added ?? 0));
-  const bars = all.slice(0, BARS).toReversed().map((row) => h("div", { class: row.version === at ? "at" : row.version > at && "after",
-    title: `version ${row.version}: ${row.operation ?? ""}, ${number(row.rows_added)} rows`, style: { height: `${4 + 96 * (row.rows_added ?? 0) / most}%` }, onclick: () => go(to(row.version)) }));
+  const size = (row) => Math.max(row.rows_added ?? 0, row.rows_removed ?? 0);
+  const most = Math.max(1, ...all.map(size));
+  const bars = all.slice(0, BARS).toReversed().map((row) => h("div", { class: [row.version === at ? "at" : row.version > at && "after", (row.rows_removed ?? 0) > (row.rows_added ?? 0) && "fewer"].filter(Boolean).join(" "),
+    title: `version ${row.version}: ${row.operation ?? ""}, ${number(row.rows_added)} rows added, ${number(row.rows_removed)} removed`, style: { height: `${4 + 96 * size(row) / most}%` }, onclick: () => go(to(row.version)) }));
   const rows = all.map((row) => [
     h("a", { href: href(to(row.version)), "data-go": true, "aria-current": row.version === at && "true" }, String(row.version)),
     h("span", { class: "nowrap" }, when(row.timestamp)), row.operation ?? "", number(row.files_added), number(row.files_removed),
-    h("span", {}, number(row.rows_added), h("span", { class: "amount", style: { width: `${60 * (row.rows_added ?? 0) / most}px` } })),
+    h("span", {}, number(row.rows_added), h("span", { class: "amount", style: { width: `${60 * (row.rows_added ?? 0) / most}px` } })), number(row.rows_removed),
     bytes(row.bytes_added), row.engine ?? "",
     h("a", { href: href({ page: "discover", ...to(row.version), offset: "" }), "data-go": true, "aria-label": `search at version ${row.version}` }, "search"),
   ]);
@@ -38,14 +39,14 @@ export async function versions(place) {
         go({ v: "" });
       } }, `Restore version ${at}`)),
     diff, h("h2", {}, "Commits"),
-    table(["version", "time (UTC)", "operation", { name: "files +", number: true }, { name: "files −", number: true }, { name: "rows +", number: true }, { name: "bytes +", number: true }, "engine", "past"], rows)));
+    table(["version", "time (UTC)", "operation", { name: "files +", number: true }, { name: "files −", number: true }, { name: "rows +", number: true }, { name: "rows −", number: true }, { name: "bytes +", number: true }, "engine", "past"], rows)));
   const old = state.old === "" ? Math.max(at - 1, oldest) : Number(state.old);
   const choose = h("select", { "aria-label": "Compare with version", onchange: (event) => go({ old: event.target.value }) },
     all.filter((row) => row.version < at).map((row) => h("option", { value: String(row.version), selected: row.version === old }, `version ${row.version}`)));
   if (old < at) {
     const found = await get({ ...state, v: String(at) }, "diff", { old: String(old) });
     diff.replaceChildren(h("h2", {}, `Changes up to version ${at}`), h("div", { class: "bar" }, h("span", {}, "since"), choose,
-      h("span", { class: "dim" }, `${counted(found.added, "split")} added (${counted(found.rows_added, "row")}), ${number(found.removed)} removed`)),
+      h("span", { class: "dim" }, `${counted(found.added, "split")} added, ${number(found.removed)} removed, ${number(found.changed)} changed; ${counted(found.rows_added, "row")} added, ${number(found.rows_removed)} removed`)),
       table(["change", "split", { name: "rows", number: true }, { name: "bytes", number: true }], found.files.slice(0, 20).map((file) => [file.change, h("span", { class: "mono" }, file.path), number(file.rows), bytes(file.bytes)])));
   }
 }

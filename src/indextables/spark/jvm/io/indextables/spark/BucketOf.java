@@ -14,7 +14,7 @@ import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.ShortType;
 
 /**
- * The bucket of a value. Python computes the same for keys of aggregates that are pushed down (table/bucket_keys.py). Both
+ * The bucket of a value. Python computes the same for keys of aggregates that are pushed down (table/grouping/bucket_keys.py). Both
  * must agree bit for bit.
  */
 final class BucketOf implements ScalarFunction<Object> {

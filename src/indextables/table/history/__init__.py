@@ -1,0 +1,19 @@
+"""The log as a caller sees it: versions, live files, changes and the rows of changes."""
+
+from indextables.table.history.change_feed import CHANGE_TYPE, FEED_FIELDS
+from indextables.table.history.changeset import ChangeSet, Since, changes
+from indextables.table.history.listing import files_table, history_table, with_column_names
+from indextables.table.history.past_columns import PastColumns, PastTable
+
+__all__ = [
+    "CHANGE_TYPE",
+    "FEED_FIELDS",
+    "ChangeSet",
+    "PastColumns",
+    "PastTable",
+    "Since",
+    "changes",
+    "files_table",
+    "history_table",
+    "with_column_names",
+]

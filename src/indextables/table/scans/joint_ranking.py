@@ -1,0 +1,228 @@
+"""Ranking the rows of several splits by their statistics together.
+
+Each split returns candidates with upper bounds of their scores, best first. Candidates are scored exactly in the order
+of their bounds, until the next bound is below the k-th exact score. A split whose candidates run out is asked for more.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from indextables.predicates import Predicate
+from indextables.runtime import lazy_property
+from indextables.split import Corpus, Hits, RankingStatistics, SplitReader, Weighting
+from indextables.table.arguments import MAX_ROWS
+from indextables.table.scans.paging import RankKey
+from indextables.table.scans.scan import SplitRef
+
+_SLACK: Final = 1 + 1e-4
+"""Bounds are sums of 32-bit numbers: what their rounding can take away, with room to spare."""
+
+_MORE: Final = 4
+"""How many times more candidates a split is asked for when they run out."""
+
+_MAX_SCORED: Final = 5_000
+"""Beyond this many candidates and 20 for each row of the answer, which only many rows of about equal score reach, a
+split is not asked for more, and its rows with the same bound count as equal.
+"""
+
+_Use: TypeAlias = Callable[[SplitRef], AbstractContextManager[SplitReader]]
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A split, and the condition with its partition values filled in."""
+
+    ref: SplitRef
+    predicate: Predicate
+
+
+def total_corpus(splits: Sequence[Searched], use: _Use) -> Corpus | None:
+    """Return the statistics of all splits together, by which other processes can rank some of them.
+
+    Returns None if the splits cannot be ranked together, as `rank_together` does.
+    """
+    corpora = _corpora(splits, use)
+    return None if corpora is None else _total([split for split in corpora if split is not None])
+
+
+@dataclass(frozen=True)
+class JointRanking:
+    """The hits of each split with exact scores, and the statistics that they follow from."""
+
+    hits: list[Hits]
+    corpus: Corpus
+
+
+def rank_together(
+    splits: Sequence[Searched],
+    use: _Use,
+    top: int | None,
+    after: RankKey | None = None,
+    corpus: Corpus | None = None,
+) -> JointRanking | None:
+    """Return the hits of each split that can be among the best `top`, those after `after` if it is given; None: all.
+
+    A hit that is certainly before `after` may have the score infinity. `corpus` has the statistics to rank by; without
+    it, they are those of the splits. Returns None if the splits cannot be ranked together: one has no statistics, or
+    they do not agree on the words.
+    """
+    corpora = _corpora(splits, use)
+    if corpora is None:
+        return None
+    known = [split for split in corpora if split is not None]
+    if corpus is None:
+        corpus = _total(known)
+    elif any(split.frequencies.keys() - corpus.frequencies.keys() for split in known):
+        return None
+    asked = top if top is None or after is None else min(top + after.rank, MAX_ROWS)
+    ranking = [
+        _Candidates(split, use, corpus, own, asked) for split, own in zip(splits, corpora, strict=True)
+    ]
+    if not all(np.isfinite(candidates.hits.scores).all() for candidates in ranking):
+        return None
+    _score(ranking, top, after)
+    return JointRanking([candidates.scored() for candidates in ranking], corpus)
+
+
+def _corpora(splits: Sequence[Searched], use: _Use) -> list[Corpus | None] | None:
+    """Return the statistics of each split, None in it for one that cannot match; None if they cannot be added."""
+    corpora: list[Corpus | None] = []
+    queries = None
+    for split in splits:
+        with use(split.ref) as reader:
+            if not reader.may_match(split.predicate):
+                corpora.append(None)
+                continue
+            found = reader.corpus(split.predicate)
+        if found is None or (queries is not None and found[0] != queries):
+            return None
+        queries = found[0]
+        corpora.append(found[1])
+    return corpora
+
+
+def _total(corpora: Sequence[Corpus]) -> Corpus:
+    frequencies: dict[tuple[str, str], int] = {}
+    for corpus in corpora:
+        for word, count in corpus.frequencies.items():
+            frequencies[word] = frequencies.get(word, 0) + count
+    return Corpus(RankingStatistics.total(corpus.statistics for corpus in corpora), frequencies)
+
+
+class _Candidates:
+    """The candidates of one split, of which the first `len(exact)` are scored."""
+
+    def __init__(
+        self, split: Searched, use: _Use, corpus: Corpus, own: Corpus | None, top: int | None
+    ) -> None:
+        self._split, self._use, self._corpus, self._own = split, use, corpus, own
+        self._asked = top
+        self.exact: list[float] = []
+        self._by_bound: dict[float, float] = {}
+        self._weighting = None if own is None else Weighting(corpus, own)
+        self.hits = self._ask()
+
+    def _ask(self) -> Hits:
+        top = 0 if self._own is None else self._asked
+        with self._use(self._split.ref) as reader:
+            return reader.best(self._split.predicate, top, self._weighting)
+
+    def bound(self) -> float | None:
+        """Return the bound of the next candidate; None if there is no further one."""
+        at = len(self.exact)
+        return float(self.hits.scores[at]) * _SLACK if at < len(self.hits.rows) else None
+
+    def score(self, *, trusting: bool) -> float:
+        """Score the next candidate. If `trusting`, rows with the same bound count as equal."""
+        at = len(self.exact)
+        bound = float(self.hits.scores[at])
+        if not trusting or bound not in self._by_bound:
+            with self._use(self._split.ref) as reader:
+                following = self.hits.take(np.arange(at, at + 1))
+                scores = reader.rescore(self._split.predicate, following, self._corpus)
+            self._by_bound[bound] = float(scores[0])
+        self.exact.append(self._by_bound[bound])
+        return self.exact[-1]
+
+    @lazy_property
+    def _tightness(self) -> float:
+        return 1.0 if self._weighting is None else self._weighting.tightness
+
+    def skip(self, score: float) -> bool:
+        """Pass over the next candidate, without scoring it, if its score must be greater than this one."""
+        bound = float(self.hits.scores[len(self.exact)])
+        is_greater = bound * self._tightness > score * _SLACK
+        if is_greater:
+            self.exact.append(math.inf)
+        return is_greater
+
+    def is_after(self, key: RankKey) -> bool:
+        """Return True if the candidate that was scored last comes after a key."""
+        at = len(self.exact) - 1
+        return key.precedes(self.exact[at], self._split.ref.path, int(self.hits.positions[at]))
+
+    def score_all(self) -> None:
+        """Score every candidate. If they are very many, rows with the same bound count as equal."""
+        which = copies = np.arange(len(self.hits.rows))
+        if len(which) > _MAX_SCORED:
+            _, which, copies = np.unique(self.hits.scores, return_index=True, return_inverse=True)
+        with self._use(self._split.ref) as reader:
+            scores = reader.rescore(self._split.predicate, self.hits.take(which), self._corpus)
+        self.exact = scores[copies].tolist()
+
+    def more(self) -> bool:
+        """Ask for more candidates when all are scored. Return False if there are none."""
+        if self._asked is None or len(self.hits.rows) < self._asked:
+            return False
+        before = len(self.hits.rows)
+        self._asked *= _MORE
+        self.hits = self._ask()
+        return len(self.hits.rows) > before
+
+    def scored(self) -> Hits:
+        """Return the candidates that were scored, with their exact scores."""
+        count = len(self.exact)
+        return Hits(self.hits.rows[:count], np.array(self.exact, np.float64), self.hits.positions[:count])
+
+
+def _score(ranking: Sequence[_Candidates], top: int | None, after: RankKey | None) -> None:
+    """Score candidates until no other can be among the best `top`, after a key if one is given."""
+    if top is None:
+        for candidates in ranking:
+            candidates.score_all()
+        return
+    if top == 0:
+        return
+    best: list[float] = []
+    heap = [(-bound, number) for number, of in enumerate(ranking) if (bound := of.bound()) is not None]
+    heapq.heapify(heap)
+    scored, most = 0, _MAX_SCORED + 20 * top
+    while heap and not (len(best) >= top and -heap[0][0] < best[0]):
+        _, number = heapq.heappop(heap)
+        candidates = ranking[number]
+        if after is None or not candidates.skip(after.score):
+            score = candidates.score(trusting=scored >= most)
+            scored += 1
+            if after is not None and not candidates.is_after(after):
+                pass
+            elif len(best) < top:
+                heapq.heappush(best, score)
+            else:
+                heapq.heappushpop(best, score)
+        bound = candidates.bound()
+        last = float(candidates.hits.scores[-1]) * _SLACK
+        is_short = len(best) < top
+        # Skipped candidates say nothing about those after them, however many were scored.
+        may_ask = scored < most or (is_short and after is not None)
+        if bound is None and may_ask and (is_short or last >= best[0]) and candidates.more():
+            bound = candidates.bound()
+        if bound is not None:
+            heapq.heappush(heap, (-bound, number))
