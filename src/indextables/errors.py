@@ -95,11 +95,12 @@ class CommitError(IndexTablesError):
 class CommitConflictError(CommitError):
     """Another writer committed first, and the change no longer applies.
 
-    `only_moved` says that merges have moved the rows to other files and nothing else was in the way: the same change
-    can be made again.
+    `by_file` says that files with rows to change are not what they were: the rows themselves may be. `only_moved` says
+    that merges have moved the rows to other files and nothing else was in the way: the same change can be made again.
     """
 
     kind = "COMMIT_CONFLICT"
+    by_file: bool = False
     only_moved: bool = False
 
 

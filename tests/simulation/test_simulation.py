@@ -19,12 +19,13 @@ from indextables.log.changes import MergeGroup
 from support.simulation.actors import cast, everything, read
 from support.simulation.faults import OPERATIONS, Fault, OneFault
 from support.simulation.process import Role
-from support.simulation.row_changes import row_cast
+from support.simulation.row_changes import row_cast, statement_cast
 from support.simulation.scenario import ViolationError, run_scenario
 
 SCENARIOS = 400
 SOAK_SCENARIOS = 20_000
 ROW_SCENARIOS = 100
+STATEMENT_SCENARIOS = 60
 JSON_SCENARIOS = 40
 SOAK_JSON_SCENARIOS = 2_000
 STRIDE = 5
@@ -109,6 +110,15 @@ def test_rows_that_change_are_neither_lost_nor_doubled():
     assert outcomes["upsert refused CommitConflictError"], "no upsert met another change"
 
 
+def test_statements_find_their_rows_again_and_lose_none():
+    outcomes: Counter[str] = Counter()
+    for seed in range(STATEMENT_SCENARIOS):
+        outcomes += run_scenario(seed, choose=statement_cast).outcomes
+    for kind in ("delete", "update", "replace where", "alter"):
+        assert outcomes[f"{kind} acknowledged"] > STATEMENT_SCENARIOS / 4, f"few {kind}s were acknowledged"
+    assert outcomes["update refused CommitConflictError"], "no update met another change"
+
+
 @pytest.mark.parametrize("seed", [301111, 320091], ids=["versions", "delta-log"])
 def test_a_change_of_rows_that_clean_up_overtakes_is_a_conflict(seed: int):
     """What it needs to know of concurrent commits is deleted while it looks."""
@@ -122,6 +132,7 @@ def test_rows_that_change_are_neither_lost_nor_doubled_in_the_long_run():
     print(f"seeds from {first} on (INDEXTABLES_SEED={first} to see them again)")
     for seed in range(first, first + SOAK_SCENARIOS):
         run_scenario(seed, choose=row_cast)
+        run_scenario(seed, choose=statement_cast)
 
 
 @pytest.mark.parametrize(
@@ -264,3 +275,8 @@ def test_a_merge_that_ignores_a_concurrent_delete_is_noticed(monkeypatch: pytest
 def test_an_upsert_that_does_not_look_at_later_files_is_noticed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("support.simulation.row_changes._check_later", lambda *asked: None)
     print(first_violation(row_cast))
+
+
+def test_an_update_that_ignores_what_others_did_to_moved_rows_is_noticed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("indextables.table.writes.moved_rows._Walk._check", lambda *asked: None)
+    print(first_violation(statement_cast))

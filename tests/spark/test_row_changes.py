@@ -37,6 +37,38 @@ def messages(spark, table: str) -> dict[int, str | None]:
     return found
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE {table} SET message = merging(message) WHERE id IN (3, 13, 17)",
+        (
+            "MERGE INTO {table} t USING (SELECT explode(array(3, 13, 17)) AS id) s ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET message = merging(message)"
+        ),
+        "DELETE FROM {table} WHERE id IN (3, 13, 17) AND merging(message) = 'merged'",
+    ],
+    ids=["UPDATE", "MERGE INTO", "DELETE FROM"],
+)
+def test_a_statement_changes_the_rows_that_it_has_found_after_a_merge(spark, tmp_path: Path, statement: str):
+    path = str(tmp_path / "t")
+    table = write(path)
+    it.open(path).delete("id = 2 OR id = 11")
+
+    def merging(message: str | None) -> str:
+        """Run in the middle of the statement, after it has planned the scan of the table."""
+        it.open(path).merge_splits()
+        return "merged"
+
+    spark.udf.register("merging", merging, "string")
+    spark.sql(statement.format(table=table))
+    operations = [version["operation"] for version in it.open(path).history().to_pylist()[:2]]
+    assert operations == [statement.split(maxsplit=1)[0], "MERGE SPLITS"]
+    left = messages(spark, table)
+    changed = {} if statement.startswith("DELETE") else dict.fromkeys((3, 13, 17), "merged")
+    assert {n: left[n] for n in (3, 13, 17) if n in left} == changed
+    assert sorted(left) == [n for n in range(20) if n not in (2, 11) and (changed or n not in (3, 13, 17))]
+
+
 @pytest.mark.parametrize("partition_by", [None, ["host"]])
 def test_an_update_changes_the_rows_that_match(spark, tmp_path: Path, way, partition_by: list[str] | None):
     path = str(tmp_path / "t")

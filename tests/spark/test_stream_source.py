@@ -165,3 +165,17 @@ def test_streaming_reads(spark, tmp_path, case):
 @pytest.mark.parametrize("case", CASES)
 def test_streaming_reads_on_connect(connect_report, case):
     assert connect_report[case] is None, connect_report[case]
+
+
+def test_a_stream_has_the_columns_of_now_over_overwrites_and_restores(spark, tmp_path: Path):
+    copy = Copy(spark, tmp_path)
+    it.write(copy.path, [{"a": 1, "n": 2}, {"a": 3, "n": 4}])
+    it.open(copy.path).alter(rename={"a": "n", "n": "a"})
+    it.write(copy.path, [{"n": 5, "p": "x"}], mode="overwrite", partition_by=["p"])
+    it.write(copy.path, [{"n": 6, "p": "y"}, {"n": 7, "p": "y"}])
+    it.open(copy.path).delete("n = 7")
+    it.open(copy.path).restore(3)
+    options = {"startingVersion": "0", "skipChangeCommits": "true"}
+    copy.run(**options)
+    assert copy.copied() == [1, 3, 6, 7, 7]  # 7 is there again
+    assert it.open(copy.copy).count(where="p IS NULL") == 2

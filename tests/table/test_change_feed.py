@@ -175,6 +175,7 @@ def test_columns_are_those_of_their_identity_after_any_changes(tmp_path: Path, s
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("block", range(10))
 def test_columns_are_those_of_their_identity_after_many_changes(tmp_path: Path, block: int):
     for seed in range(1000 + block * 50, 1050 + block * 50):

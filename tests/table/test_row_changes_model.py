@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import indextables as it
@@ -20,6 +21,7 @@ from indextables.predicates import parse_where
 from indextables.runtime import now_ms
 from indextables.storage import open_store
 from indextables.table import delete_where
+from support.row_statements import RowStatement
 
 WORDS = ("disk", "full", "login")
 DAYS = ("mon", "tue")
@@ -65,6 +67,11 @@ class Machine:
             self.merge,
             self.merge_overtaken_by_a_delete,
             self.delete_overtaken_by_a_delete,
+            self.update,
+            self.merge_into,
+            self.statement_overtaken_by_others,
+            self.statement_overtaken_by_others,
+            self.overwrite,
             self.checkpoint,
             self.restore,
         )
@@ -161,6 +168,61 @@ class Machine:
     def delete_from(self, before: Snapshot, where: str) -> None:
         delete_where(open_store(self.path), before, parse_where(where, before.schema), Settings(SETTINGS))
 
+    def update(self) -> list[Row]:
+        where, _ = self.condition()
+        return self.change(RowStatement(self.path, "UPDATE", where, SETTINGS), self.newest())
+
+    def merge_into(self) -> list[Row]:
+        """As MERGE INTO does it: of the rows that match, some go and others change; and there are new ones."""
+        where, _ = self.condition()
+        statement = RowStatement(self.path, "MERGE", where, SETTINGS)
+        return self.change(statement, self.newest(), self.new_rows(2))
+
+    def overwrite(self) -> list[Row]:
+        new = self.new_rows(3)
+        it.write(self.path, self.arrow(new), mode="overwrite", settings=SETTINGS)
+        return new
+
+    def change(self, statement: RowStatement, rows: list[Row], inserted: Sequence[Row] = ()) -> list[Row]:
+        kind = statement.plan.statement
+        changed: dict[int, Row | None] = {}
+        for row in statement.rows:
+            is_deleted = kind == "DELETE" or (kind == "MERGE" and self.rng.random() < 0.4)
+            changed[row["id"]] = None if is_deleted else (row["id"], self.rng.choice(DAYS), self.message())
+        statement.run(
+            lambda row: None if (new := changed[row["id"]]) is None else self.document(new),
+            map(self.document, inserted),
+        )
+        new = [row for row in changed.values() if row is not None]
+        return [row for row in rows if row[0] not in changed] + new + list(inserted)
+
+    def statement_overtaken_by_others(self) -> list[Row]:
+        """A statement conflicts only with commits that have changed its own rows, whatever merges have moved."""
+        where, _ = self.condition()
+        kind = self.rng.choice(("UPDATE", "MERGE", "DELETE"))
+        statement = RowStatement(self.path, kind, where, SETTINGS)
+        mine, clash = {row["id"] for row in statement.rows}, False
+        for _ in range(self.rng.randint(1, 4)):
+            other = self.rng.choice(
+                (self.merge, self.merge, self.append, self.delete, self.update, self.upsert)
+            )
+            since = self.open().version
+            rows = other()
+            self.note(rows)
+            changes = self.open().changes(since=since).to_arrow(["id"], feed=True)
+            deleted = changes.filter(
+                pc.is_in(changes["_change_type"], pa.array(["delete", "update_preimage"]))
+            )
+            if kind != "DELETE" or other != self.delete:
+                clash = clash or not mine.isdisjoint(deleted["id"].to_pylist())
+        try:
+            rows = self.change(statement, self.newest(), self.new_rows(1) if kind == "MERGE" else ())
+        except CommitConflictError:
+            assert clash, (kind, where)
+            return self.newest()
+        assert not clash, (kind, where)
+        return rows
+
     def checkpoint(self) -> list[Row]:
         self.open().checkpoint()
         return self.newest()
@@ -222,6 +284,9 @@ class Machine:
                 ),
             ]
         )
+
+    def document(self, row: Row) -> dict[str, object]:
+        return dict(zip(SCHEMA.names, row, strict=True))
 
     def arrow(self, rows: list[Row]) -> pa.Table:
         columns = list(zip(*rows, strict=True)) if rows else [(), (), ()]

@@ -10,7 +10,19 @@ from indextables.columns import decode_positions
 from indextables.log import AddFile
 
 Kind = Literal[
-    "append", "overwrite", "drop", "restore", "merge", "purge", "upkeep", "delete", "upsert", "replace"
+    "append",
+    "overwrite",
+    "drop",
+    "restore",
+    "merge",
+    "purge",
+    "upkeep",
+    "delete",
+    "upsert",
+    "update",
+    "replace",
+    "replace where",
+    "alter",
 ]
 Outcome = Literal["pending", "acknowledged", "skipped", "unknown", "refused", "crashed"]
 
@@ -20,7 +32,7 @@ class Attempt:
     """One commit that a process tried, or the commits of one merge.
 
     `batch` is that of an idempotent writer: application and number. `groups` is how many groups a merge says to have
-    merged. `victims` are the rows that a delete or an upsert takes away.
+    merged. `victims` are the rows that a delete, an upsert, an update or a replacement takes away.
     """
 
     actor: str

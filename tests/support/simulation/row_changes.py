@@ -1,19 +1,25 @@
-"""Deletes, upserts and replacements by simulated processes: delta logs and commits of production code.
+"""Changes of rows and columns by simulated processes: delta logs and commits of production code.
 
-An upsert deletes the rows that have the keys of its new ones. Keys come from a small pool, so that upserts meet.
+An upsert deletes the rows that have the keys of its new ones. Keys come from a small pool, so that upserts meet. An
+update gives a row another name with the same key: a row that two updates change is there twice.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Final
 
 import numpy as np
 
 from indextables.errors import CommitConflictError, CorruptTableError, ObjectNotFoundError
-from indextables.log import AddFile, DeletedRows, OverwritePartitions, Snapshot, load_snapshot
+from indextables.log import AddFile, AlterTable, DeletedRows, OverwritePartitions, Snapshot, load_snapshot
+from indextables.schema import AddColumn, ColumnChange, DropColumn
 from indextables.split import DeltaLogRef, load_deleted_rows, store_delta_log
 from indextables.table import RowChange, TaskDeletes, commit_deletes, repeat_after_merges
+from indextables.table.writes.moved_rows import FoundRows
+from indextables.table.writes.row_updates import change_where_moved
+from support.logs import COLUMNS
 from support.simulation.actors import append, clean_up, compact, read, table_of, write
 from support.simulation.ledger import Kind, key_of
 from support.simulation.merging import merge
@@ -60,6 +66,92 @@ def replace_partitions(process: Process) -> None:
     process.try_to("replace", lambda: process.commit(change, process.base()), adds=adds)
 
 
+def change_or_alter(process: Process) -> None:
+    """Change rows in all ways: found ones in place, those that satisfy a condition, and the columns of the table."""
+    draw = process.rng.random()
+    if draw < 0.4:
+        update(process)
+    elif draw < 0.55:
+        replace_where(process)
+    elif draw < 0.7:
+        alter(process)
+    else:
+        change_rows(process)
+
+
+def replace_where(process: Process) -> None:
+    """Overwrite the rows that satisfy a condition; rows that others append meanwhile stay."""
+    ending = process.rng.choice("012345")
+    adds = process.new_files(process.rng.choices(DAYS, k=process.rng.randint(1, 2)))
+    _try_to_change(process, "replace where", lambda found: {n for n in found if n.endswith(ending)}, adds)
+
+
+def alter(process: Process) -> None:
+    """Add a column, or drop one that was added. Writers that know nothing of it go on."""
+    base = process.base()
+    if base is None:
+        return
+    added = [column.name for column in base.schema if column.name not in COLUMNS]
+    if added and process.rng.random() < 0.4:
+        changes: list[ColumnChange] = [DropColumn(process.rng.choice(added))]
+    else:
+        name = f"column_{process.name()}"
+        changes = [AddColumn(name, "long", f"{name}_stored")]
+    process.try_to("alter", lambda: process.commit(AlterTable(tuple(changes)), base))
+
+
+def update(process: Process) -> None:
+    """Change rows that were found in a version, which may be an old one: each gets another name, or all go."""
+    snapshot = process.base()
+    if snapshot is None:
+        return
+    statement: str = process.rng.choice(("UPDATE", "MERGE", "DELETE"))
+    rows: dict[str, FoundRows] = {}
+    renamed: dict[str, list[str]] = {}
+    victims: set[str] = set()
+    files = sorted(snapshot.files.values(), key=lambda file: file.path)
+    for file in process.rng.sample(files, min(len(files), process.rng.randint(1, 3))):
+        live = _live_rows(process, file)
+        chosen = sorted(process.rng.sample(sorted(live), min(len(live), process.rng.randint(1, 2))))
+        nothing, positions = np.empty(0, np.int64), np.array(chosen, np.int64)
+        is_delete = statement == "DELETE"
+        rows[file.path] = FoundRows(positions, nothing) if is_delete else FoundRows(nothing, positions)
+        victims.update(live[position] for position in chosen)
+        if not is_delete:
+            new = [f"{key_of(live[position])}#{process.name()}" for position in chosen]
+            renamed.setdefault(file.partition_values["day"], []).extend(new)
+    if not victims:
+        return
+    adds = tuple(process.new_file(day, names) for day, names in renamed.items())
+
+    def change(current: Snapshot, found: Mapping[str, FoundRows]) -> RowChange:
+        deletes = []
+        for key, positions in found.items():
+            live = _live_rows(process, current.files[key])
+            gone = {live[position] for position in positions.all.tolist()}
+            deletes.append(_deleted(process, current.files[key], live, gone))
+        return commit_deletes(
+            process.store,
+            current,
+            [TaskDeletes(tuple(deletes), len(victims))],
+            process.settings,
+            adds=adds,
+            metadata=table_of(process),
+            operation=statement,
+            parameters={},
+        )
+
+    process.try_to(
+        "delete" if statement == "DELETE" else "update",
+        lambda: change_where_moved(process.store, snapshot, rows, change, statement, process.settings),
+        adds=adds,
+        victims=victims,
+    )
+
+
+_OPERATIONS: Final[dict[Kind, str]] = {"delete": "DELETE", "upsert": "UPSERT", "replace where": "WRITE"}
+
+
 def _try_to_change(
     process: Process, kind: Kind, choose: Callable[[set[str]], set[str]], adds: tuple[AddFile, ...]
 ) -> None:
@@ -82,8 +174,8 @@ def _try_to_change(
             process.settings,
             adds=adds,
             metadata=table_of(process),
-            check=None if kind == "delete" else lambda newest: _check_later(process, snapshot, newest, adds),
-            operation="DELETE" if kind == "delete" else "UPSERT",
+            check=None if kind != "upsert" else lambda newest: _check_later(process, snapshot, newest, adds),
+            operation=_OPERATIONS[kind],
             parameters={},
         )
 
@@ -126,6 +218,17 @@ def _check_later(process: Process, before: Snapshot, newest: Snapshot, adds: tup
     for _, added in newest.files.added_after(before.version):
         if keys & _keys(process, added.file):
             raise CommitConflictError("a concurrent commit has added rows with keys of this upsert")
+
+
+def statement_cast(rng: random.Random) -> list[Role]:
+    """Return three that change rows and columns in all ways, a merger, a compactor, a cleaner, and a reader."""
+    return [
+        *(Role(f"changer{n}", change_or_alter, rng.randint(4, 9)) for n in range(3)),
+        Role("compactor", compact, rng.randint(1, 3)),
+        *(Role(f"merger{n}", merge, rng.randint(2, 5)) for n in range(rng.randint(1, 2))),
+        Role("cleaner", clean_up, rng.randint(1, 4)),
+        Role("reader", read, rng.randint(2, 4)),
+    ]
 
 
 def row_cast(rng: random.Random) -> list[Role]:

@@ -13,6 +13,7 @@ Read the modules in this order:
 
 from indextables.log.changes.compatibility import check_compatible, incompatibility, writer_metadata
 from indextables.log.changes.file_changes import (
+    MERGED_INTO,
     Append,
     Change,
     CreateRule,
@@ -45,6 +46,7 @@ from indextables.log.changes.table_changes import (
 
 __all__ = [
     "DELETE",
+    "MERGED_INTO",
     "UPDATED_ROWS",
     "AlterTable",
     "Append",

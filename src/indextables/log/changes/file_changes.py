@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 from typing import Protocol as Interface
 
 from indextables.errors import (
@@ -45,6 +45,13 @@ from indextables.log.changes.compatibility import (
 )
 from indextables.log.snapshots import LiveFiles, Snapshot
 from indextables.predicates import Predicate, columns_of, text_queries, to_sql
+
+MERGED_INTO: Final = "mergedInto"
+"""The tag of a file that a merge removes: the path of the file that has its rows now.
+
+The rows of all files that were merged into one follow each other there, in the order of the log, without those that
+were deleted. So a row can be found again after a merge.
+"""
 
 CreateRule = Literal["allow", "only", "never"]
 
@@ -197,7 +204,7 @@ class DropPartitions:
 
 @dataclass(frozen=True)
 class MergeGroup:
-    """`adds` hold the same rows as the files with keys `sources`, and take their place.
+    """`adds` hold the same rows as the files with keys `sources`, in their order, and take their place.
 
     `delta_logs` has the delta log of each source that had one when it was read. A source with another one now is
     another file: it has other rows.
@@ -238,10 +245,9 @@ class MergeSplits:
             )
         check_compatible(self.metadata, current)
         adds = [dataclasses.replace(add, data_change=False) for group in live_groups for add in group.adds]
-        sources = [current.files[key] for group in live_groups for key in group.sources]
         return [
             *register_mappings(current.metadata, self.metadata, adds),
-            *remove_files(sources, data_change=False),
+            *(remove for group in live_groups for remove in _merged(group, current)),
             *adds,
             *skips,
         ]
@@ -280,6 +286,14 @@ class UndoMerge:
             *remove_files((add for group in groups for add in group.adds), data_change=False),
             *sources,
         ]
+
+
+def _merged(group: MergeGroup, current: Snapshot) -> list[RemoveFile]:
+    removes = remove_files((current.files[key] for key in group.sources), data_change=False)
+    if len(group.adds) != 1:
+        return removes
+    (add,) = group.adds
+    return [dataclasses.replace(remove, tags={MERGED_INTO: add.path}) for remove in removes]
 
 
 def _count_skip(skip: SkipFile, current: Snapshot) -> SkipFile:

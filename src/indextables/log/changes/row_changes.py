@@ -125,6 +125,7 @@ class ChangeRows:
                     f"{united} of {current.uri} (now at version {current.version}); read the table again and repeat "
                     f"the {self.operation}"
                 )
+                conflict.by_file = True
                 conflict.only_moved = theirs is None and operations.get(rows.key) == {MergeSplits.operation}
                 raise conflict
             if united is not None:

@@ -119,9 +119,12 @@ def _decode_group(text: str, tasks: tuple[MergeTask, ...]) -> MergedGroup:
 
 def _group(document: Any, task: MergeTask) -> MergedGroup:
     sizes = {source.key: source.size for source in task.sources}
-    sources = tuple(map(as_text, document["sources"]))
+    named = set(map(as_text, document["sources"]))
+    sources = tuple(
+        key for key in sizes if key in named
+    )  # in the order of the task, which is that of their rows
     unreadable = tuple((as_text(key), as_text(reason)) for key, reason in document["unreadable"])
-    if not {*sources, *(key for key, _ in unreadable)} <= sizes.keys():
+    if not {*named, *(key for key, _ in unreadable)} <= sizes.keys():
         raise ValueError("it names a split of another group")
     add = None if document["add"] is None else _action(document["add"], AddFile)
     if add is not None:

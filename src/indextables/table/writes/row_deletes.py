@@ -40,7 +40,7 @@ LookUp: TypeAlias = Callable[[SplitRef, SplitReader, Predicate], RowIds]
 """Returns rows of a split, given the condition with its partition values filled in."""
 
 
-_MOVED_TRIES: Final = 5
+MOVED_TRIES: Final = 5
 """A merge of the same rows takes longer than a delete: two in a row are rare."""
 
 
@@ -148,11 +148,11 @@ def delete_where(store: Store, snapshot: Snapshot, predicate: Predicate, setting
 
 def repeat_after_merges(change: Callable[[], RowChange]) -> RowChange:
     """Return what `change` does. It is repeated if a merge has moved its rows: automatic merges may run at any time."""
-    for attempt in range(_MOVED_TRIES):
+    for attempt in range(MOVED_TRIES):
         try:
             return change()
         except CommitConflictError as conflict:
-            if not conflict.only_moved or attempt == _MOVED_TRIES - 1:
+            if not conflict.only_moved or attempt == MOVED_TRIES - 1:
                 raise
     raise AssertionError("the last attempt returns or raises")
 
@@ -200,7 +200,7 @@ def commit_deletes(
         rows=rows,
         metadata=metadata or snapshot.metadata,
         unite=united,
-        later=lambda current: _versions_between(store, snapshot, current),
+        later=lambda current: versions_between(store, snapshot, current),
         adds=adds,
         check=check,
         txn=txn,
@@ -281,7 +281,7 @@ class _StoredUnion:
             ) from None
 
 
-def _versions_between(store: Store, before: Snapshot, after: Snapshot) -> list[VersionActions]:
+def versions_between(store: Store, before: Snapshot, after: Snapshot) -> list[VersionActions]:
     """Return the versions after one snapshot, up to another. CommitConflictError if clean-up has deleted some."""
     files = [file for file in list_versions_after(store, before.version) if file.version <= after.version]
     cleaned_up = CommitConflictError(

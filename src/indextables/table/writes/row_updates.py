@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -38,12 +38,15 @@ from indextables.split import SplitReader
 from indextables.state import PrunedFiles
 from indextables.storage import ScratchDirectory, Store, open_store
 from indextables.table.scans import REQUESTS, ScanRequest, ScanTask, SplitRef, split_refs
+from indextables.table.writes.moved_rows import FoundRows, follow_rows
 from indextables.table.writes.partitioning import PartitionKey
 from indextables.table.writes.row_deletes import (
+    MOVED_TRIES,
     RowChange,
     TaskDeletes,
     commit_deletes,
     delete_rows,
+    versions_between,
 )
 from indextables.table.writes.row_images import (
     count_by_partition,
@@ -155,7 +158,8 @@ class _TaskRows:
 def commit_row_updates(plan: RowUpdatePlan, results: Sequence[UpdatedRows]) -> RowChange:
     """Commit what all tasks of a statement have done as one version.
 
-    Raises CommitConflictError if concurrent commits have changed the same rows, or removed a file that has some.
+    Raises CommitConflictError if concurrent commits have changed the same rows, or removed a file that has some. A
+    merge is no conflict: the rows are changed where they are then (see `moved_rows`).
     """
     settings = Settings(plan.write.options)
     store = open_store(plan.write.uri, settings)
@@ -185,6 +189,50 @@ def _commit(
         ) from None
     old = _old_rows(plan, results)
     adds = tuple(itertools.chain.from_iterable(result.adds for result in results))
+    return change_where_moved(
+        store,
+        snapshot,
+        old,
+        lambda current, rows: _commit_rows(store, plan, current, rows, adds, settings),
+        plan.statement,
+        settings,
+    )
+
+
+def change_where_moved(
+    store: Store,
+    snapshot: Snapshot,
+    rows: Mapping[str, FoundRows],
+    change: Callable[[Snapshot, Mapping[str, FoundRows]], RowChange],
+    statement: str,
+    settings: Settings,
+) -> RowChange:
+    """Return what `change` does to rows of a snapshot, or to the same rows in a newer one.
+
+    Automatic merges may run at any time, and change no row: the statement changes the rows that it has found where they
+    are then. CommitConflictError if one of them is not what it was.
+    """
+    for attempt in range(MOVED_TRIES):
+        try:
+            return change(snapshot, rows)
+        except CommitConflictError as conflict:
+            if not conflict.by_file or attempt == MOVED_TRIES - 1:
+                raise
+        newest = load_snapshot(store, settings=settings)
+        versions = versions_between(store, snapshot, newest)
+        rows, snapshot = follow_rows(store, snapshot, versions, rows, statement), newest
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _commit_rows(
+    store: Store,
+    plan: RowUpdatePlan,
+    snapshot: Snapshot,
+    old: Mapping[str, FoundRows],
+    adds: tuple[AddFile, ...],
+    settings: Settings,
+) -> RowChange:
+    """Commit the changes of rows, which are those of this snapshot."""
     images = {
         key: describe_updates(rows.updated, rows.deleted) for key, rows in old.items() if len(rows.updated)
     }
@@ -209,15 +257,7 @@ def _commit(
     )
 
 
-@dataclass(frozen=True)
-class _OldRows:
-    """The rows of one split that a statement deletes, and those that it updates, each ascending."""
-
-    deleted: RowIds
-    updated: RowIds
-
-
-def _old_rows(plan: RowUpdatePlan, results: Sequence[UpdatedRows]) -> dict[str, _OldRows]:
+def _old_rows(plan: RowUpdatePlan, results: Sequence[UpdatedRows]) -> dict[str, FoundRows]:
     """Return the rows of all tasks by split. InputError if a row is changed twice; deleting it twice is not that."""
     old = {}
     for key in dict.fromkeys(key for result in results for key in (*result.deleted, *result.updated)):
@@ -228,7 +268,7 @@ def _old_rows(plan: RowUpdatePlan, results: Sequence[UpdatedRows]) -> dict[str, 
                 f"the {plan.statement} would change one row of {plan.write.uri} more than once; a row of the target "
                 f"must match at most one row of the source"
             )
-        old[key] = _OldRows(deleted, updated)
+        old[key] = FoundRows(deleted, updated)
     return old
 
 
@@ -238,13 +278,13 @@ def _joined(packed: Iterable[bytes | None]) -> RowIds:
 
 
 def _store_deletes(
-    store: Store, snapshot: Snapshot, plan: RowUpdatePlan, old: Mapping[str, _OldRows]
+    store: Store, snapshot: Snapshot, plan: RowUpdatePlan, old: Mapping[str, FoundRows]
 ) -> list[TaskDeletes]:
     """Store a delta log for each split of which rows remain."""
     files = [(key, snapshot.files.get_added(key)) for key in old]
     unknown = [key for key, added in files if added is None]
     if unknown:
-        raise InputError(f"version {plan.version} of {store.uri} has no file {unknown[0]!r:.200}")
+        raise InputError(f"version {snapshot.version} of {store.uri} has no file {unknown[0]!r:.200}")
     columns = [snapshot.schema.field(name) for name in snapshot.partition_columns]
     live = [(key, added) for key, added in files if added is not None]
     if not live:
@@ -252,9 +292,11 @@ def _store_deletes(
     refs = split_refs(PrunedFiles(to_entries(live), columns, {}))
 
     def look_up(ref: SplitRef, split: SplitReader, _: Predicate) -> RowIds:
-        rows = np.union1d(old[ref.path].deleted, old[ref.path].updated)
+        rows = old[ref.path].all
         if rows[0] < 0 or rows[-1] >= split.num_rows or len(np.intersect1d(rows, split.deleted)):
-            raise InputError(f"version {plan.version} of {store.uri} does not have these rows in {ref.path}")
+            raise InputError(
+                f"version {snapshot.version} of {store.uri} does not have these rows in {ref.path}"
+            )
         return rows
 
     def store_one(ref: SplitRef) -> TaskDeletes:
