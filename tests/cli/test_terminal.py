@@ -144,3 +144,28 @@ def test_a_table_without_text_is_a_table_with_heads(demo):
     out = io.StringIO()
     PeopleOutput(out, io.StringIO(), lines=True).rows(["n"], [{"n": 1}])
     assert out.getvalue().splitlines() == ["n", "-", "1"]
+
+
+def test_the_history_fits_a_terminal_and_names_its_columns_in_short(demo):
+    lines = STYLE.sub("", on_terminal(110, "history", demo)).splitlines()
+    assert lines[0].split() == [
+        "version",
+        "timestamp",
+        "operation",
+        "+files",
+        "-files",
+        "+rows",
+        "-rows",
+        "+bytes",
+        "engine",
+    ]
+    assert "not shown" not in lines[-1]
+
+
+def test_a_command_that_helps_is_never_cut(demo, capfd):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((40, 40)))
+        patch.setattr("sys.stdout.isatty", lambda: True)
+        patch.setenv("JAVA_HOME", "/nonexistent")
+        assert main(["doctor", demo]) == 0
+    assert "-> apt-get install openjdk-17-jdk\n" in capfd.readouterr().out

@@ -18,7 +18,7 @@ from typing import Final
 from indextables.cli.advice import advice
 from indextables.cli.exit_codes import DAMAGED, DONE, exit_code
 from indextables.cli.opening import to_settings
-from indextables.cli.output import Output
+from indextables.cli.output import Output, PeopleOutput
 from indextables.config import Settings
 from indextables.errors import CorruptTableError, IndexTablesError, StorageError, TableNotFoundError
 from indextables.log import LOG_DIRECTORY
@@ -56,7 +56,12 @@ def doctor(args: Namespace, output: Output) -> int:
         }
         for finding in findings
     ]
-    output.rows(["severity", "check", "message", "number", "command"], rows)
+    if isinstance(output, PeopleOutput):
+        for row in rows:  # in lines, so that no command is cut
+            command = f"\n{'':9}-> {row['command']}" if row["command"] else ""
+            output.record(row, f"{row['severity']:8} {row['check']}: {row['message']}{command}")
+    else:
+        output.rows(["severity", "check", "message", "number", "command"], rows)
     return code if code or all(row["severity"] != "error" for row in rows) else DAMAGED
 
 

@@ -20,6 +20,13 @@ from indextables.storage import LOG_DIRECTORY, is_on_this_machine, open_store, t
 from indextables.table import Table, file_differences, open_table, plain_rows, row_differences
 
 _FILES = ["path", "partition_values", "num_records", "size", "modification_time"]
+_HISTORY = {
+    "files_added": "+files",
+    "files_removed": "-files",
+    "rows_added": "+rows",
+    "rows_removed": "-rows",
+    "bytes_added": "+bytes",
+}
 _INDEXES = {
     "text": "text, by its words",
     "string": "exact values",
@@ -66,7 +73,7 @@ def describe(args: Namespace, output: Output) -> int:
     if table.partition_columns:
         lines.append(f"partitioned by {', '.join(table.partition_columns)}")
     longest = max((len(column["name"]) for column in columns), default=0)
-    lines += [f"  {c['name']:{longest}}  {c['type']:22}  {_index(c['index'])}" for c in columns]
+    lines += [f"  {c['name']:{longest}}  {c['type']:22}  {_index(c)}" for c in columns]
     output.record(values, "\n".join(lines))
     return DONE
 
@@ -90,7 +97,8 @@ def history(args: Namespace, output: Output) -> int:
         "bytes_added",
         "engine",
     ]
-    output.rows(names, islice(plain_rows(open_at(args).history()), args.limit), sizes=["bytes_added"])
+    rows = islice(plain_rows(open_at(args).history()), args.limit)
+    output.rows(names, rows, sizes=["bytes_added"], heads=_HISTORY)
     return DONE
 
 
@@ -150,9 +158,11 @@ def _rows(count: int | None) -> str:
     return "? rows" if count is None else counted(count, "row")
 
 
-def _index(kind: str) -> str:
+def _index(column: dict[str, str]) -> str:
     """Return in words how a column is indexed."""
-    return _INDEXES.get(kind, kind)
+    if column["index"] == "i64" and column["type"].startswith(("timestamp", "date")):
+        return "times"
+    return _INDEXES.get(column["index"], column["index"])
 
 
 def _tables(directory: str, settings: Settings) -> Iterator[str]:

@@ -13,6 +13,7 @@ import shutil
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, Final, Protocol, TextIO
 
 from indextables.cli.cells import MARKS, PLAIN_MARKS, Cell, to_cell, to_score, to_snippet
@@ -27,6 +28,7 @@ _CELL: Final = 120
 _LAID_OUT: Final = 200
 """Rows after which a table for people starts again with its head: columns are as wide as these rows need."""
 _NOT_PLAIN: Final = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_NO_HEADS: Final[Mapping[str, str]] = MappingProxyType({})
 _LEAST_TEXT: Final = 38
 """Columns of the terminal that short fields leave to the text."""
 _NARROW: Final = 10
@@ -46,10 +48,12 @@ class Output(Protocol):
         *,
         layout: LogLayout | None = None,
         sizes: Collection[str] = (),
+        heads: Mapping[str, str] = _NO_HEADS,
     ) -> int:
         """Print rows with these columns, and return how many there were.
 
-        For people, the `layout` makes lines of a log of them, and `sizes` are columns of bytes.
+        For people, the `layout` makes lines of a log of them, `sizes` are columns of bytes, and `heads` are
+        shorter names of columns.
         """
 
     def record(self, values: Row, text: str) -> None:
@@ -85,6 +89,7 @@ class PeopleOutput:
         *,
         layout: LogLayout | None = None,
         sizes: Collection[str] = (),
+        heads: Mapping[str, str] = _NO_HEADS,
     ) -> int:
         count, remaining = 0, iter(rows)
         while part := list(islice(remaining, _LAID_OUT)):
@@ -93,7 +98,7 @@ class PeopleOutput:
             if self._lines and layout is not None:
                 left = self._log(cells, layout)
             else:
-                left = self._table(cells)
+                left = self._table(cells, heads)
             self._tell(left)
         return count
 
@@ -106,9 +111,9 @@ class PeopleOutput:
     def warn(self, text: str) -> None:
         self.note(text)
 
-    def _table(self, cells: Mapping[str, Sequence[Cell]]) -> int:
+    def _table(self, cells: Mapping[str, Sequence[Cell]], labels: Mapping[str, str]) -> int:
         """Print a table; return how many columns are left out."""
-        heads = {name: Cell((printable(name),)) for name in cells}
+        heads = {name: Cell((printable(labels.get(name, name)),)) for name in cells}
         natural = {
             name: max(cell.width(self._marks) for cell in (heads[name], *column))
             for name, column in cells.items()
@@ -193,6 +198,7 @@ class ScriptOutput:
         *,
         layout: LogLayout | None = None,
         sizes: Collection[str] = (),
+        heads: Mapping[str, str] = _NO_HEADS,
     ) -> int:
         count = 0
         if self._form == "csv":

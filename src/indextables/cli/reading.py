@@ -49,7 +49,8 @@ def search(args: Namespace, output: Output) -> int:
     explained = args.explain and isinstance(output, PeopleOutput)
     if explained:
         names.remove(EXPLANATION)
-    count = output.rows(names, plain_rows(rows), layout=_log_layout(table, columns))
+    heads = {} if replaced is None else {SNIPPET: replaced}
+    count = output.rows(names, plain_rows(rows), layout=_log_layout(table, columns), heads=heads)
     if explained:
         for number, parts in enumerate(rows.column(EXPLANATION).to_pylist(), start=1):
             output.record({}, f"row {number}: {score_text(parts)}")

@@ -344,9 +344,8 @@ def _message(prepared: PreparedPurge, deleted: Deleted, manifests: int, failures
         (manifests, "manifests"),
         *([(prepared.temporary_files, "temporary files")] if prepared.temporary_files else []),
     )
-    notes = [
-        f"{'would delete' if dry else 'deleted'} {', '.join(f'{count} {what}' for count, what in counts)}"
-    ]
+    parts = (f"1 {what[:-1]}" if count == 1 else f"{count} {what}" for count, what in counts)
+    notes = [f"{'would delete' if dry else 'deleted'} {', '.join(parts)}"]
     if prepared.spared:
         notes.append(
             f"{prepared.spared} splits that no version names stay: they are too young, or too many for one purge"
