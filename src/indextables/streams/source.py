@@ -25,6 +25,7 @@ from indextables.streams.admission import Budget
 from indextables.streams.new_files import new_files
 from indextables.streams.offsets import Offset, Position
 from indextables.streams.options import LATEST, Limits, StreamOptions
+from indextables.table import FileChange, file_changes, inserted
 
 _ORDER: Final = [("modificationTime", "ascending"), (KEY, "ascending")]
 """The order in which the files of the starting version are read. It does not depend on how the version was loaded."""
@@ -72,6 +73,13 @@ class StreamSource:
             position = Position(position.version + 1)
         try:
             for version in self._versions(table, position.version, last):
+                if self.options.read_change_feed:  # a version is read as a whole: its changes belong together
+                    if not budget.take_whole(
+                        [change.file.size for change in self._changes_of(table, version)]
+                    ):
+                        break
+                    position = Position(version.version + 1)
+                    continue
                 files = new_files(self.uri, version, self.options)
                 first = position.index if version.version == position.version else 0
                 taken = budget.take_all(file.size for _, file in files[first:])
@@ -107,12 +115,10 @@ class StreamSource:
     def files(self, table: Snapshot, start: Offset, end: Offset) -> Iterator[tuple[str, AddFile]]:
         """Yield the files between two offsets, with their keys, in the order in which they were added."""
         self.check(end, table)
-        position = start.position if start.origin == end.origin else end.origin  # see `Offset.origin`
+        position = _first(start, end)
         if position.is_starting_version:
-            stop = end.position.index if end.position.is_starting_version else None
-            starting = self._starting_entries(position, stop)
-            yield from ((key, added.file) for key, added in from_entries(starting))
-            if stop is not None:
+            yield from self._starting_files(position, end.position)
+            if end.position.is_starting_version:
                 return
             position = Position(position.version + 1)
         last = end.position.version if end.position.index else end.position.version - 1
@@ -121,6 +127,35 @@ class StreamSource:
             first = position.index if version.version == position.version else 0
             stop = end.position.index if version.version == end.position.version else None
             yield from files[first:stop]
+
+    def changes(self, table: Snapshot, start: Offset, end: Offset) -> Iterator[FileChange]:
+        """Yield what the feed of changes has between two offsets.
+
+        The rows of the starting version are inserted in that version.
+        """
+        self.check(end, table)
+        position = _first(start, end)
+        if position.is_starting_version:
+            timestamp: int | None = None
+            for key, file in self._starting_files(position, end.position):
+                if timestamp is None:
+                    timestamp = load_snapshot(
+                        self.store, position.version, settings=self.settings
+                    ).timestamp_ms
+                yield inserted(key, file, position.version, timestamp)
+            if end.position.is_starting_version:
+                return
+            position = Position(position.version + 1)
+        for version in self._versions(table, position.version, end.position.version - 1):
+            yield from self._changes_of(table, version)
+
+    def _changes_of(self, table: Snapshot, version: VersionActions) -> list[FileChange]:
+        return list(file_changes(self.uri, [version], is_partitioned=bool(table.partition_columns)))
+
+    def _starting_files(self, start: Position, end: Position) -> Iterator[tuple[str, AddFile]]:
+        """Yield the files of the starting version up to a position."""
+        stop = end.index if end.is_starting_version else None
+        yield from ((key, added.file) for key, added in from_entries(self._starting_entries(start, stop)))
 
     def _origin(self, table: Snapshot) -> Position:
         options, table_id = self.options, table.metadata.id
@@ -179,6 +214,11 @@ class StreamSource:
             "beginning, or with failOnDataLoss=false to continue with what is left; keep versions for longer than a "
             "stream may be behind (spark.indextables.purge.txLogRetentionHours)"
         )
+
+
+def _first(start: Offset, end: Offset) -> Position:
+    """Return where a batch begins: see `Offset.origin`."""
+    return start.position if start.origin == end.origin else end.origin
 
 
 def _given(text: str | None) -> str:

@@ -13,8 +13,19 @@ from indextables.table.aggregation import (
 )
 from indextables.table.alterations import Alteration, alter_table
 from indextables.table.api import open_table, write_table
-from indextables.table.append_rules import check_partitioning
+from indextables.table.append_rules import append_schema, check_partitioning
 from indextables.table.bucket_keys import BucketKeys, NumberBuckets, Range, RangeBuckets, TimeBuckets
+from indextables.table.change_feed import (
+    FEED_FIELDS,
+    FeedTask,
+    FileChange,
+    check_feed,
+    feed_schema,
+    feed_task,
+    file_changes,
+    inserted,
+    run_feed_task,
+)
 from indextables.table.changes import ChangeSet
 from indextables.table.conditions import ANY_FIELDS, parse_condition
 from indextables.table.driver_answers import answer_on_driver
@@ -113,6 +124,7 @@ __all__ = [
     "DISK_CACHE_SCHEMA",
     "ENVIRONMENT_SCHEMA",
     "EXPLANATION",
+    "FEED_FIELDS",
     "MAX_THREADS",
     "ROWS_FETCHED",
     "SKIPPING_SCHEMA",
@@ -125,6 +137,8 @@ __all__ = [
     "BucketKeys",
     "ChangeSet",
     "ColumnStats",
+    "FeedTask",
+    "FileChange",
     "FlushedCaches",
     "Function",
     "GroupKey",
@@ -157,8 +171,10 @@ __all__ = [
     "abort_write",
     "alter_table",
     "answer_on_driver",
+    "append_schema",
     "bucket_width",
     "build_write_plan",
+    "check_feed",
     "check_partitioning",
     "check_predicate",
     "check_terms",
@@ -173,10 +189,14 @@ __all__ = [
     "distribute_rows",
     "environment",
     "environment_rows",
+    "feed_schema",
+    "feed_task",
     "figures_in",
+    "file_changes",
     "find_overview",
     "find_snapshot",
     "flush_caches",
+    "inserted",
     "is_supported",
     "may_open",
     "needs_scores",
@@ -194,6 +214,7 @@ __all__ = [
     "repeat_after_merges",
     "result_fields",
     "run_delete_task",
+    "run_feed_task",
     "run_prewarm_task",
     "run_scan_task",
     "run_terms_task",
