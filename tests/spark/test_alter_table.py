@@ -52,6 +52,29 @@ def columns_are_added_renamed_dropped_and_widened(spark, directory: Path) -> Non
     assert rows(spark, f"SELECT a FROM {table} VERSION AS OF 0") == [("disk full",), (None,)]
 
 
+def a_table_is_altered_by_its_name(spark, directory: Path) -> None:
+    path, name = path_of(new_table(directory)), f"altered_{uuid.uuid4().hex}"
+    spark.sql(f"CREATE TABLE {name} USING indextables LOCATION '{path}'")
+    for table in (name, f"spark_catalog.default.{name}", f"indextables.default.{name}"):
+        version = it.open(path).version
+        spark.sql(f"ALTER TABLE {table} ADD COLUMNS (n INT, m STRING)")
+        spark.sql(f"ALTER TABLE {table} ALTER COLUMN n TYPE BIGINT")
+        spark.sql(f"ALTER TABLE {table} RENAME COLUMN m TO k")
+        spark.sql(f"INSERT INTO {table} (id, day, n) VALUES ({version + 3}, 'mon', 5000000000)")
+        assert rows(spark, f"SELECT n, k FROM {table} WHERE n IS NOT NULL") == [(5000000000, None)]
+        spark.sql(f"ALTER TABLE {table} DROP COLUMNS (n, k)")
+        assert spark.table(table).columns == ["id", "day", "a"] == it.open(path).schema.names
+        key = "spark.indextables.stats.bloom.columns"
+        spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{key}' = 'id')")
+        assert dict(rows(spark, f"SHOW TBLPROPERTIES {table}"))[key] == "id"
+        spark.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES ('{key}')")
+        assert key not in dict(rows(spark, f"SHOW TBLPROPERTIES {table}"))
+        with pytest.raises(Exception, match="partition column"):
+            spark.sql(f"ALTER TABLE {table} DROP COLUMN day")
+        assert it.open(path).version == version + 7
+    spark.sql(f"DROP TABLE {name}")
+
+
 def how_a_new_column_is_indexed_can_be_chosen(spark, directory: Path) -> None:
     table = new_table(directory)
     key = "spark.indextables.indexing.typemap.note"
@@ -102,6 +125,7 @@ CASES = {
     case.__name__: case
     for case in (
         columns_are_added_renamed_dropped_and_widened,
+        a_table_is_altered_by_its_name,
         how_a_new_column_is_indexed_can_be_chosen,
         properties_are_set_shown_and_unset,
         what_cannot_be_changed_is_refused,

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors.exceptions.base import PySparkException
+from pyspark.sql.functions import expr
 
 
 def prepare(spark, directory: Path) -> dict[str, Any]:
@@ -113,6 +115,56 @@ def rows_are_updated_and_merged(spark, world) -> None:
     assert spark.sql(f"SELECT * FROM {table} WHERE message TEXTSEARCH 'merged'").count() == 19
 
 
+def parts_are_overwritten(spark, world) -> None:
+    path, rows = world["path"] + "-parts", world["rows"]
+    rows.write.format("indextables").partitionBy("host").save(path)
+    table = f"indextables.`{path}`"
+    overwrite = rows.filter("id = 1").write.format("indextables").mode("overwrite")
+    overwrite.option("partitionOverwriteMode", "dynamic").save(path)
+    assert spark.table(table).count() == 51
+    rows.filter("id = 2").writeTo(table).overwrite(expr("host = '0' AND id < 50"))
+    assert spark.table(table).count() == 27
+    rows.filter("id IN (3, 5)").writeTo(table).overwritePartitions()
+    assert sorted(row.id for row in spark.table(table).filter("host = '1'").collect()) == [3, 5]
+    assert spark.table(table).count() == 28
+
+
+def rows_that_a_merge_does_not_match_are_changed(spark, world) -> None:
+    path, rows = world["path"] + "-unmatched", world["rows"]
+    rows.write.format("indextables").save(path)
+    table = f"indextables.`{path}`"
+    rows.filter("id BETWEEN 90 AND 99").withColumn("id", expr("id + 5")).createOrReplaceTempView("source")
+    spark.sql(
+        f"""MERGE INTO {table} t USING source s ON t.id = s.id
+        WHEN MATCHED THEN UPDATE SET host = 'both'
+        WHEN NOT MATCHED THEN INSERT (id, message) VALUES (s.id, s.message)
+        WHEN NOT MATCHED BY SOURCE AND t.id < 50 THEN DELETE
+        WHEN NOT MATCHED BY SOURCE AND t.id < 60 THEN UPDATE SET host = 'source'"""
+    ).collect()
+    counts = {row["host"]: row["count"] for row in spark.table(table).groupBy("host").count().collect()}
+    assert counts == {"both": 5, "source": 10, None: 5, "0": 18, "1": 17}
+
+
+def changes_of_rows_are_refused_with_the_reason(spark, world) -> None:
+    path, rows = world["path"] + "-refused", world["rows"]
+    rows.write.format("indextables").option("spark.indextables.indexing.typemap.message", "text").save(path)
+    table = f"indextables.`{path}`"
+    spark.sql("SELECT 3L AS id UNION ALL SELECT 3L").createOrReplaceTempView("twice")
+    refused = {
+        "MERGE_CARDINALITY_VIOLATION": f"MERGE INTO {table} t USING twice s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET host = 'x'",
+        "TEXTSEARCH": f"UPDATE {table} SET host = 'x' WHERE message TEXTSEARCH 'full' OR length(host) = 9",
+        "position": f"UPDATE {table} SET host = 'x' WHERE message TEXTSEARCH 'full AND ('",
+        "missing": f"UPDATE {table} SET missing = 'x'",
+        "_score": f"DELETE FROM {table} WHERE _score > 1",
+    }
+    for reason, statement in refused.items():
+        with pytest.raises(PySparkException, match=reason):
+            spark.sql(statement).collect()
+    (version,) = spark.sql(f"DESCRIBE HISTORY {table}").select("version").collect()
+    assert version[0] == 0
+
+
 def errors_are_plain_and_placed(spark, world) -> None:
     with pytest.raises(AnalysisException, match="there is no table at /nowhere"):
         spark.read.format("indextables").load("/nowhere").collect()
@@ -135,6 +187,9 @@ CASES = {
         the_catalog_creates_inserts_and_travels,
         rows_are_deleted_and_replaced,
         rows_are_updated_and_merged,
+        parts_are_overwritten,
+        rows_that_a_merge_does_not_match_are_changed,
+        changes_of_rows_are_refused_with_the_reason,
         errors_are_plain_and_placed,
     )
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,55 @@ def writes_of_foreach_batch_are_made_once(spark, directory: Path) -> None:
     assert (it.open(path).count(), it.open(path).version) == (10, 3)
 
 
+def small_splits_are_merged_by_the_stream(spark, directory: Path) -> None:
+    stream = Input(spark, directory)
+    for number in range(5):
+        stream.add(*["mon"] * (number + 1))
+    merge = "spark.indextables.mergeOnWrite."
+    stream.run(None, "append", **{merge + "minSplits": "3", merge + "async.enabled": "false"})
+    assert stream.written() == stream.rows
+    table = it.open(stream.path)
+    operations = table.history().column("operation").to_pylist()
+    assert sum("MERGE" in operation for operation in operations) >= 1, operations
+    assert table.files().num_rows <= 3
+    assert list(table.snapshot.txns.values()) == [4]
+
+
+def a_name_is_written_to_and_created(spark, directory: Path) -> None:
+    stream = Input(spark, directory)
+    stream.add("mon", "tue")
+    stream.add("tue")
+
+    def run(name: str, frame=None, mode: str = "append", **options: str):
+        writer = (
+            (stream.frame() if frame is None else frame).writeStream.format("indextables").outputMode(mode)
+        )
+        writer = writer.option("checkpointLocation", str(stream.checkpoint)).options(**options)
+        if mode == "append":
+            writer = writer.partitionBy("day")
+        writer.trigger(availableNow=True).toTable(name).awaitTermination()
+
+    name = f"streamed_{uuid.uuid4().hex}"
+    run(name, **{TEXT: "text"})
+    assert spark.table(name).count() == 3
+    assert spark.sql(f"SELECT * FROM {name} WHERE message TEXTSEARCH 'batch'").count() == 3
+    assert [row[0] for row in spark.sql(f"SHOW PARTITIONS {name}").collect()] == ["day=mon", "day=tue"]
+    stream.add("wed")
+    run(name)
+    run(name)  # nothing is new
+    assert spark.table(name).count() == 4
+    assert spark.sql(f"DESCRIBE HISTORY {name}").count() == 3
+    shutil.rmtree(stream.checkpoint)
+    other = f"streamed_{uuid.uuid4().hex}"
+    spark.sql(f"CREATE TABLE {other} (day STRING, count BIGINT) USING indextables LOCATION '{stream.path}'")
+    run(f"indextables.default.{other}", stream.frame().groupBy("day").count(), "complete")
+    assert _counts(stream.path) == {"mon": 1, "tue": 2, "wed": 1}
+    assert spark.readStream.table(other).isStreaming
+    shutil.rmtree(stream.checkpoint)
+    with pytest.raises(_REFUSED, match=r'toTable takes the name of a table; .*\.start\("/nowhere"\)'):
+        run("indextables.`/nowhere`")
+
+
 def what_is_not_supported_names_what_is(spark, directory: Path) -> None:
     stream = Input(spark, directory)
     stream.add("mon", "tue")
@@ -165,6 +215,8 @@ CASES: dict[str, Callable[..., None]] = {
         a_batch_that_is_run_again_changes_nothing,
         complete_replaces_the_table_in_one_commit,
         writes_of_foreach_batch_are_made_once,
+        small_splits_are_merged_by_the_stream,
+        a_name_is_written_to_and_created,
         what_is_not_supported_names_what_is,
     )
 }

@@ -16,6 +16,7 @@ from indextables.spark.formats import (
     TABLES,
     Answer,
     Format,
+    feed_plan,
     stream_latest,
     stream_limits,
     stream_newest,
@@ -149,8 +150,10 @@ def _cluster(request: Request) -> Cluster:
 
 _COMMANDS: Final[dict[str, Callable[[Request], Answer]]] = {
     "alter_table": run_alter,
+    "append_schema": TABLES.append_schema,
     "create_table": TABLES.create_table,
     "delete": _delete,
+    "feed_plan": feed_plan,
     "describe": lambda request: format_of(request).describe(request),
     "partitions": TABLES.partitions,
     "plan": lambda request: format_of(request).plan(request),

@@ -17,8 +17,9 @@ import orjson
 
 from indextables.config import layered
 from indextables.errors import ConfigError, InputError
+from indextables.spark.merge_schema import take_merge_schema
 from indextables.spark.txn import take_txn
-from indextables.streams import StreamOptions, split_options
+from indextables.streams import FEED_NAMES, StreamOptions, split_options
 
 OPTION: Final = "__request"
 MAX_REQUEST_BYTES: Final = 64 << 20
@@ -43,6 +44,7 @@ class Request:
     warnings: tuple[str, ...] = ()
     zone: str = "UTC"  # of the session; the zone of times that name none
     txn: tuple[str, int] | None = None  # the application and the number of a write that is made once
+    merges_schema: bool = False  # whether the option of a write asks for the columns that the table lacks
     stream: StreamOptions | None = None  # the options that only streams have, if any were given
 
     @property
@@ -64,9 +66,10 @@ class Request:
         """
         fields = _parse_fields(text)
         micros = fields.pop("timestamp", None)
-        command, given, txn = fields.pop("command"), fields.pop("options", {}), None
-        if command in _TXN_COMMANDS and "column_groups" not in fields:
+        command, given, txn, merges_schema = fields.pop("command"), fields.pop("options", {}), None, False
+        if command in _WRITE_COMMANDS and "column_groups" not in fields:
             txn, given = take_txn(given)
+            merges_schema, given = take_merge_schema(given)
         zone = fields.pop("time_zone", "UTC")
         stream, given = _take_stream_options(command, given, zone)
         options, warnings = layered(fields.pop("session", {}), given)
@@ -80,6 +83,7 @@ class Request:
             warnings=warnings,
             arguments=fields,
             txn=txn,
+            merges_schema=merges_schema,
             stream=stream,
         )
 
@@ -210,10 +214,13 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
 }
 _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "alter_table": ("path", "changes"),
+    "append_schema": ("path", "schema"),
     "change_rows": ("path", "mode", "schema", "version", "statement"),
     "create_table": ("path", "mode", "schema"),
     "delete": ("path", "filters", "parallelism"),
     "describe": ("path",),
+    "feed_plan": ("path", "schema", "version", "parallelism"),
+    "feed_scan": ("path", "schema", "version", "parallelism"),
     "job": ("job",),
     "partitions": ("path",),
     "plan": ("path", "columns", "filters", "parallelism"),
@@ -233,17 +240,33 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
 }
 """The commands, and the arguments that each needs. An argument that is null counts as absent."""
 
-_STREAM_COMMANDS: Final = frozenset(command for command in _REQUIRED if command.startswith("stream_"))
+_STREAM_COMMANDS: Final = frozenset(
+    command for command in _REQUIRED if command.startswith(("feed_", "stream_"))
+)
 _TABLE_COMMANDS: Final = (
-    frozenset({"alter_table", "change_rows", "create_table", "delete", "job", "partitions", "sql", "upkeep"})
+    frozenset(
+        {
+            "alter_table",
+            "append_schema",
+            "change_rows",
+            "create_table",
+            "delete",
+            "job",
+            "partitions",
+            "sql",
+            "upkeep",
+        }
+    )
     | _STREAM_COMMANDS
 )
 """The commands that datasets of column groups do not have."""
 
 
 _TERM_COMMANDS: Final = frozenset({"plan", "scan"})
-_TXN_COMMANDS: Final = frozenset({"describe", "plan_write", "prepare_write", "write"})
-"""The commands of a write. The first serves reads too, whose other commands refuse the options of a write."""
+_WRITE_COMMANDS: Final = frozenset(
+    {"append_schema", "describe", "plan_write", "prepare_write", "upkeep", "write"}
+)
+"""The commands of a write. `describe` serves reads too, whose other commands refuse the options of a write."""
 
 
 def _take_stream_options(
@@ -258,6 +281,11 @@ def _take_stream_options(
         return None, others
     if command != "describe" and command not in _STREAM_COMMANDS:
         name = min(ours)
+        if {key.lower() for key in ours} & {option.lower() for option in FEED_NAMES}:
+            raise ConfigError(
+                f"{FEED_NAMES[0]} is an option of load, as in spark.read.format('indextables')"
+                f".option('{FEED_NAMES[0]}', 'true').option('startingVersion', 1).load(path)"
+            )
         raise ConfigError(
             f"option {name} is one of streams, as in spark.readStream.format('indextables').option({name!r}, ...); "
             "a read of one version takes versionAsOf or timestampAsOf, select and filter"

@@ -14,8 +14,9 @@ from indextables.schema import TableSchema
 from indextables.spark.commands import answer, error_answer, format_of
 from indextables.spark.formats import (
     TaskReader,
+    feed_reader,
     row_change_writer,
-    stream_tasks,
+    stream_reader,
     table_reader,
     table_writer,
 )
@@ -58,7 +59,9 @@ class IndexTablesDataSource(DataSource):
         if request.command == "job":
             return TaskReader(job_tasks(request.arguments["job"]), run_job_task, job_task_schema)
         if request.command == "stream_scan":
-            return table_reader(stream_tasks(request))
+            return stream_reader(request)
+        if request.command == "feed_scan":
+            return feed_reader(request)
         if request.command != "scan":
             raise refused(f"command {request.command!r} does not read rows")
         return format_of(request).reader(request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from indextables.streams.options import Limits
 
@@ -32,6 +32,21 @@ class Budget:
         if not self._is_spent:
             self._files += 1
             self._bytes += size
+        return not self._is_spent
+
+    def take_whole(self, sizes: Sequence[int]) -> bool:
+        """Take files together, or none of them. The first files are always taken, so that a stream advances.
+
+        >>> budget = Budget(Limits(max_files=3))
+        >>> [budget.take_whole([1, 1]), budget.take_whole([1, 1]), budget.take_whole([1])]
+        [True, False, False]
+        """
+        limits, files, size = self._limits, self._files + len(sizes), self._bytes + sum(sizes)
+        over_files = limits.max_files is not None and files > limits.max_files
+        over_bytes = limits.max_bytes is not None and size > limits.max_bytes
+        self._is_spent = self._is_spent or (self._files > 0 and bool(sizes) and (over_files or over_bytes))
+        if not self._is_spent:
+            self._files, self._bytes = files, size
         return not self._is_spent
 
     def take_all(self, sizes: Iterable[int]) -> int:

@@ -32,11 +32,16 @@ class StreamOptions:
     """What a stream reads, where it begins, how much of it a batch has, and what it takes for an error.
 
     `starting_version` is a version, or `latest` for what comes after the newest one. `starting_ms` is a time instead,
-    in milliseconds since 1970. `identity` are the texts of the options that decide which rows the stream has.
+    in milliseconds since 1970. With `read_change_feed` the rows are those of the feed of changes; `ending_version` or
+    `ending_ms` is then the last version, in a batch read. `identity` are the texts of the options that decide which
+    rows the stream has.
     """
 
     starting_version: int | str | None = None
     starting_ms: int | None = None
+    read_change_feed: bool = False
+    ending_version: int | None = None
+    ending_ms: int | None = None
     limits: Limits = Limits(DEFAULT_MAX_FILES)
     ignore_deletes: bool = False
     skip_change_commits: bool = False
@@ -71,10 +76,20 @@ class StreamOptions:
 
         if "startingversion" in texts and "startingtimestamp" in texts:
             raise ConfigError("startingVersion and startingTimestamp exclude each other; give one of them")
+        if "endingversion" in texts and "endingtimestamp" in texts:
+            raise ConfigError("endingVersion and endingTimestamp exclude each other; give one of them")
+        feed = {name: get(name, _flag, default=False) for name in FEED_NAMES if name.lower() in texts}
+        if len(set(feed.values())) > 1:
+            raise ConfigError(f"{' and '.join(FEED_NAMES)} are the same option and have different values")
+        is_feed = any(feed.values())
+        _check_feed_options(texts, is_feed=is_feed)
         has_bytes = "maxbytespertrigger" in texts
         return cls(
             starting_version=get("startingVersion", _version, None),
             starting_ms=get("startingTimestamp", lambda text: _millis(text, zone), None),
+            read_change_feed=is_feed,
+            ending_version=get("endingVersion", _number, None),
+            ending_ms=get("endingTimestamp", lambda text: _millis(text, zone), None),
             limits=Limits(
                 get("maxFilesPerTrigger", _count, None if has_bytes else DEFAULT_MAX_FILES),
                 get("maxBytesPerTrigger", _size, None),
@@ -86,15 +101,30 @@ class StreamOptions:
             where=get("where", str, None),
             columns=get("columns", _names, None),
             zone=zone,
-            identity=tuple(sorted((name, texts[name.lower()]) for name in IDENTITY if name.lower() in texts)),
+            identity=tuple(
+                sorted(
+                    [
+                        *((name, texts[name.lower()]) for name in IDENTITY if name.lower() in texts),
+                        *([(FEED_NAMES[0], "true")] if is_feed else []),
+                    ]
+                )
+            ),
         )
 
 
 IDENTITY: Final = ("columns", "query", "startingTimestamp", "startingVersion", "where")
 """The options that decide which rows a stream has: they stay what they were when a query is started again."""
 
+FEED_NAMES: Final = ("readChangeFeed", "readChangeData")
+"""The option that makes a read one of changes; the second is its older name. It decides which rows a stream has too."""
+
+_ENDING: Final = ("endingVersion", "endingTimestamp")
+_NOT_OF_FEED: Final = ("columns", "query", "where", "ignoreDeletes", "skipChangeCommits")
+
 NAMES: Final = (
     *IDENTITY,
+    *FEED_NAMES,
+    *_ENDING,
     "maxFilesPerTrigger",
     "maxBytesPerTrigger",
     "ignoreDeletes",
@@ -112,6 +142,26 @@ def split_options(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str,
     names = {name.lower() for name in NAMES}
     ours = {key: value for key, value in options.items() if key.lower() in names}
     return ours, {key: value for key, value in options.items() if key not in ours}
+
+
+def _check_feed_options(texts: Mapping[str, str], *, is_feed: bool) -> None:
+    if not is_feed:
+        for name in _ENDING:
+            if name.lower() in texts:
+                raise ConfigError(f"option {name} ends a range of changes; it needs readChangeFeed=true")
+        return
+    for name in _NOT_OF_FEED:
+        if name.lower() in texts:
+            raise ConfigError(
+                f"option {name} and readChangeFeed exclude each other: the feed has every change of every row; select "
+                "and filter its rows in Spark"
+            )
+
+
+def _number(text: str) -> int | None:
+    if text.strip().isascii() and text.strip().isdecimal() and len(text) < 19:
+        return int(text)
+    raise ValueError("the number of a version")
 
 
 def _version(text: str) -> int | str | None:

@@ -28,6 +28,7 @@ from indextables.streams.admission import Budget
 from indextables.streams.new_files import NewFile, new_files
 from indextables.streams.offsets import Offset, Position
 from indextables.streams.options import LATEST, Limits, StreamOptions
+from indextables.table import FileChange, PastColumns, changes_of, file_changes, inserted
 
 _ORDER: Final = [("modificationTime", "ascending"), (KEY, "ascending")]
 """The order in which the files of the starting version are read. It does not depend on how the version was loaded."""
@@ -75,6 +76,11 @@ class StreamSource:
             position = Position(position.version + 1)
         try:
             for version in self._versions(table, position.version, last):
+                if self.options.read_change_feed:  # a version is read as a whole: its changes belong together
+                    if not budget.take_whole(self._changed_bytes(version)):
+                        break
+                    position = Position(version.version + 1)
+                    continue
                 files = self._new_files(version)
                 first = position.index if version.version == position.version else 0
                 taken = budget.take_all(new.file.size for new in files[first:])
@@ -119,12 +125,11 @@ class StreamSource:
         The versions that are read pass through `follow`.
         """
         self.check(end, table)
-        position = start.position if start.origin == end.origin else end.origin  # see `Offset.origin`
+        position = _first(start, end)
         if position.is_starting_version:
-            stop = end.position.index if end.position.is_starting_version else None
-            starting = self._starting_entries(position, stop)
-            yield from ((position.version, NewFile(key, added.file)) for key, added in from_entries(starting))
-            if stop is not None:
+            starting = self._starting_files(position, end.position)
+            yield from ((position.version, NewFile(key, file)) for key, file in starting)
+            if end.position.is_starting_version:
                 return
             position = Position(position.version + 1)
         last = end.position.version if end.position.index else end.position.version - 1
@@ -142,6 +147,38 @@ class StreamSource:
             return load_deleted_rows(store, log, most).rows
 
         return new_files(self.uri, version, self.options, positions)
+
+    def changes(self, past: PastColumns, start: Offset, end: Offset) -> Iterator[FileChange]:
+        """Yield what the feed of changes has between two offsets. The versions that are read pass through `past`.
+
+        The rows of the starting version are inserted in that version.
+        """
+        table = past.table
+        self.check(end, table)
+        position = _first(start, end)
+        if position.is_starting_version:
+            timestamp: int | None = None
+            for key, file in self._starting_files(position, end.position):
+                if timestamp is None:
+                    timestamp = load_snapshot(
+                        self.store, position.version, settings=self.settings
+                    ).timestamp_ms
+                yield inserted(key, file, position.version, timestamp)
+            if end.position.is_starting_version:
+                return
+            position = Position(position.version + 1)
+        versions = list(past.follow(self._versions(table, position.version, end.position.version - 1)))
+        yield from changes_of(self.uri, versions, past)
+
+    def _changed_bytes(self, version: VersionActions) -> list[int]:
+        """Return the sizes of the files that the feed of changes reads for a version."""
+        changes = file_changes(self.uri, [version], is_partitioned=lambda _: False)
+        return [change.file.size for change in changes]
+
+    def _starting_files(self, start: Position, end: Position) -> Iterator[tuple[str, AddFile]]:
+        """Yield the files of the starting version up to a position."""
+        stop = end.index if end.is_starting_version else None
+        yield from ((key, added.file) for key, added in from_entries(self._starting_entries(start, stop)))
 
     def _origin(self, table: Snapshot) -> Position:
         options, table_id = self.options, table.metadata.id
@@ -200,6 +237,11 @@ class StreamSource:
             "beginning, or with failOnDataLoss=false to continue with what is left; keep versions for longer than a "
             "stream may be behind (spark.indextables.purge.txLogRetentionHours)"
         )
+
+
+def _first(start: Offset, end: Offset) -> Position:
+    """Return where a batch begins: see `Offset.origin`."""
+    return start.position if start.origin == end.origin else end.origin
 
 
 def _given(text: str | None) -> str:

@@ -9,12 +9,14 @@ from indextables.spark.formats.plan_json import DecodedScan, encode_scan
 from indextables.spark.formats.protocol import Answer, Format
 from indextables.spark.formats.row_changes import row_change_writer
 from indextables.spark.formats.table_streams import (
+    feed_plan,
+    feed_reader,
     stream_latest,
     stream_limits,
     stream_newest,
     stream_plan,
+    stream_reader,
     stream_start,
-    stream_tasks,
 )
 from indextables.spark.formats.tables import Tables, table_reader, table_writer, upkeep_after_delete
 from indextables.spark.formats.tasks import TaskReader, TaskWriter
@@ -31,13 +33,15 @@ __all__ = [
     "TaskReader",
     "TaskWriter",
     "encode_scan",
+    "feed_plan",
+    "feed_reader",
     "row_change_writer",
     "stream_latest",
     "stream_limits",
     "stream_newest",
     "stream_plan",
+    "stream_reader",
     "stream_start",
-    "stream_tasks",
     "table_reader",
     "table_writer",
     "upkeep_after_delete",

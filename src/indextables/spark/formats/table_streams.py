@@ -11,6 +11,7 @@ from indextables.config import Settings
 from indextables.errors import ConfigError
 from indextables.spark.formats.plan_json import DecodedScan, encode_scan
 from indextables.spark.formats.protocol import Answer
+from indextables.spark.formats.tasks import TaskReader
 from indextables.spark.request import Request, refused
 from indextables.storage import table_uri
 from indextables.streams import (
@@ -19,9 +20,12 @@ from indextables.streams import (
     StreamOptions,
     StreamSource,
     batch_request,
+    batch_tasks,
+    check_feed_stream,
     plan_batch,
+    range_tasks,
 )
-from indextables.table import ScanPlan, ScanTask
+from indextables.table import FeedTask, ScanPlan, ScanTask, run_feed_task, run_scan_task
 
 
 def stream_limits(request: Request) -> Answer:
@@ -49,12 +53,54 @@ def stream_latest(request: Request) -> Answer:
 
 def stream_plan(request: Request) -> Answer:
     """Return the plan of a batch as text, or none if it is too large, and the hosts of its tasks."""
+    if _is_feed(request):
+        _feed_tasks(request)  # for its errors: the tasks are planned again where they start
+        return {"plan": None, "hosts": ()}
     plan = _plan(request)
     text = encode_scan(plan.tasks)
     return {"plan": text, "hosts": () if text is None else plan.locations}
 
 
-def stream_tasks(request: Request) -> tuple[ScanTask, ...]:
+def stream_reader(request: Request) -> TaskReader:
+    """Return the reader of a batch."""
+    if _is_feed(request):
+        return TaskReader(_feed_tasks(request), run_feed_task)
+    return TaskReader(_stream_tasks(request), run_scan_task)
+
+
+def feed_plan(request: Request) -> Answer:
+    """Check a batch read of changes, and return the number of its tasks."""
+    return {"tasks": len(_range_tasks(request))}
+
+
+def feed_reader(request: Request) -> TaskReader:
+    """Return the reader of a batch read of changes."""
+    return TaskReader(_range_tasks(request), run_feed_task)
+
+
+def _range_tasks(request: Request) -> tuple[FeedTask, ...]:
+    if request.version is None or request.stream is None:
+        raise refused("a read of changes needs a version and the options of a range")
+    source = StreamSource(table_uri(request.path), Settings(request.options), request.stream)
+    return range_tasks(source, request.version, _columns(request), request.arguments["parallelism"])
+
+
+def _is_feed(request: Request) -> bool:
+    return request.stream is not None and request.stream.read_change_feed
+
+
+def _feed_tasks(request: Request) -> tuple[FeedTask, ...]:
+    arguments = request.arguments
+    return batch_tasks(
+        _source(request),
+        Offset.parse(arguments["start"]),
+        Offset.parse(arguments["end"]),
+        _columns(request),
+        arguments["parallelism"],
+    )
+
+
+def _stream_tasks(request: Request) -> tuple[ScanTask, ...]:
     """Return the tasks of a batch, from the plan in the request where it has one."""
     text = request.arguments.get("plan")
     if text is None:
@@ -83,7 +129,10 @@ def _source(request: Request) -> StreamSource:
             "timestampAsOf"
         )
     options = request.stream or StreamOptions()
-    return StreamSource(table_uri(request.path), Settings(request.options), options)
+    source = StreamSource(table_uri(request.path), Settings(request.options), options)
+    if options.read_change_feed:
+        check_feed_stream(source, _columns(request))
+    return source
 
 
 def _columns(request: Request) -> dict[str, Any]:

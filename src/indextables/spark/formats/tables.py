@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import orjson
 import pyarrow as pa
 
 from indextables.config import Settings, keys
-from indextables.errors import QueryError
+from indextables.errors import ConfigError, QueryError
 from indextables.log import Txn, is_batch_committed
 from indextables.maintenance import UpkeepPolicy
 from indextables.predicates import (
@@ -24,12 +25,21 @@ from indextables.predicates import (
 )
 from indextables.schema import TableSchema, decode_value
 from indextables.spark.formats.aggregate_json import averaged_columns, parse_aggregate
+from indextables.spark.formats.default_text import defaults
 from indextables.spark.formats.plan_json import DecodedScan, decode_write, encode_scan, encode_write
 from indextables.spark.formats.protocol import Answer, accepted, can_skip, no_distribution, predicates
 from indextables.spark.formats.tasks import TaskReader, TaskWriter
+from indextables.spark.merge_schema import OPTION as MERGE_SCHEMA
 from indextables.spark.request import Request, refused
 from indextables.storage import open_store, table_uri
-from indextables.streams import stream_columns, stream_schema
+from indextables.streams import (
+    StreamOptions,
+    StreamSource,
+    feed_columns,
+    last_table,
+    stream_columns,
+    stream_schema,
+)
 from indextables.table import (
     TERM,
     Replacement,
@@ -42,6 +52,7 @@ from indextables.table import (
     WritePlan,
     abort_write,
     answer_on_driver,
+    append_schema,
     check_partitioning,
     check_predicate,
     check_terms,
@@ -72,6 +83,8 @@ class Tables:
     """The format of search tables (see `Format`)."""
 
     def describe(self, request: Request) -> Answer:
+        if request.stream is not None and request.stream.read_change_feed:
+            return _describe_feed(request, request.stream)
         table = _open(request)
         schema, partition_columns = (
             table.snapshot.schema.without_identities().to_json(),
@@ -89,7 +102,15 @@ class Tables:
                 column.name for column in table.snapshot.mapping.fields if column.kind == "text"
             ],
             "properties": {k: v for k, v in table.metadata.configuration.items() if k in _PROPERTIES},
+            "defaults": defaults(table.snapshot.schema),
         }
+
+    def append_schema(self, request: Request) -> Answer:
+        """Return the columns that Spark fits the rows of an append to, and the defaults of those that rows may lack."""
+        table = _open(request)
+        rows = TableSchema.from_json(request.arguments["schema"])
+        schema = append_schema(table.snapshot, rows, table.settings)
+        return {"schema": schema.without_identities().to_json(), "defaults": defaults(schema)}
 
     def partitions(self, request: Request) -> Answer:
         """Return the values of each partition as text; null for null."""
@@ -129,7 +150,7 @@ class Tables:
             table = _open(request)
             check_terms(table.snapshot, *_terms(request), table.settings)
         scan = plan.tasks[0].request
-        about: Answer = {"scores": _scores(plan)}
+        about: Answer = {"scores": _scores(plan), "splits_foreign": plan.splits_foreign}
         if scan.aggregate is not None:
             fields = result_fields(plan.tasks[0].schema, scan.aggregate)
             about["schema"] = TableSchema(tuple(fields)).to_json()
@@ -188,6 +209,26 @@ class Tables:
 
     def writer(self, request: Request) -> TaskWriter:
         return table_writer(write_plan(request))
+
+
+def _describe_feed(request: Request, options: StreamOptions) -> Answer:
+    """Return the last version of a read of changes, and its columns."""
+    if request.version is not None or request.as_of is not None:
+        raise ConfigError(
+            "readChangeFeed reads the changes of several versions: use startingVersion and endingVersion, or "
+            "startingTimestamp and endingTimestamp, instead of versionAsOf and timestampAsOf"
+        )
+    table = last_table(StreamSource(table_uri(request.path), Settings(request.options), options))
+    fields = [
+        {"name": name, "type": kind, "nullable": True, "metadata": {}}
+        for name, kind in feed_columns(table).items()
+    ]
+    return {
+        "version": table.version,
+        "schema": orjson.dumps({"type": "struct", "fields": fields}).decode(),
+        "partition_columns": [],
+        "feed": True,
+    }
 
 
 def table_reader(tasks: Sequence[ScanTask], *, figures: bool = False) -> TaskReader:
@@ -330,6 +371,11 @@ def write_plan(request: Request) -> WritePlan | None:
             request.txn,
         )
     schema = TableSchema.from_json(arguments["schema"])
+    if request.merges_schema and mode == "overwrite":
+        raise ConfigError(
+            f"{MERGE_SCHEMA} adds columns with an append, and this write overwrites: an overwrite of the whole "
+            "table gives it the columns of the rows, and one of a part keeps those of the table. Leave the option out"
+        )
     table = find_snapshot(open_store(uri, settings)) if mode == "overwrite" else None
     plan = plan_write(
         uri,

@@ -21,11 +21,11 @@ from indextables.log import AddFile, RemoveFile, Snapshot, split_key
 from indextables.log.diffs import read_range
 from indextables.log.versions import VersionActions
 from indextables.rows import RowIds
-from indextables.schema import ROW_NUMBER, decode_value
+from indextables.schema import ROW_NUMBER, TableSchema, decode_value
 from indextables.split import DeltaLogRef
-from indextables.storage import Store, options_for_tasks
+from indextables.storage import Store, open_store, options_for_tasks
 from indextables.table.arguments import to_columns
-from indextables.table.history.past_columns import PastColumns, PastTable
+from indextables.table.history.past_columns import PastColumns
 from indextables.table.scans import ScanRequest, ScanTask, SplitRef, run_scan_task, scan_schema
 from indextables.table.writes import are_updates
 
@@ -107,6 +107,11 @@ def file_changes(
                 yield FileChange("insert", version.version, timestamp, file, _delta_log(key, file), tags=tags)
 
 
+def inserted(key: str, file: AddFile, version: int, timestamp_ms: int) -> FileChange:
+    """Return the change that all rows of a file are new in a version."""
+    return FileChange("insert", version, timestamp_ms, file, _delta_log(key, file))
+
+
 def _delta_log(key: str, file: AddFile) -> DeltaLogRef | None:
     return DeltaLogRef.of(file.delta_log, file.num_deleted, file.num_records, key)
 
@@ -118,62 +123,118 @@ def read_feed(
 
     Raises VersionNotFoundError if clean-up has deleted one of the versions, or a purge rows that were deleted.
     """
+    check_feed(snapshot)
+    names = (*to_columns(columns, snapshot.schema), *(field.name for field in FEED_FIELDS))
+    past = PastColumns(store, snapshot, settings)
+    versions = list(past.follow(read_range(store, snapshot.metadata.id, since + 1, snapshot.version)))
+    tasks = (
+        feed_task(store, past, [change], names, settings) for change in changes_of(store.uri, versions, past)
+    )
+    batches = (batch for task in tasks for batch in run_feed_task(task))
+    return pa.Table.from_batches(batches, schema=feed_schema(snapshot.schema, names))
+
+
+def changes_of(uri: str, versions: Iterable[VersionActions], past: PastColumns) -> Iterator[FileChange]:
+    """Yield the files that changed in versions that `past` follows."""
+    return file_changes(
+        uri, versions, is_partitioned=lambda version: bool(past.at(version).partition_columns)
+    )
+
+
+@dataclass(frozen=True)
+class FeedTask:
+    """The changes of some files to read. It pickles, and runs anywhere. `scans` has a scan of each file."""
+
+    changes: tuple[FileChange, ...]
+    scans: tuple[ScanTask, ...]
+    columns: tuple[str, ...]
+
+
+def feed_task(
+    store: Store,
+    past: PastColumns,
+    changes: Sequence[FileChange],
+    columns: Sequence[str],
+    settings: Settings,
+) -> FeedTask:
+    """Return the task of reading changes as rows with these columns, of the table that `past` is read as.
+
+    Raises SchemaError if one of the columns cannot be read as it is now.
+    """
+    request = ScanRequest((*_own(columns), ROW_NUMBER))
+    scans = tuple(_scan_of(store, past, change, request, settings) for change in changes)
+    return FeedTask(tuple(changes), scans, tuple(columns))
+
+
+def _scan_of(
+    store: Store, past: PastColumns, change: FileChange, request: ScanRequest, settings: Settings
+) -> ScanTask:
+    # A file that is removed has the columns of the version before, in which it was still live.
+    table = past.at(change.version if change.kind == "insert" else change.version - 1)
+    table.check(request, _ADVICE)
+    return _task(store, table.snapshot, table.file(change.file), request, change.log, settings)
+
+
+def run_feed_task(task: FeedTask) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a task. VersionNotFoundError if a purge has deleted them."""
+    for change, scan in zip(task.changes, task.scans, strict=True):
+        try:
+            yield from _changed_rows(change, scan, task.columns)
+        except CorruptTableError:
+            store = open_store(scan.uri, Settings(scan.options))
+            if store.exists(scan.splits[0].path):
+                raise
+            raise VersionNotFoundError(
+                f"rows that version {change.version} of {scan.uri} {change.kind}s have been purged; ask for changes "
+                f"since version {change.version}"
+            ) from None
+
+
+def feed_schema(schema: TableSchema, columns: Sequence[str]) -> pa.Schema:
+    """Return the schema of changes as rows with these columns."""
+    added = {field.name: field for field in FEED_FIELDS}
+    own = scan_schema(schema, ScanRequest(_own(columns)))
+    return pa.schema([added.get(name) or own.field(name) for name in columns])
+
+
+def check_feed(snapshot: Snapshot) -> None:
+    """Raise InputError if a column of the table has the name of one that its changes have."""
     clash = [field.name for field in FEED_FIELDS if snapshot.schema.get(field.name) is not None]
     if clash:
         raise InputError(
-            f"{store.uri} has a column {clash[0]!r} of its own; its changes cannot be read as rows"
+            f"{snapshot.uri} has a column {clash[0]!r} of its own; its changes cannot be read as rows"
         )
-    request = ScanRequest(to_columns(columns, snapshot.schema))
-    schema = scan_schema(snapshot.schema, request)
-    past = PastColumns(store, snapshot, settings)
-    versions = list(past.follow(read_range(store, snapshot.metadata.id, since + 1, snapshot.version)))
-    changes = file_changes(
-        store.uri, versions, is_partitioned=lambda version: bool(past.at(version).partition_columns)
-    )
-    tables = []
-    for change in changes:
-        # A file that is removed has the columns of the version before, in which it was still live.
-        table = past.at(change.version if change.kind == "insert" else change.version - 1)
-        table.check(request, _ADVICE)
-        try:
-            rows = _changed_rows(store, table, change, request, settings)
-        except CorruptTableError:
-            if store.exists(split_key(change.file.path, store.uri)):
-                raise
-            raise VersionNotFoundError(
-                f"rows that version {change.version} of {store.uri} {change.kind}s have been purged; ask for changes "
-                f"since version {change.version}"
-            ) from None
-        tables.append(rows)
-    empty = pa.schema([*schema, *FEED_FIELDS]).empty_table()
-    return pa.concat_tables([empty, *tables])
 
 
-def _changed_rows(
-    store: Store, table: PastTable, change: FileChange, request: ScanRequest, settings: Settings
-) -> pa.Table:
-    file, snapshot = table.file(change.file), table.snapshot
+def _own(columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of the table among those of a feed."""
+    return tuple(name for name in columns if name not in {field.name for field in FEED_FIELDS})
 
-    def scan(columns: tuple[str, ...], log: DeltaLogRef | None) -> pa.Table:
-        narrowed = replace(request, columns=columns)
-        task = _task(store, snapshot, file, narrowed, log, settings)
-        return pa.Table.from_batches(run_scan_task(task), schema=scan_schema(snapshot.schema, narrowed))
 
-    rows = scan((*request.columns, ROW_NUMBER), change.log)
+def _changed_rows(change: FileChange, scan: ScanTask, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    others = None
     if change.other:
-        others = scan((ROW_NUMBER,), change.other[0]).column(ROW_NUMBER)
-        is_other = pc.is_in(rows.column(ROW_NUMBER), value_set=others.combine_chunks())
-        rows = rows.filter(pc.invert(is_other))
-    numbers = rows.column(ROW_NUMBER).to_numpy()
-    rows = rows.drop_columns([ROW_NUMBER])
-    values = (
-        pa.array(_change_types(change, numbers), pa.string()),
-        pa.repeat(pa.scalar(change.version, pa.int64()), rows.num_rows),
-        pa.repeat(pa.scalar(change.timestamp_ms * 1000, pa.int64()).cast(_TIME), rows.num_rows),
-    )
-    for field, value in zip(FEED_FIELDS, values, strict=True):
-        rows = rows.append_column(field, value)
-    return rows
+        (ref,) = scan.splits
+        left = replace(
+            scan,
+            request=replace(scan.request, columns=(ROW_NUMBER,)),
+            splits=(replace(ref, delta_log=change.other[0]),),
+        )
+        schema = scan_schema(left.schema, left.request)
+        others = pa.Table.from_batches(run_scan_task(left), schema=schema).column(0).combine_chunks()
+    for batch in run_scan_task(scan):
+        rows = batch
+        if others is not None:
+            rows = rows.filter(pc.invert(pc.is_in(rows.column(ROW_NUMBER), value_set=others)))
+        numbers = rows.column(ROW_NUMBER).to_numpy()
+        values = (
+            pa.array(_change_types(change, numbers), pa.string()),
+            pa.repeat(pa.scalar(change.version, pa.int64()), rows.num_rows),
+            pa.repeat(pa.scalar(change.timestamp_ms * 1000, pa.int64()).cast(_TIME), rows.num_rows),
+        )
+        for field, value in zip(FEED_FIELDS, values, strict=True):
+            rows = rows.append_column(field, value)
+        yield rows.select(list(columns))
 
 
 def _change_types(change: FileChange, numbers: RowIds) -> npt.NDArray[np.object_]:

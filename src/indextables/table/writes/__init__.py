@@ -1,7 +1,7 @@
 """Everything that changes a table: writes, deletes, updates, upserts and changes of columns."""
 
 from indextables.table.writes.alterations import Alteration, alter_table
-from indextables.table.writes.append_rules import check_partitioning
+from indextables.table.writes.append_rules import append_schema, check_partitioning
 from indextables.table.writes.input_rows import arrow_stream
 from indextables.table.writes.replacements import Replacement
 from indextables.table.writes.row_deletes import (
@@ -54,6 +54,7 @@ __all__ = [
     "abort_row_updates",
     "abort_write",
     "alter_table",
+    "append_schema",
     "are_updates",
     "arrow_stream",
     "build_write_plan",

@@ -9,6 +9,7 @@ from indextables.errors import ConfigError, SchemaError
 from indextables.log import AlterTable, Metadata, Snapshot, writer_metadata
 from indextables.schema import (
     AddColumn,
+    Field,
     TableSchema,
     join_kind,
     requested_typemap,
@@ -32,9 +33,7 @@ def append_metadata(
     SchemaError or ConfigError for an append that would change columns, partitioning or indexing. `is_complete` says
     that the rows must have every column; otherwise those that they lack are null, or have their default.
     """
-    added = [column for column in rows if base.schema.get(column.name) is None]
-    if not settings.get(keys.MERGE_SCHEMA):
-        added = []
+    added = _added_columns(base.schema, rows, settings)
     required = base.schema.names if is_complete else base.partition_columns
     check_columns(base.schema, rows, added=[column.name for column in added], required=required)
     check_partitioning(base.partition_columns, partition_by)
@@ -46,6 +45,23 @@ def append_metadata(
     if not added:
         return writer_metadata(base)
     return AlterTable(tuple(map(AddColumn.of, added)), new).evolved(base)
+
+
+def append_schema(base: Snapshot, rows: TableSchema, settings: Settings) -> TableSchema:
+    """Return the columns that Spark fits the rows of an append to: the table's, and those that the append adds.
+
+    SchemaError if the rows have other columns, or lack a partition column. Types are for Spark to compare, which casts
+    more of them than `append_metadata` accepts.
+    """
+    added = _added_columns(base.schema, rows, settings)
+    _check_names(base.schema, rows, [column.name for column in added], base.partition_columns)
+    return TableSchema((*base.schema, *added))
+
+
+def _added_columns(table: TableSchema, rows: TableSchema, settings: Settings) -> list[Field]:
+    """Return the columns of the rows that the table lacks, if the write is to add such columns."""
+    is_asked_for = settings.get(keys.MERGE_SCHEMA)
+    return [column for column in rows if table.get(column.name) is None] if is_asked_for else []
 
 
 def _check_indexing(base: Snapshot, kinds: Mapping[str, str]) -> None:
@@ -79,21 +95,7 @@ def check_columns(
     required: Collection[str] | None = None,
 ) -> None:
     """Raise SchemaError for rows whose columns differ from the table's; their order does not matter."""
-    extra = [column for column in rows if table.get(column.name) is None and column.name not in added]
-    if extra:
-        unknown = ", ".join(f"{column.name!r} ({column.type_name})" for column in extra)
-        raise SchemaError(
-            f"the rows have columns that the table does not have: {unknown}. The table has "
-            f"{_enumerate(tuple(table.names))}. Leave them out, add them with Table.alter(add=...) or ALTER TABLE ADD "
-            f"COLUMN, or write with {keys.MERGE_SCHEMA.key} = true, which adds them"
-        )
-    needed = table.names if required is None else required
-    missing = [column.name for column in table if column.name in needed and rows.get(column.name) is None]
-    if missing:
-        raise SchemaError(
-            f"the rows lack the columns {_enumerate(tuple(missing))} of the table, which this operation needs; it has "
-            f"{_enumerate(tuple(rows.names))}. Add them to the rows"
-        )
+    _check_names(table, rows, added, table.names if required is None else required)
     for column in table:
         given = rows.get(column.name)
         if given is not None and not widens(given.type, column.type):
@@ -105,6 +107,26 @@ def check_columns(
                 f"column {column.name!r} is {column.type_name} in the table and {type_name(given.type)} in the rows; "
                 f"cast it first{other}"
             )
+
+
+def _check_names(
+    table: TableSchema, rows: TableSchema, added: Sequence[str], required: Collection[str]
+) -> None:
+    extra = [column for column in rows if table.get(column.name) is None and column.name not in added]
+    if extra:
+        unknown = ", ".join(f"{column.name!r} ({column.type_name})" for column in extra)
+        raise SchemaError(
+            f"the rows have columns that the table does not have: {unknown}. The table has "
+            f"{_enumerate(tuple(table.names))}. Leave them out, add them with Table.alter(add=...) or ALTER TABLE ADD "
+            f"COLUMN, or write with {keys.MERGE_SCHEMA.key} = true, which adds them; in Spark the "
+            "option mergeSchema does too"
+        )
+    missing = [column.name for column in table if column.name in required and rows.get(column.name) is None]
+    if missing:
+        raise SchemaError(
+            f"the rows lack the columns {_enumerate(tuple(missing))} of the table, which this operation needs; it has "
+            f"{_enumerate(tuple(rows.names))}. Add them to the rows"
+        )
 
 
 def _enumerate(names: tuple[str, ...]) -> str:

@@ -77,13 +77,18 @@ public class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog,
     if (!tableExists(ident)) {
       throw new NoSuchTableException(ident);
     }
-    return loadTable(ident);
+    return WritableTable.asTarget(loadTable(ident), privileges);
   }
 
   @Override
   public boolean tableExists(Identifier ident) {
     if (ident.namespace().length > 0) {
       return NamedTable.find(ident).isPresent();
+    }
+    if (StreamTarget.isSought()) {
+      throw Failures.analysis(
+          "toTable takes the name of a table; a stream is written to a path with writeStream.format(\"" + NAME
+              + "\").start(\"" + ident.name() + "\")");
     }
     PythonBridge.Answer answer = PythonBridge.ask(Description.request(TableRef.of(ident.name())));
     return !answer.isNoTable() && answer.get() != null;
@@ -219,6 +224,9 @@ public class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog,
 
   private static Table load(Identifier ident, TableRef ref) {
     Optional<NamedTable> named = NamedTable.find(ident);
+    if (named.isPresent() && StreamTarget.isSought()) {
+      return new StreamTarget(named.get());
+    }
     return named.isPresent() ? named.get().load(ref) : new WritableTable(ref, Description.of(ref));
   }
 

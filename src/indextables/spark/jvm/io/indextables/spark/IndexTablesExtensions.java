@@ -38,6 +38,7 @@ public class IndexTablesExtensions extends AbstractFunction1<SparkSessionExtensi
                     new SearchParser(session, parser)));
     extensions.injectHintResolutionRule(TimeTravelTimes::new); // these run before tables are looked up
     extensions.injectResolutionRule(session -> new TransparentViews());
+    extensions.injectResolutionRule(session -> new AppendColumns());
     extensions.injectPlanNormalizationRule(session -> new SearchesBypassCache());
     extensions.injectOptimizerRule(session -> new StableScoreOrder());
     extensions.injectPlannerStrategy(session -> new UnpushedSearchCheck());

@@ -100,7 +100,7 @@ public class IndexTablesProvider
           "the table at " + ref.path() + " has a schema of its own (" + description.schema().toDDL()
               + "); read it without schema(...), then select and cast");
     }
-    return new IndexTablesTable(ref, description);
+    return description.isFeed() ? new ChangeFeed(ref, description) : new IndexTablesTable(ref, description);
   }
 
   @Override

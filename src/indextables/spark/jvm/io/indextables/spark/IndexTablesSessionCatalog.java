@@ -2,6 +2,7 @@ package io.indextables.spark;
 
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -13,6 +14,7 @@ import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.internal.SQLConf;
 
@@ -33,8 +35,16 @@ public class IndexTablesSessionCatalog extends DelegatingCatalogExtension implem
 
   @Override
   public Table loadTable(Identifier ident) throws NoSuchTableException {
+    if (StreamTarget.isSought() && NamedTable.find(ident).isPresent()) {
+      return NamedTables.load(ident); // the table need not exist yet
+    }
     Table table = delegated(ident);
     return table instanceof SearchedTable searched && searched.ref().columns() == null ? NamedTables.load(ident) : table;
+  }
+
+  @Override
+  public Table loadTable(Identifier ident, Set<TableWritePrivilege> privileges) throws NoSuchTableException {
+    return WritableTable.asTarget(loadTable(ident), privileges);
   }
 
   /** Loads as Spark does in a session without another catalog: it would take every table for one of a V1 format. */

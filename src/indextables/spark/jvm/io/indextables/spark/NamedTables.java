@@ -3,6 +3,7 @@ package io.indextables.spark;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -41,11 +42,20 @@ final class NamedTables {
           TableCatalog.PROP_OWNER,
           "collation");
 
+  /** In lower case. */
+  private static final Set<String> WRITE_OPTIONS = Set.of("mergeschema", "txnappid", "txnversion");
+
   private NamedTables() {}
 
   /** Returns whether a property is one that Spark sets itself, or a copy that Spark keeps of an option. */
   static boolean isOfSpark(String property) {
     return SPARK_PROPERTIES.contains(property) || property.startsWith(TableCatalog.OPTION_PREFIX);
+  }
+
+  /** Returns whether a property is an option of the write that creates a table, and not of the table. */
+  private static boolean isOfOneWrite(String property) {
+    String option = property.startsWith(TableCatalog.OPTION_PREFIX) ? property.substring(TableCatalog.OPTION_PREFIX.length()) : property;
+    return WRITE_OPTIONS.contains(option.toLowerCase(Locale.ROOT));
   }
 
   private static V2SessionCatalog metastore() {
@@ -67,6 +77,10 @@ final class NamedTables {
         throw Failures.noSuchTable(
             "there is no table at " + target.path() + ", and CREATE TABLE " + ident
                 + " names no columns. Name the columns to create one, as in CREATE TABLE " + ident + " (message STRING)");
+      }
+      if (StreamTarget.isSought()) {
+        register(ident, schema, partitionBy, properties);
+        return load(ident); // the first batch creates the table, with the options of the query
       }
       StagedTable staged = stageCreate(ident, schema, partitionBy, properties);
       try {
@@ -116,7 +130,7 @@ final class NamedTables {
 
   static Table load(Identifier ident) {
     NamedTable named = NamedTable.find(ident).orElseThrow(() -> Failures.unchecked(new NoSuchTableException(ident)));
-    return named.load(named.ref());
+    return StreamTarget.isSought() ? new StreamTarget(named) : named.load(named.ref());
   }
 
   /** Removes a name. The files of a managed table go to the trash, or at once if {@code purge}; others stay. */
@@ -160,6 +174,7 @@ final class NamedTables {
   /** Records a name in the metastore. A managed table is one without LOCATION. */
   private static void register(Identifier ident, StructType schema, List<String> partitionBy, Map<String, String> properties) {
     Map<String, String> recorded = new TreeMap<>(properties);
+    recorded.keySet().removeIf(NamedTables::isOfOneWrite);
     if (!properties.containsKey(TableCatalog.PROP_LOCATION)) {
       recorded.put(TableCatalog.PROP_LOCATION, location(ident, properties));
       recorded.put(TableCatalog.PROP_IS_MANAGED_LOCATION, "true");
@@ -202,7 +217,7 @@ final class NamedTables {
         .forEach(key -> changes.add(TableChange.removeProperty(key)));
     properties.forEach(
         (key, value) -> {
-          if (!SPARK_PROPERTIES.contains(key) && !value.equals(old.get(key))) {
+          if (!SPARK_PROPERTIES.contains(key) && !isOfOneWrite(key) && !value.equals(old.get(key))) {
             changes.add(TableChange.setProperty(key, value));
           }
         });

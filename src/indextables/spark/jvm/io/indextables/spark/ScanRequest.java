@@ -75,11 +75,13 @@ final class ScanRequest {
 
   String description(JsonNode plan) {
     String where = filters.stream().map(PredicateSql::of).collect(Collectors.joining(" AND "));
+    long foreign = plan.path("splits_foreign").asLong();
     String ranked = plan.path("scores").asText("");
     return "indextables "
         + path
         + (where.isEmpty() ? "" : ", where " + where)
         + shape
+        + (foreign == 0 ? "" : ", " + foreign + " splits of another program, faster after MERGE SPLITS")
         + (ranked.isEmpty() || plan.path("scores").isNull() ? "" : ", scores by the statistics of " + ranked);
   }
 

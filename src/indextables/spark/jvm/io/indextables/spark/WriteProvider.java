@@ -1,6 +1,5 @@
 package io.indextables.spark;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -35,12 +34,16 @@ public final class WriteProvider implements TableProvider {
     List<String> partitionBy =
         options.containsKey(PARTITION_COLUMNS) ? Json.strings(Json.parse(options.get(PARTITION_COLUMNS))) : null;
     Replacement replacement = Replacement.of(new CaseInsensitiveStringMap(options), mode);
-    if (mode == WriteMode.APPEND || replacement.isPart()) {
+    // Spark fits the rows to an existing table: columns by name, numbers cast, or an error of its own.
+    if (mode == WriteMode.APPEND && ref.columns() == null) {
+      PythonBridge.Answer answer = PythonBridge.ask(AppendColumns.request(ref, rows));
+      if (!answer.isNoTable()) {
+        return WriteTarget.of(ref, mode, Description.appendSchema(answer.get()), partitionBy, replacement);
+      }
+    } else if (mode == WriteMode.APPEND || replacement.isPart()) {
       PythonBridge.Answer existing = PythonBridge.ask(Description.request(ref));
       if (!existing.isNoTable()) {
-        JsonNode table = existing.get();
-        // Spark then conforms the rows to the table: columns by name, numbers widened, or an error of its own.
-        return WriteTarget.of(ref, mode, Description.from(table).schema(), partitionBy, replacement);
+        return WriteTarget.of(ref, mode, Description.from(existing.get()).writeSchema(), partitionBy, replacement);
       }
     }
     return WriteTarget.ofAnySchema(ref, mode, rows, partitionBy, replacement);
