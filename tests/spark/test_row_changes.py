@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from pyspark.errors.exceptions.base import PySparkException
 
 import indextables as it
 
+SCHEMA = "id LONG, day STRING, message STRING"
 QUIET = {"spark.indextables.mergeOnWrite.enabled": "false"}
 
 
@@ -219,3 +221,121 @@ def test_a_statement_that_fails_in_a_task_changes_nothing(spark, tmp_path: Path)
         )
     assert it.open(path).version == 1
     assert "new" not in messages(spark, table).values()
+
+
+class Model:
+    """A table that random statements change, and the rows that it must have."""
+
+    DAYS = ("mon", "tue", "wed")
+
+    def __init__(self, spark, path: str, seed: int) -> None:
+        self.spark, self.path, self.rng = spark, path, random.Random(seed)
+        self.table = f"indextables.`{path}`"
+        self.next_id = 0
+        self.rows = self.new(8)
+        parts = ["day"] if self.rng.random() < 0.7 else None
+        it.write(path, self.arrow(self.rows), text=["message"], partition_by=parts, settings=QUIET)
+        self.is_partitioned = parts is not None
+
+    def run(self, steps: int) -> None:
+        statements = (
+            self.update,
+            self.delete,
+            self.merge_into,
+            self.replace_where,
+            self.overwrite_partitions,
+            self.insert,
+            self.optimize,
+        )
+        for _ in range(steps):
+            statement = self.rng.choice(statements)
+            statement()
+            found = self.spark.table(self.table).select("id", "day", "message").collect()
+            assert sorted(map(tuple, found)) == sorted((n, *row) for n, row in self.rows.items()), statement
+            full = sum("full" in message.split() for _, message in self.rows.values())
+            search = f"SELECT count(*) FROM {self.table} WHERE message TEXTSEARCH 'full'"
+            assert self.spark.sql(search).first()[0] == full, statement
+
+    def update(self) -> None:
+        where, ids = self.condition()
+        self.spark.sql(f"UPDATE {self.table} SET message = concat('new ', id), day = 'tue' WHERE {where}")
+        self.rows |= {n: ("tue", f"new {n}") for n in ids}
+
+    def delete(self) -> None:
+        where, ids = self.condition()
+        self.spark.sql(f"DELETE FROM {self.table} WHERE {where}")
+        self.rows = {n: row for n, row in self.rows.items() if n not in ids}
+
+    def merge_into(self) -> None:
+        changed = self.rng.sample(sorted(self.rows), min(4, len(self.rows)))
+        gone, new = set(changed[:1]), self.new(2)
+        source = [(n, "wed", f"full {n}") for n in changed] + [(n, *row) for n, row in new.items()]
+        self.spark.createDataFrame(source, SCHEMA).createOrReplaceTempView("merge_source")
+        self.spark.sql(
+            f"MERGE INTO {self.table} t USING merge_source s ON t.id = s.id "
+            f"WHEN MATCHED AND s.id IN ({', '.join(map(str, {-1, *gone}))}) THEN DELETE "
+            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        )
+        self.rows |= {n: ("wed", f"full {n}") for n in changed} | new
+        self.rows = {n: row for n, row in self.rows.items() if n not in gone}
+
+    def replace_where(self) -> None:
+        day = self.rng.choice(self.DAYS)
+        new = {n: (day, message) for n, (_, message) in self.new(2).items()}
+        self.frame(new).mode("overwrite").option("replaceWhere", f"day = '{day}'").save(self.path)
+        self.rows = {n: row for n, row in self.rows.items() if row[0] != day} | new
+
+    def overwrite_partitions(self) -> None:
+        new = self.new(1)
+        frame = self.frame(new).mode("overwrite").option("partitionOverwriteMode", "dynamic")
+        frame.save(self.path)
+        days = {day for day, _ in new.values()} if self.is_partitioned else set(self.DAYS)
+        self.rows = {n: row for n, row in self.rows.items() if row[0] not in days} | new
+
+    def insert(self) -> None:
+        new = self.new(2)
+        self.frame(new).mode("append").save(self.path)
+        self.rows |= new
+
+    def optimize(self) -> None:
+        self.spark.sql(f"OPTIMIZE {self.table}").collect()
+
+    def frame(self, rows: dict[int, tuple[str, str]]):
+        values = [(n, *row) for n, row in rows.items()]
+        return self.spark.createDataFrame(values, SCHEMA).coalesce(1).write.format("indextables")
+
+    def condition(self) -> tuple[str, set[int]]:
+        day, bound = self.rng.choice(self.DAYS), self.rng.randrange(self.next_id)
+        conditions = [
+            (f"day = '{day}' AND length(message) > 0", lambda n: self.rows[n][0] == day),
+            (f"id % 3 = {bound % 3}", lambda n: n % 3 == bound % 3),
+            ("message TEXTSEARCH 'full'", lambda n: "full" in self.rows[n][1].split()),
+            (f"id = {bound}", lambda n: n == bound),
+        ]
+        where, matches = self.rng.choice(conditions)
+        return where, set(filter(matches, self.rows))
+
+    def new(self, count: int) -> dict[int, tuple[str, str]]:
+        start, self.next_id = self.next_id, self.next_id + count
+        numbers = range(start, self.next_id)
+        return {n: (self.rng.choice(self.DAYS), self.rng.choice(("disk full", "login"))) for n in numbers}
+
+    def arrow(self, rows: dict[int, tuple[str, str]]) -> pa.Table:
+        days, texts = zip(*rows.values(), strict=True)
+        return pa.table({"id": pa.array(rows, pa.int64()), "day": days, "message": texts})
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_statements_leave_the_rows_of_the_model(spark, tmp_path: Path, seed: int):
+    Model(spark, str(tmp_path / "t"), seed).run(7)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_many_random_statements_leave_the_rows_of_the_model(spark, tmp_path: Path):
+    for seed in range(100, 200):
+        try:
+            Model(spark, str(tmp_path / str(seed)), seed).run(10)
+        except BaseException as failure:
+            failure.add_note(f"seed {seed}")
+            raise
