@@ -113,7 +113,7 @@ def test_a_raw_log_with_a_named_pattern_keeps_lines_that_do_not_match(cli, tmp_p
     assert (rows["web1"]["pid"], rows["web1"]["message"]) == (77, "Failed password for root")
     assert rows["web1"]["timestamp"].partition("-")[2] == "01-02T03:04:05.000000Z"
     assert rows[None]["message"] == "not a line of a log"
-    assert "do not match" in cli.text(
+    assert "1 line without a match" in cli.text(
         "import", table, written(tmp_path, "b.log", SYSLOG), "--pattern", "syslog"
     )
 
@@ -230,7 +230,7 @@ def test_a_failure_in_a_later_file_says_what_is_committed(cli, tmp_path, table):
     broken = written(tmp_path, "b.csv", "id,at\n1\n")
     code, _, err = cli("import", table, good, broken, more)
     assert code == 2
-    assert f"2 rows are committed, up to version 0 of {table}: all of {good}" in err
+    assert f"2 rows committed, up to version 0 of {table}: all of {good}" in err
     assert f"indextables import {table} {broken} '{more}'" in err
     assert it.open(table).count() == 2
     assert "committed" not in cli("import", table, broken, good)[2]
@@ -241,7 +241,7 @@ def test_a_failure_between_the_commits_of_a_file_says_so(cli, tmp_path, table):
     file = written(tmp_path, "a.log", text)
     code, _, err = cli("import", table, file, "--commit-every", 5000)
     assert code == 2
-    assert "20,000 rows are committed, up to version 3" in err
+    assert "20,000 rows committed, up to version 3" in err
     assert it.open(table).count() == 20_000
 
 
@@ -288,6 +288,14 @@ def test_a_pattern_that_matches_no_line_is_refused_with_the_first(cli, tmp_path,
 def test_lines_with_nanoseconds_have_the_pattern_of_iso_times(cli, tmp_path, table):
     cli.rows("import", table, written(tmp_path, "a.log", "2026-01-02T03:04:05.123456789Z INFO ok then\n"))
     assert cli.rows("head", table)[0]["timestamp"] == "2026-01-02T03:04:05.123456Z"
+
+
+def test_an_append_shows_how_the_table_indexes_its_columns(cli, tmp_path, table):
+    file = written(tmp_path, "a.csv", CSV)
+    cli.rows("import", table, file)
+    kinds = {row["column"]: row["index"] for row in cli.rows("import", table, file, "--dry-run")}
+    assert kinds["message"] == "text"
+    assert "message string (text)" in cli("import", table, file, "--format", "table")[2]
 
 
 def test_stdin_that_is_closed_is_an_error(cli, table, monkeypatch):

@@ -40,7 +40,7 @@ class Cell:
         >>> Cell(("the ", "disk", " is full")).shown(PLAIN_MARKS)
         'the **disk** is full'
         >>> Cell(("it has been said that the ", "disk", " is full")).shown(PLAIN_MARKS, 18)
-        '…t the **disk** i…'
+        '… the **disk** is…'
         """
         parts = self.parts
         if most is not None and self.width(marks) > most:

@@ -25,9 +25,10 @@ from indextables.cli.opening import check_no_file, split_names, to_settings
 from indextables.cli.output import Output
 from indextables.cli.sources import STDIN, Source, SourceOptions, format_of, open_source, to_types
 from indextables.cli.terminal_progress import progress_of
+from indextables.cli.text import counted
 from indextables.errors import IndexTablesError, InputError, SchemaError, TableNotFoundError
 from indextables.progress import Progress
-from indextables.table import Table, open_table, write_table
+from indextables.table import Table, open_table, text_columns, write_table
 
 _SAMPLE = 200
 _WORDS = 3
@@ -47,16 +48,17 @@ def import_files(args: Namespace, output: Output) -> int:
             with open_source(name, _options(args, name, kept, output)) as source:
                 first = next(source.batches, None)
                 text = _text_columns(args, kept, source, first)
+                indexed = text if kept is None else text_columns(kept)
                 if args.dry_run:
-                    _print_plan(source, text, output)
+                    _print_plan(source, indexed, output)
                     continue
-                output.note(f"{_shown(name)}: {source.format}, {_columns(source.schema, text)}")
+                output.note(f"{_shown(name)}: {source.format}, {_columns(source.schema, indexed)}")
                 batches = iter([] if first is None else chain([first], source.batches))
                 with progress_of(args, f"importing {_shown(name)}") as progress:
                     for part in _parts(batches, args.commit_every):
-                        counted = _Counted(part, progress, total)
-                        version = _write(args, source.schema, counted, mode, text)
-                        mode, total = "append", counted.rows
+                        batches_read = _Counted(part, progress, total)
+                        version = _write(args, source.schema, batches_read, mode, text)
+                        mode, total = "append", batches_read.rows
             if version is not None:
                 existing, replaced = _existing(args), False
         except IndexTablesError as reason:
@@ -73,10 +75,10 @@ def import_files(args: Namespace, output: Output) -> int:
     if version is None:
         raise InputError(f"there is no row in {', '.join(map(_shown, args.files))}; the table is as it was")
     values = {"rows": total, "version": version, "unmatched_lines": unmatched, "seconds": round(seconds, 3)}
-    lines = [f"imported {total:,} rows in {seconds:.1f} s; {args.path} is at version {version}"]
+    lines = [f"imported {counted(total, 'row')} in {seconds:.1f} s; {args.path} is at version {version}"]
     if unmatched:
         lines.append(
-            f"{unmatched:,} lines do not match the pattern: their text is the message, the rest is null"
+            f"{counted(unmatched, 'line')} without a match of the pattern: the text is the message, the rest is null"
         )
     output.record(values, "\n".join(lines))
     return DONE
@@ -85,7 +87,7 @@ def import_files(args: Namespace, output: Output) -> int:
 def _what_is_committed(args: Namespace, place: int, rows: int, version: int) -> str:
     """Return what a failed import has committed, and how to go on."""
     done, rest = args.files[:place], args.files[place:]
-    committed = f"{rows:,} rows are committed, up to version {version} of {args.path}"
+    committed = f"{counted(rows, 'row')} committed, up to version {version} of {args.path}"
     if args.commit_every is not None:
         return (
             f"{committed}: of {_shown(rest[0])} some may be among them. Restore the version before this import, or "
