@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark import InheritableThread
 from pyspark.errors import AnalysisException, ParseException
 
 import indextables as it
 from indextables.errors import CommandError, InputError, StorageError
 from indextables.log.snapshots import cache
 from indextables.spark.sql import Job, finish_job, job_tasks, jobs, run_command, run_job_task
+from indextables.storage import open_store
+from support.invariants import check_table
 
 COLUMNS = (
     "table_path:string,"
@@ -42,6 +47,15 @@ def files(path: str) -> int:
 
 def numbers(path: str) -> list[int]:
     return sorted(it.open(path).to_arrow(columns=["n"]).column("n").to_pylist())
+
+
+def waiting_jobs(path: str) -> list[Path]:
+    """Return the files of jobs of this table. Other processes may have jobs, too."""
+    found = []
+    for file in Path(tempfile.gettempdir()).glob("indextables-*.job"):
+        with contextlib.suppress(OSError):
+            found += [file] if path.encode() in file.read_bytes() else []
+    return found
 
 
 def test_splits_are_merged_on_executors_and_committed_in_batches(spark, path):
@@ -87,6 +101,44 @@ def test_optimize_of_other_tables_is_not_taken(spark):
     for sql in ("OPTIMIZE events", "OPTIMIZE delta.`/t`", "OPTIMIZE 7", "OPTIMIZE indextables"):
         with pytest.raises(ParseException, match="PARSE_SYNTAX_ERROR"):
             spark.sql(sql)
+
+
+@pytest.mark.parametrize("by", ["job group", "session"])
+def test_a_cancelled_merge_leaves_the_rows_and_the_next_one_goes_on(spark, path, by):
+    """Groups whose batch was committed before stay merged. A job that is cancelled commits nothing."""
+    outcome: list[object] = []
+    name = f"cancelled by {by}"
+
+    def merge() -> None:
+        spark.sparkContext.setJobGroup(name, "merging")
+        try:
+            outcome.extend(spark.sql(f"MERGE SPLITS {quoted(path)}").collect())
+        except Exception as reason:
+            outcome.append(reason)
+
+    spark.conf.set("spark.indextables.merge.batchSize", "1")
+    try:
+        merging = InheritableThread(merge)
+        merging.start()
+        while merging.is_alive():
+            if by == "session":
+                spark.interruptAll()
+            else:
+                spark.sparkContext.cancelJobGroup(name)
+            merging.join(0.02)
+    finally:
+        spark.conf.unset("spark.indextables.merge.batchSize")
+    (failure,) = outcome
+    assert isinstance(failure, Exception), "the merge was done before it could be cancelled"
+    assert "cancel" in str(failure).lower()
+    merged = it.open(path).version - 3
+    assert merged < 3
+    assert (files(path), numbers(path)) == (12 - 3 * merged, list(range(120)))
+    assert waiting_jobs(path) == []
+    row = spark.sql(f"MERGE SPLITS {quoted(path)}").head()
+    assert (row.metrics.status, row.metrics.merge_groups) == ("success", 3 - merged)
+    assert (files(path), numbers(path)) == (3, list(range(120)))
+    check_table(open_store(path))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 import indextables as it
+from indextables.config import Settings
+from indextables.log import load_snapshot
+from indextables.split import RowRequest, open_split
+from indextables.storage import open_store
 
 KEY = "spark.indextables.write.optimizeWrite."
 
@@ -48,8 +53,6 @@ def test_a_partitioned_table_is_optimised_unless_it_is_turned_off(rows, path):
     few = rows.coalesce(4)
     few.write.format("indextables").partitionBy("day").save(path)
     assert splits(path) == 3
-    few.write.format("indextables").save(f"{path}-plain")
-    assert splits(f"{path}-plain") == 4
     for name, options in {
         "off": {"enabled": "false"},
         "none": {"enabled": "true", "distributionMode": "none"},
@@ -70,7 +73,7 @@ def test_large_writes_keep_to_the_target_size(spark, path):
             path
         )
     sizes = it.open(path).files().column("size").to_pylist()
-    assert 4 <= len(sizes) <= 16
+    assert 2 <= len(sizes) <= 16
     assert max(sizes) < 3 << 20
     assert max(it.open(path).files().column("size").to_pylist()[-2:]) < 3 << 19, (
         "the second one knows the first"
@@ -92,13 +95,54 @@ def test_statements_are_optimised_too(spark, rows, path):
         spark.conf.unset(f"{KEY}enabled")
 
 
-def test_without_adaptive_execution_rows_stay_in_their_tasks(spark, rows, path):
-    spark.conf.set("spark.sql.adaptive.enabled", "false")
+def ranges(path: str) -> list[tuple[int, int]]:
+    """Return the first and last id of each split, whose rows must be in order."""
+    found = []
+    for file in load_snapshot(open_store(path)).files.values():
+        split = open_split(open_store(path), file.path, file.size, settings=Settings())
+        ids = [row["id"] for batch in split.rows(RowRequest(("id",))) for row in batch.to_pylist()]
+        assert ids == sorted(ids)
+        found.append((ids[0], ids[-1]))
+    return sorted(found)
+
+
+def test_small_tasks_are_combined_by_default_and_rows_keep_their_order(spark, rows, path):
+    rows.write.format("indextables").save(path)
+    assert (splits(path), ranges(path)) == (1, [(0, 119)])
+    rows.repartition(8).orderBy("id").write.format("indextables").save(f"{path}-sorted")
+    assert ranges(f"{path}-sorted") == [(0, 119)]
+    writer(rows, enabled="false").save(f"{path}-off")
+    assert splits(f"{path}-off") == 40
+
+
+def test_splits_have_the_rows_of_neighbouring_tasks(spark, path):
+    rows = spark.range(0, 40_000, 1, 16).selectExpr("id", "uuid() AS message")
+    writer(rows, targetSplitSize="2M").save(path)  # by default, an eighth of it is enough for a task
+    found = ranges(path)
+    assert 4 <= len(found) < 16
+    assert found[0][0] == 0
+    assert found[-1][1] == 39_999
+    assert all(last + 1 == first for (_, last), (first, _) in pairwise(found))
+
+
+@pytest.mark.parametrize(
+    "key", ["spark.sql.adaptive.enabled", "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled"]
+)
+def test_without_adaptive_execution_rows_stay_in_their_tasks(spark, rows, path, key):
+    spark.conf.set(key, "false")
     try:
         writer(rows.coalesce(3), enabled="true").save(path)
     finally:
-        spark.conf.unset("spark.sql.adaptive.enabled")
+        spark.conf.unset(key)
     assert splits(path) == 3
+
+
+def test_maps_are_combined_too(spark, path):
+    rows = spark.range(0, 120, 1, 3).selectExpr("map('id', id) AS ids")
+    rows.write.format("indextables").save(path)
+    assert (it.open(path).files().num_rows, it.open(path).count()) == (1, 120)
+    writer(rows, enabled="true", distributionMode="balanced").save(f"{path}-balanced")
+    assert it.open(f"{path}-balanced").count() == 120
 
 
 def test_a_column_may_have_a_dot_in_its_name(spark, path):

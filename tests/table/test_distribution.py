@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
 import indextables as it
 from indextables.config import Settings
 from indextables.log import load_snapshot
+from indextables.schema import Field
 from indextables.storage import open_store
 from indextables.table.writes.distribution import (
     Distribution,
@@ -23,23 +26,32 @@ def settings(**values: str) -> Settings:
     return Settings({KEY + name: value for name, value in values.items()})
 
 
-def test_only_partitioned_tables_are_optimised_by_default():
-    assert plan_distribution(settings(), ["a", "p"], [], None) == Distribution()
-    assert plan_distribution(settings(), ["a", "p"], ["p"], None).cluster_by == ("p",)
-    assert plan_distribution(settings(enabled="false"), ["a", "p"], ["p"], None) == Distribution()
-    assert plan_distribution(settings(enabled="true"), ["a", "p"], [], None).cluster_by == ("a", "p")
+MAP = '{"type":"map","keyType":"string","valueType":"string","valueContainsNull":true}'
+COLUMNS = [Field("m", MAP), Field("a", "string"), Field("p", "string")]
+
+
+def test_rows_are_clustered_by_partition_or_stay_in_order():
+    assert plan_distribution(settings(), COLUMNS, ["p"], None).cluster_by == ("p",)
+    for off in (settings(enabled="false"), settings(distributionMode="none")):
+        assert plan_distribution(off, COLUMNS, ["p"], None) == Distribution()
+        assert plan_distribution(off, COLUMNS, [], None) == Distribution()
+    split = round((256 << 20) / 1.1)
+    ordered = Distribution((), split, in_order=True)
+    assert plan_distribution(settings(enabled="true"), COLUMNS, [], None) == ordered
+    assert plan_distribution(settings(), COLUMNS, [], None) == replace(ordered, shuffle_bytes=split // 8)
+    assert plan_distribution(settings(distributionMode="balanced"), COLUMNS, [], None) == Distribution()
 
 
 def test_a_target_size_becomes_the_size_of_a_shuffle_partition():
-    planned = plan_distribution(settings(targetSplitSize="11M"), ["a", "p"], ["p"], None)
+    planned = plan_distribution(settings(targetSplitSize="11M"), COLUMNS, ["p"], None)
     assert planned.shuffle_bytes == 10 << 20
-    planned = plan_distribution(settings(targetSplitSize="11M", samplingRatio="2"), ["a", "p"], ["p"], None)
+    planned = plan_distribution(settings(targetSplitSize="11M", samplingRatio="2"), COLUMNS, ["p"], None)
     assert planned.shuffle_bytes == 11 << 19
 
 
 def test_balanced_writes_have_a_maximum_and_no_target():
     balanced = settings(enabled="true", distributionMode="balanced", maxSplitSize="3M", targetSplitSize="1M")
-    assert plan_distribution(balanced, ["a", "p"], ["p"], None) == Distribution(("a", "p"))
+    assert plan_distribution(balanced, COLUMNS, ["p"], None) == Distribution(("a", "p"))
     assert split_row_bytes(balanced, ["p"], None) == 3 << 20
 
 

@@ -38,7 +38,8 @@ OPTIMIZE_WRITE: Final = Setting[bool | None](
     boolean,
     None,
     "Shuffle the rows of a Spark write before its tasks write them, so that a task gets the rows of about one split. "
-    "Empty: only for partitioned tables.",
+    "In a table without partitions, the rows of neighbouring tasks are combined, and keep their order. Empty: as true, "
+    "but tasks of such a table are combined up to an eighth of a split only, so that all cores have work.",
 )
 OPTIMIZE_WRITE_TARGET: Final = Setting[int | None](
     "spark.indextables.write.optimizeWrite.targetSplitSize",
@@ -52,8 +53,8 @@ OPTIMIZE_WRITE_MODE: Final = Setting(
     one_of("hash", "balanced", "none"),
     "hash",
     "How an optimised write distributes rows. `hash`: the rows of a partition go to as few tasks as the target size "
-    "allows. `balanced`: as many tasks as the cluster has cores, with equal numbers of rows; each writes a split of "
-    "every partition. `none`: no shuffle.",
+    "allows; without partitions, rows keep their order. `balanced`: as many tasks as the cluster has cores, with equal "
+    "numbers of rows; each writes a split of every partition. `none`: no shuffle.",
 )
 OPTIMIZE_WRITE_MAX_SIZE: Final = Setting(
     "spark.indextables.write.optimizeWrite.maxSplitSize",

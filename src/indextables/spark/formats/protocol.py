@@ -42,7 +42,8 @@ class Format(Protocol):
         """Return whether a write is to be skipped, its plan as text, and how Spark distributes the rows to tasks.
 
         Rows that are equal in the columns `cluster_by` come together, sorted by the columns `sort_by`. A task gets
-        `shuffle_bytes` of them, about; null: there is a task for each core.
+        `shuffle_bytes` of them, about; null: there is a task for each core. If `in_order`, there are no such
+        columns, and the rows of neighbouring tasks come together, in their order.
         """
 
     def reader(self, request: Request) -> TaskReader:
@@ -54,7 +55,7 @@ class Format(Protocol):
 
 def no_distribution() -> Answer:
     """Return the part of an answer to `plan_write` that leaves rows in the tasks that have them."""
-    return {"cluster_by": (), "sort_by": (), "shuffle_bytes": None}
+    return {"cluster_by": (), "sort_by": (), "shuffle_bytes": None, "in_order": False}
 
 
 def accepted(filters: Iterable[FilterNode], accept: Accept) -> list[int]:

@@ -184,14 +184,15 @@ class Tables:
         plan = write_plan(request)
         if plan is None:
             return {"skip": True, "plan": None, **no_distribution()}
-        columns = TableSchema.from_json(request.arguments["schema"]).names
-        distribution = distribute_rows(plan, columns)
+        columns = TableSchema.from_json(request.arguments["schema"])
+        distribution = distribute_rows(plan, tuple(columns))
         return {
             "skip": False,
             "plan": encode_write(plan),
             "cluster_by": distribution.cluster_by,
             "sort_by": plan.partition_columns if distribution.cluster_by else (),
             "shuffle_bytes": distribution.shuffle_bytes,
+            "in_order": distribution.in_order,
             "upkeep": _upkeep(upkeep, plan.base_version, plan.base_files),
         }
 

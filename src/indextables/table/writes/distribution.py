@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from indextables.config import Setting, Settings, keys
 from indextables.errors import IndexTablesError
 from indextables.log import Snapshot
+from indextables.schema import Field, is_nested
 
 _SETTINGS: Final[tuple[Setting[Any], ...]] = (
     keys.OPTIMIZE_WRITE,
@@ -28,16 +29,22 @@ _SETTINGS: Final[tuple[Setting[Any], ...]] = (
 )
 
 
+_TASKS_PER_SPLIT: Final = 8
+"""By default, tasks are combined up to an eighth of a split only, so that one core does not index all rows."""
+
+
 @dataclass(frozen=True)
 class Distribution:
     """How rows reach the tasks: those with equal values in `cluster_by` together. Without columns, they stay in place.
 
     A task gets about `shuffle_bytes` of shuffled rows. If that is None, there are as many tasks as cores, each with the
-    same number of rows.
+    same number of rows. If `in_order`, there are no columns, and a task gets the rows of neighbouring tasks, in their
+    order.
     """
 
     cluster_by: tuple[str, ...] = ()
     shuffle_bytes: int | None = None
+    in_order: bool = False
 
 
 def is_optimized(settings: Settings, partition_columns: Sequence[str]) -> bool:
@@ -63,21 +70,33 @@ def split_row_bytes(settings: Settings, partition_columns: Sequence[str], histor
 
 
 def plan_distribution(
-    settings: Settings, columns: Sequence[str], partition_columns: Sequence[str], history: Snapshot | None
+    settings: Settings, columns: Sequence[Field], partition_columns: Sequence[str], history: Snapshot | None
 ) -> Distribution:
     """Return how Spark is to distribute the rows of a write. `history` is the table if it has rows of this schema."""
-    if not is_optimized(settings, partition_columns):
+    mode = settings.get(keys.OPTIMIZE_WRITE_MODE)
+    if mode == "none" or settings.get(keys.OPTIMIZE_WRITE) is False:
         return Distribution()
-    if settings.get(keys.OPTIMIZE_WRITE_MODE) == "balanced":
-        return Distribution(tuple(columns))
+    is_requested = is_optimized(settings, partition_columns)
+    if mode == "balanced":
+        hashable = (column.name for column in columns if not is_nested(column.type))  # Spark hashes no map
+        return Distribution(tuple(hashable)) if is_requested else Distribution()
+    shuffle_bytes = _shuffle_bytes(settings, history)
+    if partition_columns:
+        return Distribution(tuple(partition_columns), shuffle_bytes)
+    if not is_requested:
+        shuffle_bytes = max(1, shuffle_bytes // _TASKS_PER_SPLIT)
+    return Distribution((), shuffle_bytes, in_order=True)
+
+
+def _shuffle_bytes(settings: Settings, history: Snapshot | None) -> int:
+    """Return how many bytes of shuffled rows make a split of the target size."""
     size = settings.get(keys.OPTIMIZE_WRITE_TARGET)
     file_bytes = (
         settings.get(keys.TARGET_SPLIT_SIZE) * file_bytes_per_row_byte(settings, history)
         if size is None
         else size
     )
-    shuffle_bytes = max(1, round(file_bytes / settings.get(keys.OPTIMIZE_WRITE_RATIO)))
-    return Distribution(tuple(partition_columns or columns), shuffle_bytes)
+    return max(1, round(file_bytes / settings.get(keys.OPTIMIZE_WRITE_RATIO)))
 
 
 def file_bytes_per_row_byte(settings: Settings, history: Snapshot | None) -> float:

@@ -42,6 +42,7 @@ from indextables.runtime import new_id, now_ms
 from indextables.schema import (
     REGISTRY_PREFIX,
     TYPEMAP_PREFIX,
+    Field,
     FieldMapping,
     TableSchema,
     Value,
@@ -184,7 +185,7 @@ def plan_write(
     )
 
 
-def distribute_rows(plan: WritePlan, columns: Sequence[str]) -> Distribution:
+def distribute_rows(plan: WritePlan, columns: Sequence[Field]) -> Distribution:
     """Return how Spark is to distribute rows with these columns to the tasks of a write."""
     settings = Settings(plan.options)
     base = None

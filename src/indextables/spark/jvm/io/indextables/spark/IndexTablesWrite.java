@@ -3,7 +3,6 @@ package io.indextables.spark;
 import java.util.Arrays;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.distributions.Distribution;
-import org.apache.spark.sql.connector.distributions.Distributions;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.SortDirection;
 import org.apache.spark.sql.connector.expressions.SortOrder;
@@ -15,7 +14,8 @@ import org.apache.spark.sql.connector.write.Write;
 
 /**
  * The Python write, with its rows distributed first. Spark sizes the tasks when it knows how many bytes were shuffled: small
- * ones are combined, and the rows of a large partition are divided among several tasks.
+ * ones are combined, and the rows of a large partition are divided among several tasks. Where there are no partitions, the
+ * rows of neighbouring tasks are combined, and keep their order.
  */
 final class IndexTablesWrite implements RequiresDistributionAndOrdering {
   private final Write python;
@@ -30,9 +30,7 @@ final class IndexTablesWrite implements RequiresDistributionAndOrdering {
 
   @Override
   public Distribution requiredDistribution() {
-    return rows.clusterBy().isEmpty()
-        ? Distributions.unspecified()
-        : Distributions.clustered(RowDistribution.references(rows.clusterBy()));
+    return rows.required();
   }
 
   @Override
