@@ -9,12 +9,13 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 
-from bench.measure import Comparison, machine, not_met, record, show
+from bench.measure import Comparison, machine, not_met, record, show, show_goals
 
 HOME: Final = Path(__file__).resolve().parent.parent / "bench-data"
 FULL_SIZE: Final = 5_000_000
@@ -86,23 +87,25 @@ def states_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compari
     growth = state_growth.measure(say)
     console = _console()
     states.show(console, f"planning, {os.cpu_count()} cores", results)
-    states.show_goals(console, goals)
-    chosen.not_met.extend(
-        f"{goal.name}: {goal.figure:,.0f} {goal.unit}, and less than {goal.below:,} is the goal"
-        for goal in goals
-        if not goal.met
-    )
+    show_goals(console, "planning", goals)
+    chosen.not_met.extend(goal.line for goal in goals if not goal.met)
     state_growth.show(console, growth)
     (HOME / "states.json").write_text(json.dumps(states.as_document(results, goals), indent=2) + "\n")
     return "planning", states.comparisons(results)
 
 
-def remote_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:  # noqa: ARG001
+def remote_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
     """Requests and rounds of waiting of searches in an object store that answers 20 ms late."""
     from bench import remote  # noqa: PLC0415
 
     results = remote.measure(HOME, say)
+    goals = remote.goals(results)
     remote.show(_console(), results)
+    show_goals(_console(), "an object store", goals)
+    chosen.not_met.extend(goal.line for goal in goals if not goal.met)
+    document = {"asked": [asdict(asked) for asked in results]}
+    document["goals"] = [asdict(goal) | {"met": goal.met} for goal in goals]
+    (HOME / "remote.json").write_text(json.dumps(document, indent=2) + "\n")
     return "searches of an object store", []
 
 

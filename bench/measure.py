@@ -160,6 +160,36 @@ def show(console: Console, title: str, comparisons: list[Comparison]) -> None:
     console.print("[dim]seconds are medians; 'times as fast' is the other's median over ours")
 
 
+@dataclass(frozen=True)
+class Goal:
+    """A figure to stay below."""
+
+    name: str
+    figure: float
+    below: float
+    unit: str
+
+    @property
+    def met(self) -> bool:
+        return self.figure < self.below
+
+    @property
+    def line(self) -> str:
+        """The goal as a line of what is not met."""
+        return f"{self.name}: {self.figure:,.2f} {self.unit}, and less than {self.below:,g} is the goal"
+
+
+def show_goals(console: Console, title: str, goals: Sequence[Goal]) -> None:
+    """Print each figure beside the one to stay below."""
+    table = Table(title=f"{title}: what to reach", title_justify="left", header_style="bold")
+    for name in ("", "measured", "below", ""):
+        table.add_column(name, justify="right" if name else "left")
+    for goal in goals:
+        verdict = "[green]met" if goal.met else "[red]not met"
+        table.add_row(goal.name, f"{goal.figure:,.2f} {goal.unit}", f"{goal.below:g} {goal.unit}", verdict)
+    console.print(table)
+
+
 def record(path: Path, facts: dict[str, Any], comparisons: list[Comparison]) -> None:
     """Keeps the run, every single time in it, as JSON."""
     entries = [asdict(c) | {"ratio": round(c.ratio, 3), "met": c.met} for c in comparisons]

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 import indextables as it
+from bench.measure import Goal
 from bench.proxies import SlowProxy, rounds, running
 from bench.servers import Server, seaweedfs
 from indextables.config import Settings, keys
@@ -39,7 +40,10 @@ class Asked:
     question: str
     state: str
     requests: int
+    split_requests: int
+    """Those for the bytes of a split; the others are for the log."""
     rounds: int
+    split_rounds: int
     seconds: float
 
 
@@ -69,7 +73,9 @@ def _ask_table(
         start = time.perf_counter()
         action()
         seconds = time.perf_counter() - start
-        found.append(Asked(splits, question, state, len(proxy.exchanges), rounds(proxy.exchanges), seconds))
+        of_splits = [exchange for exchange in proxy.exchanges if ".split" in exchange.target]
+        counts = len(proxy.exchanges), len(of_splits), rounds(proxy.exchanges), rounds(of_splits)
+        found.append(Asked(splits, question, state, *counts, seconds))
 
     questions: dict[str, Callable[[it.Table], object]] = {
         "count": lambda table: table.count("timeout"),
@@ -86,6 +92,23 @@ def _ask_table(
             table = it.open(uri, settings=settings)
             ask(question, "another process", lambda: action(table))  # noqa: B023
     ask("append", "warm", lambda: it.write(uri, rows.slice(0, 100), settings=settings))
+    return found
+
+
+def goals(results: list[Asked]) -> list[Goal]:
+    """Return what a store 20 ms away has to be asked at most, and how little more splits may cost."""
+    by_name = {(asked.splits, asked.question, asked.state): asked for asked in results}
+    found = []
+    for (splits, question, state), asked in by_name.items():
+        if (question, state) == ("count", "warm"):
+            found.append(
+                Goal(f"warm count of {splits} splits", asked.split_requests, 1, "requests for splits")
+            )
+        if (question, state) == ("top-10", "warm"):
+            found.append(Goal(f"warm top-10 of {splits} splits", asked.split_rounds, 3, "waits for splits"))
+    few, many = (by_name.get((splits, "top-10", "cold")) for splits in (16, 64))
+    if few is not None and many is not None:
+        found.append(Goal("cold top-10 of 64 splits beside 16", many.seconds / few.seconds, 3, "times"))
     return found
 
 

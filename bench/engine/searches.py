@@ -1,4 +1,6 @@
-"""The CPU of a top-10 of tables with many splits, of this tree and of an earlier commit in the same run.
+"""The CPU of a top-10, and the bytes of a split, of this tree and of an earlier commit in the same run.
+
+The top-10 are those of tables with many splits, and of one split of templated text in which all rows have equal scores.
 
 The earlier commit is the last one that ranked every split by itself and opened it for each search. It comes from the
 history of the checkout; without one, it is left out.
@@ -12,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from bench.earlier import extract
 from bench.measure import Comparison, Timing
@@ -20,29 +22,46 @@ from bench.measure import Comparison, Timing
 EARLIER: Final = "db21f93"
 SPLITS: Final = {4: 0.4, 16: 0.15, 64: 0.1, 256: 0.1}
 """Numbers of splits, and the most of the earlier CPU that a top-10 is to take."""
+TIES: Final = 0.2
+"""A top-10 of rows that all tie is to take at most five times the CPU of their count."""
+BYTES: Final = round(1 / 0.75, 2)
+"""A split is to have at most three quarters of its bytes at the earlier commit."""
 
 _SCRIPT: Final = """
-import json, sys, time, warnings
+import json, pathlib, sys, time, warnings
+import pyarrow as pa
 warnings.simplefilter("ignore")
 import indextables as it
 from indextables.demo import log_batch
-home, repeat, sizes, rows = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3]), int(sys.argv[4])
-found = {}
-for size in sizes:
-    path = f"{home}/{size}"
-    for number in range(size):
-        settings = {"spark.indextables.mergeOnWrite.enabled": "false"}
-        it.write(path, log_batch(0, rows, seed=number), text=["message"], settings=settings)
-    table = it.open(path)
-    for _ in range(2):
-        table.search("message:cache", limit=10)
+home, repeat, sizes, rows, tied = (sys.argv[1], *map(json.loads, sys.argv[2:]))
+settings = {"spark.indextables.mergeOnWrite.enabled": "false"}
+
+def cpu(ask):
+    ask(), ask()
     runs = []
     for _ in range(repeat):
         started = time.process_time()
-        table.search("message:cache", limit=10)
+        ask()
         runs.append(time.process_time() - started)
-    found[size] = [table.count("message:cache"), runs]
-print(json.dumps(found))
+    return runs
+
+splits = {}
+for size in sizes:
+    path = f"{home}/{size}"
+    for number in range(size):
+        it.write(path, log_batch(0, rows, seed=number), text=["message"], settings=settings)
+    table = it.open(path)
+    splits[size] = [table.count("message:cache"), cpu(lambda: table.search("message:cache", limit=10))]
+
+text = "request {} served by web-{} with status {} cache {}"
+messages = [text.format(n % 977, n % 17, 200 if n % 5 else 500, "hit" if n % 3 else "miss") for n in range(tied)]
+it.write(f"{home}/tied", pa.table({"id": range(tied), "message": messages}), text=["message"], settings=settings)
+table = it.open(f"{home}/tied")
+ties = [cpu(lambda: table.search("message:cache", limit=10)), cpu(lambda: table.count("message:cache"))]
+
+it.write(f"{home}/bytes", log_batch(0, tied, seed=1), text=["message"], settings=settings)
+files = [file for file in pathlib.Path(f"{home}/bytes").rglob("*.split")]
+print(json.dumps({"splits": splits, "ties": ties, "bytes": sum(file.stat().st_size for file in files)}))
 """
 
 
@@ -53,18 +72,29 @@ def measure(
     repeat: int,
     splits: dict[int, float] = SPLITS,
     rows: int = 1000,
+    tied: int = 60_000,
 ) -> list[Comparison]:
-    """Return a comparison for each number of splits; none if there is no earlier commit here."""
+    """Return a comparison for each number of splits, of ties and of bytes; none if there is no earlier commit here."""
     earlier = extract(EARLIER, home / "earlier")
     if earlier is None:
         say(f"commit {EARLIER} is not in this checkout: top-10 is not compared with it")
         return []
     say(f"top-10 of {', '.join(map(str, splits))} splits, here and at {EARLIER}")
-    ours = _run(Path(__file__).parents[2] / "src", home / "ours", repeat, list(splits), rows)
-    theirs = _run(earlier, home / "theirs", repeat, list(splits), rows)
-    found = []
+    ours = _run(Path(__file__).parents[2] / "src", home / "ours", repeat, list(splits), rows, tied)
+    theirs = _run(earlier, home / "theirs", repeat, list(splits), rows, tied)
+    top, counting = (Timing(tuple(runs)) for runs in ours["ties"])
+    before = Timing(tuple(theirs["ties"][0]))
+    name = f"top-10 of {tied:,} rows of equal score, CPU"
+    sizes = [Timing((float(of["bytes"]),)) for of in (ours, theirs)]
+    found = [
+        Comparison(name, top, "its count", counting, at_least=TIES, by_best=True),
+        Comparison(name, top, EARLIER, before, by_best=True),
+        Comparison(
+            f"a split of {tied:,} rows", sizes[0], EARLIER, sizes[1], "bytes, not seconds", at_least=BYTES
+        ),
+    ]
     for size, most in splits.items():
-        (count, mine), (counted, its) = ours[str(size)], theirs[str(size)]
+        (count, mine), (counted, its) = (of["splits"][str(size)] for of in (ours, theirs))
         if count != counted:
             raise AssertionError(f"{size} splits have {count} rows with the word, and at {EARLIER} {counted}")
         name = f"top-10 of {size} splits, CPU"
@@ -75,11 +105,10 @@ def measure(
     return found
 
 
-def _run(
-    source: Path, home: Path, repeat: int, sizes: list[int], rows: int
-) -> dict[str, tuple[int, list[float]]]:
-    command = [sys.executable, "-c", _SCRIPT, str(home), str(repeat), json.dumps(sizes), str(rows)]
+def _run(source: Path, home: Path, repeat: int, sizes: list[int], rows: int, tied: int) -> dict[str, Any]:
+    numbers = map(json.dumps, (repeat, sizes, rows, tied))
+    command = [sys.executable, "-c", _SCRIPT, str(home), *numbers]
     cache = {"XDG_CACHE_HOME": str(home / "cache"), "PYTHONPATH": str(source)}
     done = subprocess.run(command, env=os.environ | cache, capture_output=True, text=True, check=True)
-    found: dict[str, tuple[int, list[float]]] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
     return found

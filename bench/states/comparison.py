@@ -20,7 +20,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from bench.measure import Comparison, Timing
+from bench.measure import Comparison, Goal, Timing
 
 SIZES: Final = (70_000, 100_000, 1_000_000)
 SMALL: Final = 1_000
@@ -75,20 +75,6 @@ class Measured:
     def and_then(self, later: Measured) -> Measured:
         """With the runs of a later round; memory is that of the first."""
         return replace(self, runs=self.runs + later.runs, cpu=self.cpu + later.cpu, answer=later.answer)
-
-
-@dataclass(frozen=True)
-class Goal:
-    """A figure to stay below."""
-
-    name: str
-    figure: float
-    below: float
-    unit: str
-
-    @property
-    def met(self) -> bool:
-        return self.figure < self.below
 
 
 @dataclass
@@ -206,16 +192,6 @@ def show(console: Console, title: str, results: Results) -> None:
         "[dim]the best of several runs, each with empty caches in a warm process; "
         f"'>' was given up after {LIMIT_SECONDS} s; the limit decompresses in one thread"
     )
-
-
-def show_goals(console: Console, found: Sequence[Goal]) -> None:
-    table = Table(title="planning: what to reach", title_justify="left", header_style="bold")
-    for name in ("", "measured", "below", ""):
-        table.add_column(name, justify="right" if name else "left")
-    for goal in found:
-        verdict = "[green]met" if goal.met else "[red]not met"
-        table.add_row(goal.name, f"{goal.figure:,.2f} {goal.unit}", f"{goal.below:g} {goal.unit}", verdict)
-    console.print(table)
 
 
 def as_document(results: Results, found: Sequence[Goal]) -> list[dict[str, Any]]:

@@ -52,6 +52,15 @@ def test_without_the_earlier_commit_its_searches_are_left_out(
     assert "is not in this checkout" in said[0]
 
 
+def test_a_split_and_its_ties_are_compared_with_the_earlier_commit(tmp_path: Path):
+    said: list[str] = []
+    found = searches.measure(tmp_path / "searches", said.append, repeat=1, splits={2: 1.0}, rows=50, tied=200)
+    if not found:
+        pytest.skip(said[0])
+    assert [comparison.other_name for comparison in found] == ["its count", *[searches.EARLIER] * 3]
+    assert all(comparison.ratio > 0 for comparison in found)
+
+
 def test_the_first_search_of_a_process_is_measured(tmp_path: Path):
     said: list[str] = []
     [found] = cold.measure(tmp_path, said.append, repeat=1, splits=(2, 3))

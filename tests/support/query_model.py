@@ -11,14 +11,18 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from functools import cache, partial
+from ipaddress import ip_address, ip_network
 from itertools import product
 from typing import Any, Literal
 
 import pyarrow as pa
 
 Row = dict[str, Any]
-Kind = Literal["text", "string", "integer", "double", "boolean", "date", "timestamp"]
+Kind = Literal[
+    "text", "string", "integer", "double", "boolean", "date", "timestamp", "local", "decimal", "wide", "ip"
+]
 
 COLUMNS: dict[str, Kind] = {
     "message": "text",
@@ -30,6 +34,10 @@ COLUMNS: dict[str, Kind] = {
     "b": "boolean",
     "d": "date",
     "ts": "timestamp",
+    "local": "local",
+    "price": "decimal",
+    "total": "wide",
+    "client": "ip",
 }
 TEXTS = ["message", "title"]
 STRINGS = ["host", "path"]
@@ -104,6 +112,25 @@ HOSTS = [
     r"C:\temp\x",
     "500",
 ]
+ADDRESSES = [
+    "10.0.0.1",
+    "10.0.0.7",
+    "10.1.2.3",
+    "10.200.0.1",
+    "192.168.1.9",
+    "::ffff:10.0.0.1",
+    "2001:db8::5",
+    "::1",
+]
+NETWORKS = [
+    "10.0.0.0/8",
+    "10.0.0.0/29",
+    "10.1.0.0/16",
+    "0.0.0.0/0",
+    "2001:db8::/32",
+    "::/0",
+    "192.168.1.9/32",
+]
 MARKS = [" ", " ", " ", "-", ", ", "/", "_", " -> "]
 
 
@@ -124,6 +151,10 @@ def draw_rows(rng: random.Random, count: int) -> list[Row]:
         "b": lambda: rng.random() < 0.5,
         "d": lambda: NOW.date() + timedelta(days=rng.randrange(-70, 40)),
         "ts": lambda: NOW + timedelta(minutes=30 * rng.randrange(-120, 120)),
+        "local": lambda: (NOW + timedelta(minutes=30 * rng.randrange(-120, 120))).replace(tzinfo=None),
+        "price": lambda: Decimal(rng.randrange(-500, 1000)) / 100,
+        "total": lambda: Decimal(rng.randrange(-3, 4)) * 10**20 + rng.randrange(3),
+        "client": lambda: rng.choice(ADDRESSES),
     }
     rows = [
         {name: None if rng.random() < 0.15 else make() for name, make in makers.items()} for _ in range(count)
@@ -142,6 +173,10 @@ def as_arrow(rows: list[Row], first_id: int) -> pa.Table:
         "boolean": pa.bool_(),
         "date": pa.date32(),
         "timestamp": pa.timestamp("us", "UTC"),
+        "local": pa.timestamp("us"),
+        "decimal": pa.decimal128(8, 2),
+        "wide": pa.decimal128(30, 0),
+        "ip": pa.string(),
     }
     columns = {name: pa.array([row[name] for row in rows], types[kind]) for name, kind in COLUMNS.items()}
     return pa.table({"id": pa.array(range(first_id, first_id + len(rows)), pa.int64()), **columns})
@@ -609,7 +644,7 @@ class QueryDraw:
             text, inside = self._range(pool)
             return Drawn(
                 text,
-                lambda row: row[column] is not None and inside(row[column]),
+                lambda row: row[column] is not None and inside(value_of(row, column)),
                 operators=frozenset({f"{COLUMNS[column]} range"}),
             )
         chosen = self.rng.sample(pool, 1 if form == "equal" else 2)
@@ -617,7 +652,8 @@ class QueryDraw:
         return Drawn(
             text,
             lambda row: (
-                row[column] is not None and any(first <= row[column] <= last for _, first, last in chosen)
+                row[column] is not None
+                and any(first <= value_of(row, column) <= last for _, first, last in chosen)
             ),
             operators=frozenset({f"{COLUMNS[column]} {form}"}),
         )
@@ -631,6 +667,26 @@ class QueryDraw:
                 return [(_signed(value / 4), value / 4, value / 4) for value in range(-8, 20)]
             case "boolean":
                 return [("true", True, True), ("false", False, False)]
+            case "decimal":
+                prices = [Decimal(cents) / 100 for cents in range(-500, 1000, 37)]
+                return [(_signed(price), price, price) for price in prices]
+            case "wide":
+                totals = [Decimal(step) * 10**20 + 1 for step in range(-4, 5)]
+                return [(_signed(total), total, total) for total in totals]
+            case "ip":
+                single = [(f'"{text}"', ip_number(text), ip_number(text)) for text in ADDRESSES]
+                return single + [
+                    (f'"{text}"', ip_number(str(network[0])), ip_number(str(network[-1])))
+                    for text in NETWORKS
+                    for network in [ip_network(text)]
+                ]
+            case "local":
+                moments = [NOW + timedelta(minutes=30 * step) for step in range(-120, 120, 7)]
+                spelled = [(f'"{t.strftime("%Y-%m-%dT%H:%M:%S")}"', t, t) for t in moments]
+                return [
+                    (text, first.replace(tzinfo=None), last.replace(tzinfo=None))
+                    for text, first, last in spelled + TIMES * 3
+                ]
             case "date":
                 days = [NOW.date() + timedelta(days=offset) for offset in range(-70, 40, 3)]
                 return [(str(day), day, day) for day in days] + DATES
@@ -666,7 +722,19 @@ class QueryDraw:
                 )
 
 
-def _signed(value: float) -> str:
+def ip_number(text: str) -> int:
+    """Return the number of an address; one of IPv4 has the number of the address of IPv6 that stands for it."""
+    address = ip_address(text)
+    return int(address) | (0xFFFF << 32 if address.version == 4 else 0)
+
+
+def value_of(row: Row, column: str) -> Any:
+    """Return the value of a column as the values of a query are compared with it."""
+    value = row[column]
+    return value if value is None or COLUMNS[column] != "ip" else ip_number(value)
+
+
+def _signed(value: float | Decimal) -> str:
     """Return a number, in quotes if it is negative: a `-` in front of an operand excludes it."""
     return f'"{value}"' if value < 0 else str(value)
 

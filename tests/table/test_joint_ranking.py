@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import indextables as it
+from indextables.config import keys
 from indextables.split import SplitReader
 
 QUERIES = [
@@ -79,9 +80,12 @@ def corpus(count: int) -> tuple[pa.Table, dict[str, np.ndarray]]:
 
 
 def write(path: Path, rows: pa.Table, order: np.ndarray, ways: int) -> it.Table:
+    settings = {keys.MERGE_ON_WRITE.key: "false"}
     for part in np.array_split(order, ways):
-        it.write(path, rows.take(pa.array(part)), text=["body", "title"])
-    return it.open(path)
+        it.write(path, rows.take(pa.array(part)), text=["body", "title"], settings=settings)
+    table = it.open(path)
+    assert len(table.files()) == ways
+    return table
 
 
 def ranked(table: it.Table, query: str, limit: int | None) -> tuple[list[float], list[set[int]]]:

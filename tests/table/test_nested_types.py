@@ -153,7 +153,7 @@ def test_a_condition_reaches_inside(table: it.Table, condition: str, expected: l
         ("* INDEXQUERY 'attrs:red'", QueryError, "attrs.key:value"),
         ("* INDEXQUERY 'attrs.color:r*'", QueryError, "without wildcards"),
         ("* INDEXQUERY 'attrs.size:[1 TO 5]'", QueryError, "strings"),
-        ("* INDEXQUERY 'counts.a:x'", QueryError, "not a number"),
+        ("* INDEXQUERY 'counts.a:x'", QueryError, "not a whole number"),
         ("* INDEXQUERY 'client:10.*'", QueryError, "10.0.0.0/8"),
         ("* INDEXQUERY 'client:foo'", QueryError, "not an address"),
     ],

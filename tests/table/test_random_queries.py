@@ -36,6 +36,7 @@ def rows_and_table(request, tmp_path_factory: pytest.TempPathFactory) -> tuple[l
         for column, name in TOKENIZERS.items()
         for option, value in OPTIONS.get(name, {}).items()
     }
+    settings["spark.indextables.indexing.typemap.client"] = "ip"
     rows: list[Row] = []
     for _ in range(SPLITS):
         drawn = draw_rows(rng, ROWS)

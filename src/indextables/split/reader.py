@@ -30,6 +30,7 @@ from indextables.split.search import (
     Corpus,
     Hits,
     Plan,
+    PossibleScores,
     Scores,
     Weighting,
     Word,
@@ -322,6 +323,10 @@ class SplitReader:
         scoring = positive_text_queries(predicate)
         scores[matched] = self._contents.search.rescore(scoring, corpus, hits.positions[matched])
         return scores
+
+    def possible_scores(self, predicate: Predicate, weighting: Weighting) -> PossibleScores | None:
+        """Return all scores that rows can have, with their bounds in `best`; None if they are not known."""
+        return self._contents.search.possible_scores(positive_text_queries(predicate), weighting)
 
     def explain(self, predicate: Predicate, hits: Hits, corpus: Corpus | None) -> list[list[dict[str, Any]]]:
         """Return the parts of the score of each hit, whose scores are by the corpus, or else by this split alone."""

@@ -13,6 +13,7 @@ from indextables.split.index.fields import (
     register_tokenizers,
     sortable_float,
 )
+from indextables.split.index.lengths import longest, shortest, stored_lengths
 from indextables.split.index.ranking import RankingStatistics
 from indextables.split.index.row_runs import RowRun, RowRuns, new_base
 from indextables.split.index.string_values import strings
@@ -46,10 +47,13 @@ __all__ = [
     "engine_errors",
     "entry_terms",
     "is_engine_failure",
+    "longest",
     "new_base",
     "placed_words",
     "register_tokenizers",
+    "shortest",
     "sortable_float",
+    "stored_lengths",
     "strings",
     "tokenizer",
     "tokens",

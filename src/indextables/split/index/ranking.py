@@ -20,7 +20,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import orjson
 
@@ -114,21 +114,29 @@ def _field_words(path: Path) -> dict[int, int]:
     """Return the number of words of each field in a file of postings."""
     with path.open("rb") as file:
         try:
-            file.seek(-_TAIL.size, 2)
-            footer, _ = _TAIL.unpack(file.read())
-            end = path.stat().st_size - _TAIL.size - footer - _LENGTH.size
-            file.seek(end)
-            (length,) = _LENGTH.unpack(file.read(_LENGTH.size))
-            if length > min(end, _MAX_TABLE_BYTES):
-                raise ValueError(f"its table of fields claims {length} bytes")
-            file.seek(end - length)
             words = {}
-            for number, start in _table(file.read(length)).items():
+            for number, (start, _) in field_places(file).items():
                 file.seek(start)
                 (words[number],) = _WORDS.unpack(file.read(_WORDS.size))
         except (struct.error, IndexError, OSError) as reason:
             raise ValueError(f"the postings of the index cannot be read: {reason!r}") from reason
     return words
+
+
+def field_places(file: BinaryIO) -> dict[int, tuple[int, int]]:
+    """Return where the data of each field begins and ends in a file of the engine that has a table of fields."""
+    size = file.seek(-_TAIL.size, 2) + _TAIL.size
+    footer, _ = _TAIL.unpack(file.read())
+    end = size - _TAIL.size - footer - _LENGTH.size
+    file.seek(end)
+    (length,) = _LENGTH.unpack(file.read(_LENGTH.size))
+    if length > min(end, _MAX_TABLE_BYTES):
+        raise ValueError(f"its table of fields claims {length} bytes")
+    file.seek(end - length)
+    starts = _table(file.read(length))
+    in_order = sorted(starts, key=starts.__getitem__)
+    ends = [*(starts[number] for number in in_order[1:]), end - length]
+    return {number: (starts[number], stop) for number, stop in zip(in_order, ends, strict=False)}
 
 
 def _table(raw: bytes) -> dict[int, int]:

@@ -62,8 +62,11 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True)
 class OpenIndex:
+    """An open index. Its files stay open, and their `directory` may be deleted at any time."""
+
     index: tantivy.Index
     searcher: tantivy.Searcher
+    directory: Path
 
 
 # Every open index has a watcher thread, so that the number of open ones is limited. Threads do not survive a fork.
@@ -338,4 +341,4 @@ def _own_directory(cache: IndexCache) -> Iterator[Path]:
 
 def _open_directory(path: Path) -> OpenIndex:
     index = tantivy.Index.open(str(path))
-    return OpenIndex(index, index.searcher())
+    return OpenIndex(index, index.searcher(), path)

@@ -10,6 +10,7 @@ from indextables.split.query.bound import (
     Terms,
     WordLeaf,
     build_clauses,
+    flatten,
     leaves,
     with_default_tokenizer,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "build_clauses",
     "check_text_query",
     "clause_text",
+    "flatten",
     "index_number",
     "leaves",
     "part_text",

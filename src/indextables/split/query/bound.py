@@ -134,7 +134,7 @@ def build_clauses(
     `build` returns None for parts that match nothing. In Tantivy, a query of negations only matches no row. Here it
     means all other rows, so that `everything` is added to the clauses.
     """
-    parts = _flatten(parts)
+    parts = flatten(parts)
     clauses = [(occur, built) for occur, child in parts.children if (built := build(child)) is not None]
     if all(occur is Occur.MUST_NOT for occur, _ in clauses):
         if not parts.children or (
@@ -145,11 +145,11 @@ def build_clauses(
     return clauses
 
 
-def _flatten(parts: Parts) -> Parts:
+def flatten(parts: Parts) -> Parts:
     """Merge nested combinations of the same kind, as Tantivy does: this affects how scores are summed."""
     children: list[tuple[Occur, Part]] = []
     for occur, child in parts.children:
-        inner = _flatten(child) if isinstance(child, Parts) else child
+        inner = flatten(child) if isinstance(child, Parts) else child
         if (
             isinstance(inner, Parts)
             and not parts.least

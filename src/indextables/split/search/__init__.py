@@ -6,12 +6,14 @@ from indextables.split.search.global_ranking import Corpus, Weighting, Word, sco
 from indextables.split.search.index_search import NO_HITS, Hits, IndexSearch, Positions, Scores
 from indextables.split.search.missing_words import MissingWords
 from indextables.split.search.plan import Plan, plan_predicate, positive_text_queries
+from indextables.split.search.possible_scores import Ceiling, PossibleScores
 from indextables.split.search.snippets import Highlighter
 from indextables.split.search.text_answers import TextAnswers
 
 __all__ = [
     "EXPLANATION_TYPE",
     "NO_HITS",
+    "Ceiling",
     "Corpus",
     "Highlighter",
     "Hits",
@@ -19,6 +21,7 @@ __all__ = [
     "MissingWords",
     "Plan",
     "Positions",
+    "PossibleScores",
     "Scores",
     "Snippet",
     "TextAnswers",

@@ -18,15 +18,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import orjson
 import tantivy
 from tantivy import Query
 
 from indextables.split.index import RankingStatistics
-from indextables.split.query import Occur, Part, Parts, Scaled, Terms
+from indextables.split.query import Occur, Part, Parts, Scaled, Terms, flatten
+
+Frequency = TypeVar("Frequency", float, npt.NDArray[np.float64])
 
 Word: TypeAlias = tuple[str, str]
 """A column and one of its words."""
@@ -54,10 +57,16 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Weighting:
-    """A corpus, and the statistics of one split of it."""
+    """A corpus, and the statistics of one split of it.
+
+    The engine adds the scores of alternatives in an order that differs from row to row, so that three 32-bit numbers
+    may have several sums. If `stable`, alternatives are nested in pairs: rows with the same addends have the same
+    bound. That is slower, as the engine skips rows by the bounds of alternatives that are not nested.
+    """
 
     corpus: Corpus
     split: Corpus
+    stable: bool = False
 
     def bound(self, part: Part) -> Part:
         """Return the part boosted so that the score of each row in this split is at least its score in the corpus."""
@@ -66,16 +75,28 @@ class Weighting:
                 return self._bound_terms(part)
             case Scaled(inner, factor):
                 return Scaled(self.bound(inner), factor)
-            case Parts(children):
+            case Parts():
+                arranged = self.arranged(part)
                 return Parts(
                     tuple(
                         (occur, child if occur is Occur.MUST_NOT else self.bound(child))
-                        for occur, child in children
+                        for occur, child in arranged.children
                     ),
-                    part.least,
+                    arranged.least,
                 )
             case _:
                 return part
+
+    def arranged(self, part: Parts) -> Parts:
+        """Return a combination as the engine adds it: flat, or if `stable`, with at most two alternatives at a time."""
+        part = flatten(part)
+        optional = [child for occur, child in part.children if occur is Occur.SHOULD]
+        if not self.stable or part.least or len(optional) <= 2:
+            return part
+        while len(optional) > 2:
+            optional = [_pair(optional[at : at + 2]) for at in range(0, len(optional), 2)]
+        others = [(occur, child) for occur, child in part.children if occur is not Occur.SHOULD]
+        return Parts((*others, *((Occur.SHOULD, child) for child in optional)))
 
     @property
     def tightness(self) -> float:
@@ -89,12 +110,32 @@ class Weighting:
         return min((min(ratio, 1 / ratio) for ratio in ratios), default=1.0)
 
     def _bound_terms(self, terms: Terms) -> Part:
-        local = engine_idf(self.split, terms)
         if not all(self.split.frequencies[word] for word in _words(terms)):
             return terms  # no row of the split has it
+        return Scaled(terms, self._correction(terms))
+
+    def _correction(self, terms: Terms) -> float:
+        """Return the boost that makes the engine's score of a word or phrase in this split a bound."""
         column = terms.column.name
         average, here = (corpus.statistics.average_length(column) for corpus in (self.corpus, self.split))
-        return Scaled(terms, self.corpus.weight(terms) / local * max(1.0, average / here))
+        return self.corpus.weight(terms) / engine_idf(self.split, terms) * max(1.0, average / here)
+
+    def engine_scores(
+        self, terms: Terms, boost: float, frequencies: npt.NDArray[np.float64], length: float
+    ) -> npt.NDArray[np.float32]:
+        """Return the bounds of a word or phrase by its frequency in a row, in 32 bits as the engine calculates them."""
+        f32, statistics = np.float32, self.split.statistics
+        average = f32(statistics.tokens[terms.column.name]) / f32(statistics.documents)
+        norm = f32(_K1) * (f32(1) - f32(_B) + f32(_B) * f32(length) / average)
+        idf, factor = f32(engine_idf(self.split, terms)), f32(boost) * f32(self._correction(terms))
+        times = frequencies.astype(f32)
+        scores: npt.NDArray[np.float32] = idf * (f32(1) + f32(_K1)) * factor * (times / (times + norm))
+        return scores
+
+
+def _pair(alternatives: Sequence[Part]) -> Part:
+    """Return alternatives as one; the boost keeps them from being merged into the alternatives around them."""
+    return Scaled(Parts(tuple((Occur.SHOULD, child) for child in alternatives)), 1.0)
 
 
 def scored_words(part: Part) -> set[Word] | None:
@@ -114,6 +155,12 @@ def engine_idf(split: Corpus, terms: Terms) -> float:
     return float(total)
 
 
+def bm25(idf: float, frequency: Frequency, length: float, average_length: float) -> Frequency:
+    """Return the score of a word or phrase in a row, or the scores for many frequencies."""
+    relative = length / average_length
+    return 2.2 * idf * frequency / (frequency + _K1 * (1 - _B + _B * relative))
+
+
 class Weight(NamedTuple):
     """What the score of a word or phrase in a row follows from, by BM25."""
 
@@ -124,8 +171,7 @@ class Weight(NamedTuple):
 
     @property
     def score(self) -> float:
-        relative = self.length / self.average_length
-        return 2.2 * self.idf * self.frequency / (self.frequency + _K1 * (1 - _B + _B * relative))
+        return bm25(self.idf, self.frequency, self.length, self.average_length)
 
 
 class Summand(NamedTuple):

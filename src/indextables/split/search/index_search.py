@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
@@ -29,7 +29,7 @@ from indextables.predicates import (
 from indextables.rows import RowIds
 from indextables.schema import MappedField
 from indextables.split.container import Bundle
-from indextables.split.index import ROW, IndexFields, RowRuns, engine_call, engine_errors
+from indextables.split.index import ROW, IndexFields, RowRuns, engine_call, engine_errors, stored_lengths
 from indextables.split.index_cache import OpenIndex
 from indextables.split.query import (
     BoundQuery,
@@ -51,6 +51,7 @@ from indextables.split.search.global_ranking import (
     Word,
     parts_to_explain,
 )
+from indextables.split.search.possible_scores import PossibleScores, possible_scores
 from indextables.split.split_columns import SplitColumns
 
 Bitmap: TypeAlias = npt.NDArray[np.bool_]
@@ -98,6 +99,8 @@ class IndexSearch:
         self, opened: OpenIndex, columns: SplitColumns, bundle: Bundle, row_runs: RowRuns | None = None
     ) -> None:
         self._searcher = opened.searcher
+        self._directory = opened.directory
+        self._lengths: dict[str, tuple[int, ...]] | None = None
         self.mapping = columns.mapping
         self._bundle = bundle
         self._bitmaps: dict[TextQuery | Part | str, Bitmap] = {}
@@ -143,6 +146,20 @@ class IndexSearch:
             self._scorer = Scorer(corpus, self._searcher)
         scorer, parts = self._scorer, self._parts(queries, self._scorer)
         return np.array([scorer.score(parts, address) for address in _addresses(positions)], np.float64)
+
+    @engine_call
+    def possible_scores(self, queries: list[TextQuery], weighting: Weighting) -> PossibleScores | None:
+        """Return all scores that rows can have, with their bounds by a weighting; None if they are not known."""
+        if self._lengths is None:
+            self._lengths = stored_lengths(self._directory) or {}
+        lengths = self._lengths
+
+        def lengths_of(column: MappedField) -> Sequence[int] | None:
+            field = self.fields.get(column)
+            return None if field is None else lengths.get(field.name)
+
+        parts = [self.bound(query).part for query in dict.fromkeys(queries)]
+        return possible_scores(parts, weighting, lengths_of, segments=self._searcher.num_segments)
 
     @engine_call
     def summands(

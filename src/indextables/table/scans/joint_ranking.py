@@ -2,6 +2,9 @@
 
 Each split returns candidates with upper bounds of their scores, best first. Candidates are scored exactly in the order
 of their bounds, until the next bound is below the k-th exact score. A split whose candidates run out is asked for more.
+
+Rows of templated text tie by the thousand. Scoring ends before the ties do where the scores that rows can have at all
+show that no further row can be among the best: see `PossibleScores`.
 """
 
 from __future__ import annotations
@@ -10,14 +13,14 @@ import heapq
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from indextables.predicates import Predicate
 from indextables.runtime import lazy_property
-from indextables.split import Corpus, Hits, RankingStatistics, SplitReader, Weighting
+from indextables.split import Corpus, Hits, PossibleScores, RankingStatistics, SplitReader, Weighting
 from indextables.table.arguments import MAX_ROWS
 from indextables.table.scans.paging import RankKey
 from indextables.table.scans.scan import SplitRef
@@ -32,6 +35,9 @@ _MAX_SCORED: Final = 5_000
 """Beyond this many candidates and 20 for each row of the answer, which only many rows of about equal score reach, a
 split is not asked for more, and its rows with the same bound count as equal.
 """
+
+_MANY: Final = 50
+"""Listing the possible scores of a split takes about as long as scoring twenty rows."""
 
 _Use: TypeAlias = Callable[[SplitRef], AbstractContextManager[SplitReader]]
 
@@ -117,6 +123,15 @@ def _total(corpora: Sequence[Corpus]) -> Corpus:
     return Corpus(RankingStatistics.total(corpus.statistics for corpus in corpora), frequencies)
 
 
+class _Place(NamedTuple):
+    """The place of a row in an answer: a greater one comes earlier, so that `split` and `position` are negative."""
+
+    score: float
+    split: int
+    position: int
+    bound: float
+
+
 class _Candidates:
     """The candidates of one split, of which the first `len(exact)` are scored."""
 
@@ -128,6 +143,9 @@ class _Candidates:
         self.exact: list[float] = []
         self._by_bound: dict[float, float] = {}
         self._weighting = None if own is None else Weighting(corpus, own)
+        self._scores: dict[int, float] = {}
+        self._possible: dict[bool, PossibleScores | None] = {}
+        self._checked: tuple[float, float, int] | None = None
         self.hits = self._ask()
 
     def _ask(self) -> Hits:
@@ -140,17 +158,69 @@ class _Candidates:
         at = len(self.exact)
         return float(self.hits.scores[at]) * _SLACK if at < len(self.hits.rows) else None
 
-    def score(self, *, trusting: bool) -> float:
+    def score(self, *, trusting: bool) -> None:
         """Score the next candidate. If `trusting`, rows with the same bound count as equal."""
         at = len(self.exact)
         bound = float(self.hits.scores[at])
-        if not trusting or bound not in self._by_bound:
-            with self._use(self._split.ref) as reader:
-                following = self.hits.take(np.arange(at, at + 1))
-                scores = reader.rescore(self._split.predicate, following, self._corpus)
-            self._by_bound[bound] = float(scores[0])
+        if bound not in self._by_bound or not (trusting or self._all_have(bound, self._by_bound[bound])):
+            self._by_bound[bound] = self._rescore(at)
         self.exact.append(self._by_bound[bound])
-        return self.exact[-1]
+
+    def _rescore(self, at: int) -> float:
+        position = int(self.hits.positions[at])
+        if position not in self._scores:
+            with self._use(self._split.ref) as reader:
+                hit = self.hits.take(np.arange(at, at + 1))
+                self._scores[position] = float(reader.rescore(self._split.predicate, hit, self._corpus)[0])
+            possible = self._possible_scores()
+            if possible is not None:
+                possible.observe(float(self.hits.scores[at]), self._scores[position])
+        return self._scores[position]
+
+    def _possible_scores(self) -> PossibleScores | None:
+        """Return the scores that rows of the split can have, once it is worth while to list them."""
+        if self._weighting is None or self._asked is None:
+            return None
+        is_stable, is_exhausted = self._weighting.stable, len(self.exact) == len(self.hits.rows)
+        if is_stable not in self._possible and (is_exhausted or self._asked >= _MANY):
+            with self._use(self._split.ref) as reader:
+                possible = reader.possible_scores(self._split.predicate, self._weighting)
+            self._possible[is_stable] = possible
+            if possible is not None:
+                for bound, score in self._by_bound.items():
+                    possible.observe(bound, score)
+        return self._possible.get(is_stable)
+
+    def _all_have(self, bound: float, score: float) -> bool:
+        """Return True if no row with this bound can have another score."""
+        possible = self._possible_scores()
+        return possible is not None and possible.sole(bound) == score
+
+    def is_settled(self, number: int, worst: _Place) -> bool:
+        """Return True if no candidate after the scored ones, seen or not, comes before `worst`.
+
+        `worst` is the last row of an answer that is full, and `number` says which split this is. Further rows have at
+        most the bound of the next one. If the greatest score that they can have is less than that of `worst`, they
+        come later. If it is the same, they do in a split after that of `worst`, and in its own if rows of this score
+        have one bound: the engine returns those in the order of their positions, and `worst` was among them.
+        """
+        at = min(len(self.exact), len(self.hits.rows) - 1)
+        bound = float(self.hits.scores[at])
+        state, possible = (bound, worst.score, worst.split), self._possible_scores()
+        if self._checked == state or possible is None:
+            return False
+        self._checked = state
+        ceiling = possible.ceiling(bound)
+        if ceiling is None or ceiling.score > worst.score:
+            return False
+        if ceiling.score < worst.score or -worst.split < number:
+            return True
+        return -worst.split == number and ceiling.is_sole and worst.bound == bound
+
+    def place(self, number: int) -> _Place:
+        """Return the place of the candidate that was scored last."""
+        at = len(self.exact) - 1
+        return _Place(self.exact[at], -number, -int(self.hits.positions[at]), float(self.hits.scores[at]))
 
     @lazy_property
     def _tightness(self) -> float:
@@ -179,10 +249,21 @@ class _Candidates:
         self.exact = scores[copies].tolist()
 
     def more(self) -> bool:
-        """Ask for more candidates when all are scored. Return False if there are none."""
+        """Ask for more candidates when all are scored. Return False if there are none.
+
+        The first time, they may be asked for by stable bounds, which show where ties end. Then `exact` is empty: the
+        order is another, and scoring begins again with the scores that are known.
+        """
         if self._asked is None or len(self.hits.rows) < self._asked:
             return False
+        possible = self._possible_scores()
+        is_stable = possible is None or possible.is_stable
+        if self._weighting is not None and not is_stable and not self._weighting.stable:
+            self._weighting = replace(self._weighting, stable=True)
+            self.hits, self.exact, self._by_bound, self._checked = self._ask(), [], {}, None
+            return True
         before = len(self.hits.rows)
+        self._checked = None
         self._asked *= _MORE
         self.hits = self._ask()
         return len(self.hits.rows) > before
@@ -201,28 +282,35 @@ def _score(ranking: Sequence[_Candidates], top: int | None, after: RankKey | Non
         return
     if top == 0:
         return
-    best: list[float] = []
+    best: list[_Place] = []
     heap = [(-bound, number) for number, of in enumerate(ranking) if (bound := of.bound()) is not None]
     heapq.heapify(heap)
     scored, most = 0, _MAX_SCORED + 20 * top
-    while heap and not (len(best) >= top and -heap[0][0] < best[0]):
+    while heap and not (len(best) >= top and -heap[0][0] < best[0].score):
         _, number = heapq.heappop(heap)
         candidates = ranking[number]
+        if len(best) >= top and candidates.is_settled(number, best[0]):
+            continue
         if after is None or not candidates.skip(after.score):
-            score = candidates.score(trusting=scored >= most)
+            candidates.score(trusting=scored >= most)
             scored += 1
             if after is not None and not candidates.is_after(after):
                 pass
             elif len(best) < top:
-                heapq.heappush(best, score)
+                heapq.heappush(best, candidates.place(number))
             else:
-                heapq.heappushpop(best, score)
+                heapq.heappushpop(best, candidates.place(number))
         bound = candidates.bound()
         last = float(candidates.hits.scores[-1]) * _SLACK
         is_short = len(best) < top
         # Skipped candidates say nothing about those after them, however many were scored.
         may_ask = scored < most or (is_short and after is not None)
-        if bound is None and may_ask and (is_short or last >= best[0]) and candidates.more():
-            bound = candidates.bound()
+        if bound is None and may_ask and (is_short or last >= best[0].score):
+            is_settled = not is_short and candidates.is_settled(number, best[0])
+            if not is_settled and candidates.more():
+                bound = candidates.bound()
+                if not candidates.exact:  # they are scored again, in another order
+                    best = [place for place in best if place.split != -number]
+                    heapq.heapify(best)
         if bound is not None:
             heapq.heappush(heap, (-bound, number))
