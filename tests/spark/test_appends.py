@@ -161,7 +161,7 @@ def columns_that_rows_lack_have_their_default(spark, directory: Path) -> None:
     spark.sql(f"INSERT INTO {name} (a, id) SELECT 'y', 3")
     spark.sql("SELECT 4 AS id").writeTo(table).append()
     spark.sql("SELECT cast(5 AS tinyint) AS id").write.format("indextables").mode("append").save(path)
-    spark.sql(f"INSERT INTO {table} BY NAME SELECT 6L AS id")
+    spark.sql(f"INSERT INTO {table} (id, a, n) VALUES (6, DEFAULT, DEFAULT)")
     spark.sql(
         f"MERGE INTO {table} t USING (SELECT 7 AS id) s ON t.id = s.id "
         "WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"

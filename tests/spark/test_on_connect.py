@@ -156,7 +156,6 @@ def changes_of_rows_are_refused_with_the_reason(spark, world) -> None:
         "TEXTSEARCH": f"UPDATE {table} SET host = 'x' WHERE message TEXTSEARCH 'full' OR length(host) = 9",
         "position": f"UPDATE {table} SET host = 'x' WHERE message TEXTSEARCH 'full AND ('",
         "missing": f"UPDATE {table} SET missing = 'x'",
-        "_score": f"DELETE FROM {table} WHERE _score > 1",
     }
     for reason, statement in refused.items():
         with pytest.raises(PySparkException, match=reason):
