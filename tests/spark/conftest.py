@@ -23,7 +23,7 @@ from indextables.spark import configure
 
 HERE = Path(__file__).parent
 WAYS = {"by tasks": "0", "while planning": "2000"}
-REPORT_SECONDS = 500
+REPORT_SECONDS = 1500
 
 Report = dict[str, str | None]
 """By the name of a case: None, or the traceback of its failure."""
@@ -112,7 +112,7 @@ def original_report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 @pytest.fixture(scope="session")
 def cluster_report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """Return the outcome of cases on two executors that are processes of their own."""
-    return _report_of("run_on_local_cluster.py", tmp_path_factory.mktemp("cluster"), "CASES", seconds=1000)
+    return _report_of("run_on_local_cluster.py", tmp_path_factory.mktemp("cluster"), "CASES")
 
 
 @pytest.fixture(scope="session")

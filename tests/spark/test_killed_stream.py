@@ -31,7 +31,6 @@ MOMENTS = {
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)  # six drivers start, one after the other
 def test_a_query_that_is_killed_and_started_again_writes_every_row_once(tmp_path: Path):
     _kill(tmp_path, 5)
 

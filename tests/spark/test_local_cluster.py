@@ -240,7 +240,6 @@ SOAK_CASES = {case.__name__: case for case in (ten_executors_are_killed_in_the_m
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("case", CASES)
 def test_on_a_local_cluster(cluster_report, case):
     assert cluster_report[case] is None, cluster_report[case]
