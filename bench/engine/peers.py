@@ -16,7 +16,7 @@ import indextables as it
 from bench.measure import Comparison, timed
 from indextables.demo import BROAD_WORD, log_table
 
-_PHRASE: Final = "answered in"
+_PHRASE: Final = "answered 200"
 """Two words that the sample data has next to each other, in about a fifth of its messages."""
 
 

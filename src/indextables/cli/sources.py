@@ -9,7 +9,7 @@ import json
 import lzma
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -218,7 +218,14 @@ def _ndjson(file: IO[bytes], options: SourceOptions) -> _Content:
         raise _unknown_columns(absent, [name for name in first.schema.names if name not in absent])
     times = _times(first.schema, next(iter(first), None), options.types)
     found = reader(Rejoined(head, file), as_text | dict.fromkeys(times, pa.string()))
-    return _Content(found.schema, _with_values(iter(found), absent), times)
+    return _Content(found.schema, _with_values(_checked(found), absent), times)
+
+
+def _checked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the batches. ArrowInvalid if text is not UTF-8, which the reader of JSON does not look at."""
+    for batch in batches:
+        batch.validate(full=True)
+        yield batch
 
 
 def _has_key(head: bytes, name: str) -> bool:
