@@ -302,10 +302,10 @@ def test_history_tells_who_did_what_newest_first(store: MemoryStore):
     commit(store, DropPartitions(IsNull("day")), base=snapshot, clock=clock)
     entries = read_history(store)
     assert [(entry.version, entry.summary) for entry in entries] == [
-        (3, Summary(3000, 0, 1, 0, 0, 10)),
-        (2, Summary(1001, 1, 2, 1, 10, 20)),
-        (1, Summary(1000, 2, 0, 6, 20, 0)),
-        (0, Summary(1, 0, 0, 0, 0, 0)),
+        (3, Summary(3000, 0, 1, 0, 1, 0, 10)),
+        (2, Summary(1001, 1, 2, 1, 6, 10, 20)),
+        (1, Summary(1000, 2, 0, 6, 0, 20, 0)),
+        (0, Summary(1, 0, 0, 0, 0, 0, 0)),
     ]
     infos = [entry.commit_info for entry in entries]
     assert [info and info.operation for info in infos] == ["DROP PARTITIONS", "WRITE", "WRITE", None]

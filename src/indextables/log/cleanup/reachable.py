@@ -181,11 +181,15 @@ def _bases(listing: LogListing) -> Sequence[int]:
 
 
 def _named_keys(version: VersionActions, uri: str, *, removed: bool) -> Iterator[str]:
+    added = {split_key(action.path, uri) for action in version.actions if isinstance(action, AddFile)}
     for action in version.actions:
-        if isinstance(action, AddFile) or (removed and isinstance(action, RemoveFile)):
-            yield split_key(action.path, uri)
-        # A stream needs the delta log that a restore removes too, to know which rows are there again.
-        if isinstance(action, AddFile | RemoveFile) and action.delta_log is not None:
+        if not isinstance(action, AddFile | RemoveFile):
+            continue
+        key = split_key(action.path, uri)
+        if removed or isinstance(action, AddFile):
+            yield key
+        # Of a split that a restore adds again, a stream needs both delta logs, to know which rows are there again.
+        if action.delta_log is not None and (removed or key in added):
             yield action.delta_log
 
 
