@@ -29,7 +29,7 @@ class GroupTotals:
     """The measures of each group of the rows that were added.
 
     >>> from indextables.schema import Field
-    >>> from indextables.table.aggregation import GroupKey, Measure
+    >>> from indextables.table import GroupKey, Measure
     >>> schema = TableSchema((Field("level", "string"), Field("ms", "integer")))
     >>> aggregate = Aggregate((GroupKey("level"),), (Measure("count"), Measure("sum", "ms")))
     >>> totals = GroupTotals(schema, aggregate)
