@@ -80,7 +80,7 @@ def change_or_alter(process: Process) -> None:
 
 
 def replace_where(process: Process) -> None:
-    """Overwrite the rows that satisfy a condition; rows that others append meanwhile stay."""
+    """Overwrite the rows that satisfy a condition; rows that others append at the same time stay."""
     ending = process.rng.choice("012345")
     adds = process.new_files(process.rng.choices(DAYS, k=process.rng.randint(1, 2)))
     _try_to_change(process, "replace where", lambda found: {n for n in found if n.endswith(ending)}, adds)
