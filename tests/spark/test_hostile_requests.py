@@ -36,7 +36,7 @@ from indextables.spark.source import IndexTablesDataSource
 from indextables.spark.sql import Job, finish_job, job_files, job_tasks, run_command, run_job_task
 from indextables.spark.sql.job_files import WaitingPurge
 from indextables.storage import ObjectInfo
-from indextables.table.writes.write import plan_write
+from indextables.table import plan_write
 
 SCHEMA = StructType([StructField("id", LongType())])
 SOURCES = Path(__file__).parent.parent.parent / "src"

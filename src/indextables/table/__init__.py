@@ -113,7 +113,6 @@ from indextables.table.writes import (
     abort_write,
     alter_table,
     append_schema,
-    build_write_plan,
     check_partitioning,
     commit_deletes,
     commit_row_updates,
@@ -129,6 +128,7 @@ from indextables.table.writes import (
     run_delete_task,
     run_update_task,
     run_write_task,
+    task_options,
     whole_files,
 )
 
@@ -191,7 +191,6 @@ __all__ = [
     "answer_on_driver",
     "append_schema",
     "bucket_width",
-    "build_write_plan",
     "changes_of",
     "check_feed",
     "check_partitioning",
@@ -250,6 +249,7 @@ __all__ = [
     "storage_rows",
     "storage_stats",
     "sums_as_doubles",
+    "task_options",
     "terms_schema",
     "text_columns",
     "to_terms",

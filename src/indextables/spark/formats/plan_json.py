@@ -35,7 +35,7 @@ from indextables.table import (
     SplitRef,
     WriteMode,
     WritePlan,
-    build_write_plan,
+    task_options,
 )
 
 MAX_PLAN_BYTES: Final = 1 << 20
@@ -222,9 +222,9 @@ def decode_write(
         raise refused("the size of a split in its plan is not a size")
     metadata = _metadata(fields["metadata"])
     replaces = None if fields["replaces"] is None else _metadata(fields["replaces"])
-    return build_write_plan(
-        uri,
-        settings,
+    return WritePlan(
+        uri=uri,
+        options=task_options(uri, settings, metadata),
         mode=mode,
         base_version=version,
         metadata=metadata,

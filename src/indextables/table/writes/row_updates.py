@@ -56,7 +56,8 @@ from indextables.table.writes.row_images import (
     unpack_rows,
     without_marks,
 )
-from indextables.table.writes.write import TaskResult, WritePlan, abort_write, run_write_task
+from indextables.table.writes.write import TaskResult, abort_write, run_write_task
+from indextables.table.writes.write_plan import WritePlan
 
 DELETED: Final = 0
 UPDATED: Final = 1

@@ -31,7 +31,8 @@ from indextables.table.writes.row_deletes import (
     plan_delete,
 )
 from indextables.table.writes.row_images import ALL, count_by_partition, mark_updates
-from indextables.table.writes.write import TaskResult, WritePlan, abort_write, plan_write, run_write_task
+from indextables.table.writes.write import TaskResult, abort_write, run_write_task
+from indextables.table.writes.write_plan import WritePlan, plan_write
 
 if TYPE_CHECKING:
     from indextables.columns import KeySet
