@@ -26,7 +26,12 @@ from indextables.log.changes.file_changes import (
     is_batch_committed,
 )
 from indextables.log.changes.new_files import store_split
-from indextables.log.changes.purge_fence import SetPurgeFence, check_purge_fence, fence_time_ms
+from indextables.log.changes.purge_fence import (
+    ChecksOwnFiles,
+    SetPurgeFence,
+    check_purge_fence,
+    fence_time_ms,
+)
 from indextables.log.changes.row_changes import (
     DELETE,
     UPDATED_ROWS,
@@ -52,6 +57,7 @@ __all__ = [
     "Append",
     "Change",
     "ChangeRows",
+    "ChecksOwnFiles",
     "CreateRule",
     "DeletedRows",
     "DropPartitions",

@@ -43,6 +43,7 @@ from indextables.log.changes.compatibility import (
     register_mappings,
     replace_properties,
 )
+from indextables.log.changes.purge_fence import ChecksOwnFiles
 from indextables.log.snapshots import LiveFiles, Snapshot
 from indextables.predicates import Predicate, columns_of, text_queries, to_sql
 
@@ -254,7 +255,7 @@ class MergeSplits:
 
 
 @dataclass(frozen=True)
-class UndoMerge:
+class UndoMerge(ChecksOwnFiles):
     """Replaces the new files of a merge by their sources again, because a new file has been deleted from the store.
 
     `before` is the snapshot before the merge. A group whose new files are no longer live is left alone: the commit that

@@ -58,6 +58,13 @@ class SetPurgeFence:
         return [Txn(APPLICATION, max(self.before_ms, fence_time_ms(current)))]
 
 
+class ChecksOwnFiles:
+    """A change that adds files of an older version again, and checks in `actions` that the store still has them.
+
+    Such files are older than the fence as a rule, so that `check_purge_fence` would look for each of them once more.
+    """
+
+
 def fence_time_ms(snapshot: Snapshot) -> int:
     """Return the time up to which splits that no version named may have been deleted, or NO_FENCE."""
     return snapshot.txns.get(APPLICATION, NO_FENCE)

@@ -13,6 +13,7 @@ from typing import ClassVar, Final
 from indextables.errors import TableNotFoundError
 from indextables.log.actions import CURRENT, Action, Protocol, check_writable
 from indextables.log.changes.file_changes import remove_files
+from indextables.log.changes.purge_fence import ChecksOwnFiles
 from indextables.log.changes.row_changes import add_again
 from indextables.log.snapshots import Snapshot, renormalize_registry
 
@@ -21,7 +22,7 @@ _FILES_AT_ONCE: Final = 100_000
 
 
 @dataclass(frozen=True)
-class Restore:
+class Restore(ChecksOwnFiles):
     """Restores the files and the metadata of an older snapshot, whatever is live now.
 
     `check` is called with the keys of the files to re-add and of their delta logs, and raises if one of them has been
