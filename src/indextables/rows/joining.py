@@ -21,11 +21,10 @@ from indextables.rows.thrift import (
     I64,
     LISTS,
     STRUCT,
+    StructFields,
     number,
-    read_field,
     read_list,
     read_number,
-    skip,
     struct_list,
 )
 
@@ -167,15 +166,10 @@ def _structs(field: _Field) -> Iterator[list[_Field]]:
 
 
 def _read_struct(data: bytes, at: int) -> tuple[list[_Field], int]:
-    fields: list[_Field] = []
-    field_id = 0
-    while True:
-        field_id, kind, at = read_field(data, at, field_id)
-        if not kind:
-            return fields, at
-        end = skip(data, at, kind)
-        fields.append(_Field(field_id, kind, bytes(data[at:end])))
-        at = end
+    fields = StructFields(data, at)
+    return [
+        _Field(field_id, kind, data[fields.at : fields.skip(kind)]) for field_id, kind in fields
+    ], fields.at
 
 
 def _struct(fields: Sequence[_Field]) -> bytes:
