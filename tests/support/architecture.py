@@ -7,7 +7,7 @@ A *package* is a directory below `indextables`, or a single module at the top of
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -121,6 +121,29 @@ def _import_nodes(text: str) -> tuple[ast.Import | ast.ImportFrom, ...]:
 @cache
 def _parse(text: str) -> ast.Module:
     return ast.parse(text)
+
+
+def names_of(file: Path) -> set[str]:
+    """Return the names that a Python module defines or imports, with those of its classes. None for another file."""
+    return set(_bound(_parse(file.read_text()).body)) if file.suffix == ".py" else set()
+
+
+def _bound(body: Iterable[ast.stmt]) -> Iterator[str]:
+    for node in body:
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+            case ast.FunctionDef(name=name):
+                yield name
+            case ast.ClassDef(name=name):
+                yield name
+                yield from _bound(node.body)
+            case ast.Assign(targets=targets):
+                yield from (target.id for target in targets if isinstance(target, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                yield name
+            case ast.If() | ast.Try():
+                yield from _bound([*node.body, *node.orelse])
 
 
 def _imports(importer: str, text: str, modules: Mapping[str, str]) -> Iterator[Import]:
