@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from indextables.config import Settings, keys
+from indextables.config import HOUR_MS, Settings, keys
 from indextables.errors import (
     CommitConflictError,
     CommitUnknownError,
@@ -50,7 +50,6 @@ OPERATION: Final = "merge"
 
 _log: Final = logging.getLogger(__name__)
 
-_HOUR_MS: Final = 3_600_000
 
 _REMOVED: Final = "concurrent commits have removed one of their splits, or deleted rows of it"
 _DELETED: Final = "their new split was deleted from the store before the commit"
@@ -154,7 +153,7 @@ def _change(
     settings: Settings,
     now: int,
 ) -> MergeSplits:
-    retry_after = now + settings.get(keys.MERGE_SKIP_HOURS) * _HOUR_MS
+    retry_after = now + settings.get(keys.MERGE_SKIP_HOURS) * HOUR_MS
     return MergeSplits(
         groups=_merge_groups(groups),
         metadata=metadata,

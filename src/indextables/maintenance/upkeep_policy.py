@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from indextables.config import Settings, keys
+from indextables.config import HOUR_MS, Settings, keys
 from indextables.maintenance.purges import retention_hours
 
-_HOUR_MS: Final = 3_600_000
 _PURGES_PER_RETENTION: Final = 8
 _FILES_PER_LOOK: Final = 1000
 """Looking for small splits takes time in proportion to the live files. After every write it may look at this many."""
@@ -60,7 +59,7 @@ class UpkeepPolicy:
         >>> UpkeepPolicy.of(Settings()).purge_interval_ms / 3_600_000
         21.0
         """
-        return max(min(self.split_hours, self.log_hours) * _HOUR_MS // _PURGES_PER_RETENTION, _HOUR_MS)
+        return max(min(self.split_hours, self.log_hours) * HOUR_MS // _PURGES_PER_RETENTION, HOUR_MS)
 
     def may_merge(self, *, files: int, version: int) -> bool:
         """Return True if it is worth looking for small splits: there are enough files, and it is the turn of a version.
@@ -96,4 +95,4 @@ class UpkeepPolicy:
         """
         if running_since is None:
             return self.split_hours
-        return max(self.split_hours, -(-(now - running_since) // _HOUR_MS))
+        return max(self.split_hours, -(-(now - running_since) // HOUR_MS))
