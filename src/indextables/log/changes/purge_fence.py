@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from indextables.config import HOUR_MS
 from indextables.errors import CommitConflictError, ObjectNotFoundError, TableNotFoundError
 from indextables.log.actions import Action, AddFile, Txn, is_elsewhere, split_key
 from indextables.log.snapshots import Snapshot
@@ -31,7 +32,7 @@ from indextables.storage import Store
 APPLICATION: Final = "io.indextables.purge"
 NO_FENCE: Final = -1
 
-_SLACK_MS: Final = 24 * 3_600_000
+_SLACK_MS: Final = 24 * HOUR_MS
 """By how much two answers of a store about the time of a file may differ; younger files are not looked for."""
 
 _NAMED: Final = 3
