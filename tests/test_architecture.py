@@ -32,6 +32,8 @@ def test_the_sources_keep_the_rules():
         ("indextables.state.planted", "_seen: dict[str, int] = {}", "process state"),
         ("indextables.state.planted", "import threading\n_lock = threading.Lock()", "process state"),
         ("indextables.state.planted", "def count():\n    global calls\n    calls += 1", "process state"),
+        ("indextables.state.planted", "def entry():\n    return AddFile('a', {}, 1)", "by position"),
+        ("indextables.state.planted", "def entry(values):\n    return AddFile(*values)", "by position"),
     ],
 )
 def test_a_planted_violation_is_found(module: str, line: str, breach: str):

@@ -128,7 +128,14 @@ def open_source(name: str, options: SourceOptions) -> Iterator[Source]:
             schema = pa.schema(
                 [_usable(field, is_time=field.name in content.times) for field in content.schema]
             )
-            yield Source(name, kind, schema, moments.convert(content.batches, schema), moments, content.log)
+            yield Source(
+                name=name,
+                format=kind,
+                schema=schema,
+                batches=moments.convert(content.batches, schema),
+                moments=moments,
+                log=content.log,
+            )
     except BrokenPipeError:
         raise  # of the output, not of the file
     except OSError as reason:

@@ -107,14 +107,14 @@ def commit_merge(
     try:
         stored, deleted = _by_presence(store, outputs)
         if not stored and not skipped:
-            return _dropped(base, deleted, _DELETED)
+            return _drop_groups(base, deleted, _DELETED)
         change = _change(stored, skipped, metadata, settings, clock())
         done = commit(store, change, base=base, settings=settings, clock=clock)
     except CommitUnknownError:
         raise
     except CommitConflictError as reason:
         discard_groups(store, outputs)
-        return _dropped(base, outputs, str(reason))
+        return _drop_groups(base, outputs, str(reason))
     except IndexTablesError:
         discard_groups(store, outputs)
         raise
@@ -142,7 +142,7 @@ def discard_groups(store: Store, groups: Iterable[MergedGroup]) -> None:
                 store.delete(group.add.path)
 
 
-def _dropped(base: Snapshot, groups: tuple[MergedGroup, ...], reason: str) -> CommittedMerge:
+def _drop_groups(base: Snapshot, groups: tuple[MergedGroup, ...], reason: str) -> CommittedMerge:
     return CommittedMerge(base, dropped=groups, reason=reason if groups else None)
 
 

@@ -187,7 +187,7 @@ def prepare_purge(
         if expiry.versions or states:
             # Survey again. A file that could not be deleted keeps its version readable. So does a file that another
             # process created before the watermark advanced, such as the state of an old version by a slow writer.
-            newest, reachable = _survey(store, settings, _unchanged)
+            newest, reachable = _survey(store, settings, _same_listing)
     orphans = orphaned_splits(store.list_from(""), reachable)
     cutoff = started - hours * HOUR_MS
     temporary, more = _clear_temporary(store, settings, started, hours, dry_run=dry_run)
@@ -313,7 +313,7 @@ def _named_since(store: Store, before: Snapshot, after: Snapshot, settings: Sett
     except CorruptTableError:
         # Another clean-up may have deleted some of these versions, so the files that only they name are not needed. A
         # survey that does not reach the later snapshot, because a listing lags behind, proves nothing.
-        newest, reachable = _survey(store, settings, _unchanged)
+        newest, reachable = _survey(store, settings, _same_listing)
         if newest.version < after.version:
             raise
         return reachable
@@ -330,7 +330,7 @@ def _without(versions: Sequence[int], bases: Sequence[int]) -> Callable[[LogList
     return remaining
 
 
-def _unchanged(listing: LogListing) -> LogListing:
+def _same_listing(listing: LogListing) -> LogListing:
     return listing
 
 

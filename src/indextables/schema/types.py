@@ -90,7 +90,7 @@ class Field:
     def arrow_type(self) -> pa.DataType:
         arrow = arrow_type(self.type)
         if arrow is None:
-            raise SchemaError(_unsupported(self.name, self.type))
+            raise SchemaError(_refusal(self.name, self.type))
         return arrow
 
     @property
@@ -289,13 +289,11 @@ def _inner_fields(column: Field) -> list[Field]:
 def _spark_type(column: pa.Field) -> str:
     kind = spark_type(column.type)
     if kind is None or arrow_type(kind) is None:
-        raise SchemaError(
-            _unsupported(column.name, "variant" if is_variant(column.type) else str(column.type))
-        )
+        raise SchemaError(_refusal(column.name, "variant" if is_variant(column.type) else str(column.type)))
     return kind
 
 
-def _unsupported(name: str, kind: object) -> str:
+def _refusal(name: str, kind: object) -> str:
     if kind == "variant":
         return (
             f"column {name!r} has type variant, which a table cannot hold: write to_json({name}) as a string, or the "

@@ -167,7 +167,7 @@ class SplitReader:
             return np.empty(0, np.int64)
         planned = self._contents.plan(predicate)
         search = None if not planned.indexed else lambda most: self._search(planned.indexed, most)
-        wanted = self._wanted(planned, search, None)
+        wanted = self._matches(planned, search, None)
         return self._contents.deleted.without(np.arange(self.num_rows)) if wanted is None else wanted
 
     def values_of(self, rows: RowIds, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -274,7 +274,7 @@ class SplitReader:
 
     def _best(self, request: RowRequest, planned: Plan, scoring: list[TextQuery]) -> Iterator[pa.RecordBatch]:
         top = request.top if request.limit is None else min(request.top or 0, request.limit)
-        hits = self._ranked(planned, scoring, top)
+        hits = self._rank(planned, scoring, top)
         if len(hits.rows):
             ascending = hits.by_row()
             batches = list(self._fetch(request, ascending, scoring))
@@ -346,7 +346,7 @@ class SplitReader:
         """
         if top == 0 or self.num_rows == 0 or not self._may_match(predicate):
             return NO_HITS
-        return self._ranked(self._contents.plan(predicate), positive_text_queries(predicate), top, weighting)
+        return self._rank(self._contents.plan(predicate), positive_text_queries(predicate), top, weighting)
 
     def fetch(self, request: RowRequest, hits: Hits) -> Iterator[pa.RecordBatch]:
         """Yield the requested columns of some hits, which are in the order of the rows, with the scores they have."""
@@ -358,18 +358,18 @@ class SplitReader:
             rows = hits.rows[start : start + _FETCHED_AT_ONCE]
             yield output.assemble(rows, self._contents.rows.fetch(rows, output.reads))
 
-    def _ranked(
+    def _rank(
         self, planned: Plan, scoring: list[TextQuery], top: int | None, weighting: Weighting | None = None
     ) -> Hits:
         scores = ScoreBook(self._contents, scoring, weighting=weighting)
         search = None if not planned.indexed else lambda most: scores.search(planned, most)
-        wanted = self._wanted(planned, search, top)
+        wanted = self._matches(planned, search, top)
         if wanted is None:
             wanted = self._contents.deleted.without(np.arange(self.num_rows))
         hits = Hits(wanted, scores.of(wanted), scores.positions(wanted))
         return hits.take(np.lexsort((hits.positions, -hits.scores))[:top])
 
-    def _wanted(
+    def _matches(
         self, planned: Plan, search: Callable[[int | None], RowIds] | None, top: int | None
     ) -> RowIds | None:
         """Return the rows that match, those of the index by `search`; None: all that are not deleted."""

@@ -143,7 +143,7 @@ def _reason(base: TableState | None, delta: Delta, options: StateOptions) -> str
     if delta.replaces or not added.isdisjoint({*base.dead, *delta.gone}):
         return "files came back that had been removed"  # their tombstones would hide them
     old = base.manifest
-    replaced = _replaced(old) + len(delta.replaced)
+    replaced = _num_replaced(old) + len(delta.replaced)
     reason = compaction_reason(
         options.rules,
         live_files=old.num_files + delta.added.num_rows - len(delta.removed) - len(delta.replaced),
@@ -155,7 +155,7 @@ def _reason(base: TableState | None, delta: Delta, options: StateOptions) -> str
     return "entries of files were replaced" if replaced and reason == TOO_MANY else reason
 
 
-def _replaced(state: StateManifest) -> int:
+def _num_replaced(state: StateManifest) -> int:
     """Return how many entries of the state's manifests are replaced by entries of later ones."""
     count = state.extras.get(_REPLACED, 0)
     return count if type(count) is int and count >= 0 else 0
@@ -183,7 +183,7 @@ def _extend(
         context,
         num_files=old.num_files + delta.added.num_rows - len(delta.removed) - len(delta.replaced),
         total_bytes=min(max(0, old.total_bytes + _total(delta.added) - removed_bytes), MAX_LONG),
-        replaced=_replaced(old) + len(delta.replaced),
+        replaced=_num_replaced(old) + len(delta.replaced),
         manifests=(
             *kept,
             *write_manifests(store, fresh, context.partition_columns, options, context.measured),

@@ -78,8 +78,8 @@ def plan_batch(
     now = stream_columns(table, source.options)
     if columns is not None and dict(columns) != now:
         raise SchemaError(
-            f"the columns of {source.uri} have changed since the stream was started: it has {_listed(now)}, and had "
-            f"{_listed(columns)}; start the query again to read them as they are now"
+            f"the columns of {source.uri} have changed since the stream was started: it has {_column_list(now)}, and "
+            f"had {_column_list(columns)}; start the query again to read them as they are now"
         )
     request, settings = batch_request(table.schema, source.options, source.settings, tuple(now))
     past = PastColumns(source.store, table, source.settings)
@@ -89,7 +89,7 @@ def plan_batch(
         group.table.check(request, _ADVICE)
         snapshot = replace(group.table.snapshot, files=group.files.done())
         plan = plan_scan(source.uri, snapshot, request, settings, parallelism=parallelism, hosts=hosts)
-        plans.append(_with_restored(plan, group.restored) if group.restored else plan)
+        plans.append(_read_restored(plan, group.restored) if group.restored else plan)
     if not plans:
         nothing = replace(table, files=LiveFiles())
         plans = [plan_scan(source.uri, nothing, request, settings, parallelism=parallelism, hosts=hosts)]
@@ -137,7 +137,7 @@ def _groups(files: Iterable[tuple[PastTable, NewFile]]) -> Iterator[_Group]:
         yield group
 
 
-def _with_restored(plan: ScanPlan, restored: Mapping[str, RestoredRows]) -> ScanPlan:
+def _read_restored(plan: ScanPlan, restored: Mapping[str, RestoredRows]) -> ScanPlan:
     """Return a plan that reads of some splits the rows that were restored only."""
     tasks = tuple(
         replace(
@@ -165,5 +165,5 @@ def _join(plans: Sequence[ScanPlan]) -> ScanPlan:
     )
 
 
-def _listed(columns: Mapping[str, Any]) -> str:
+def _column_list(columns: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {kind}" for name, kind in columns.items())

@@ -46,7 +46,7 @@ from indextables.table.history import (
     feed_schema,
     feed_task,
     file_changes,
-    inserted,
+    insertion,
     run_feed_task,
 )
 from indextables.table.inspection import (
@@ -215,7 +215,7 @@ __all__ = [
     "find_overview",
     "find_snapshot",
     "flush_caches",
-    "inserted",
+    "insertion",
     "is_supported",
     "may_open",
     "needs_scores",

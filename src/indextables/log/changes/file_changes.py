@@ -248,7 +248,7 @@ class MergeSplits:
         adds = [dataclasses.replace(add, data_change=False) for group in live_groups for add in group.adds]
         return [
             *register_mappings(current.metadata, self.metadata, adds),
-            *(remove for group in live_groups for remove in _merged(group, current)),
+            *(remove for group in live_groups for remove in _source_removes(group, current)),
             *adds,
             *skips,
         ]
@@ -289,7 +289,7 @@ class UndoMerge(ChecksOwnFiles):
         ]
 
 
-def _merged(group: MergeGroup, current: Snapshot) -> list[RemoveFile]:
+def _source_removes(group: MergeGroup, current: Snapshot) -> list[RemoveFile]:
     removes = remove_files((current.files[key] for key in group.sources), data_change=False)
     if len(group.adds) != 1:
         return removes

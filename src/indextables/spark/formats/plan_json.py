@@ -131,7 +131,17 @@ class DecodedScan:
                 raise refused("a split in its plan is not path, size, rows and partition")
             values = map(partitions.__getitem__, numbers)
             splits = tuple(map(SplitRef, paths, sizes, records, values, map(_delta_log, logs)))
-            tasks.append(ScanTask(uri, options, self.schema, mapping, request, splits, corpus))
+            tasks.append(
+                ScanTask(
+                    uri=uri,
+                    options=options,
+                    schema=self.schema,
+                    mapping=mapping,
+                    request=request,
+                    splits=splits,
+                    corpus=corpus,
+                )
+            )
         if not tasks:
             raise refused("its plan has no task")
         return tuple(tasks)
@@ -185,7 +195,10 @@ def _mapped_field(entry: object, root: str | None = None) -> MappedField:
     if not is_texts(texts) or len(texts) != 5 or texts[2] not in get_args(IndexKind) or len(inner) > 1:
         raise refused("a mapping in its plan is not name, type, kind, tokenizer and record option")
     fields = tuple(_mapped_field(field, root or texts[0]) for field in _as_list(inner[0])) if inner else ()
-    return MappedField(texts[0], texts[1], texts[2], fields, root, None, *texts[3:])
+    name, spark_type, kind, tokenizer, record = texts
+    return MappedField(
+        name, spark_type, kind=kind, inner=fields, root=root, tokenizer=tokenizer, record=record
+    )
 
 
 def encode_write(plan: WritePlan | None) -> str | None:

@@ -62,7 +62,10 @@ def run_delete(
     plan = None if may_open(table.uri, to_open) else encode_scan(tasks)
     if plan is not None:
         options = options_for_tasks(table.uri, settings)
-        file = job_files.save(WaitingDelete(table.uri, options, snapshot.version, filters, zone, plan))
+        waiting = WaitingDelete(
+            table.uri, options, version=snapshot.version, filters=filters, zone=zone, plan=plan
+        )
+        file = job_files.save(waiting)
         if file is not None:
             return Job(file, f"DELETE of {table.uri}: {to_open} splits")
 

@@ -21,14 +21,14 @@ from indextables.table.answers.newest import newest_rows
 from indextables.table.answers.notebook_views import table_view
 from indextables.table.answers.overview import Overview, find_overview
 from indextables.table.answers.search_plan import SearchPlan, explain_search
-from indextables.table.answers.searching import Asked, search_table
+from indextables.table.answers.searching import SearchArguments, search_table
 
 __all__ = [
     "TERM",
-    "Asked",
     "ColumnStats",
     "Hits",
     "Overview",
+    "SearchArguments",
     "SearchPlan",
     "TermsTask",
     "bucket_width",

@@ -153,12 +153,12 @@ def _row(row: dict[str, object], names: Sequence[str]) -> str:
     cells = [f"<td>{score:.2f}</td>" if isinstance(score, float) else "<td></td>"]
     for name in names:
         value = row[name]
-        text = _marked(value) if name == SNIPPET and isinstance(value, str) else safe(value)
+        text = _clean(value) if name == SNIPPET and isinstance(value, str) else safe(value)
         cells.append(f'<td style="text-align:left">{text}</td>')
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _marked(snippet: str) -> str:
+def _clean(snippet: str) -> str:
     """Return a snippet, which is escaped HTML but for its marks, with nothing else in it."""
     parts = _MARK.split(snippet)
     clean = [part.replace("<", "&lt;").replace(">", "&gt;") for part in parts]

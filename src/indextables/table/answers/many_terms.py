@@ -102,12 +102,12 @@ def terms_schema(schema: TableSchema, request: ScanRequest) -> pa.Schema:
 def run_terms_task(task: TermsTask) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one task with each term that finds them."""
     lease = SplitLeases(task.scan)
-    for ref in _prepared(task.scan, lease):
+    for ref in _prepare(task.scan, lease):
         with lease(ref) as split:
             yield from _split_rows(task, ref, split)
 
 
-def _prepared(scan: ScanTask, lease: SplitLeases) -> Iterator[SplitRef]:
+def _prepare(scan: ScanTask, lease: SplitLeases) -> Iterator[SplitRef]:
     """Yield the splits in order, those of an object store while the indexes of the next ones are fetched."""
     if is_on_this_machine(scan.uri):
         return iter(scan.splits)
@@ -135,10 +135,10 @@ def _split_rows(task: TermsTask, ref: SplitRef, split: SplitReader) -> Iterator[
         waiting.append((rows, np.full(len(rows), number)))
         count += len(rows)
         if count >= _PAIRS_AT_ONCE:
-            yield from _fetched(task, ref, split, waiting)
+            yield from _fetch(task, ref, split, waiting)
             waiting, count = [], 0
     if waiting:
-        yield from _fetched(task, ref, split, waiting)
+        yield from _fetch(task, ref, split, waiting)
 
 
 def _rows_where(predicate: Predicate, split: SplitReader) -> RowIds | None:
@@ -146,7 +146,7 @@ def _rows_where(predicate: Predicate, split: SplitReader) -> RowIds | None:
     return None if predicate == TRUE else split.matching(predicate)
 
 
-def _fetched(
+def _fetch(
     task: TermsTask, ref: SplitRef, split: SplitReader, waiting: Sequence[Pairs]
 ) -> Iterator[pa.RecordBatch]:
     """Yield pairs of row and term in the order of the rows. A row is read once, however many terms find it."""

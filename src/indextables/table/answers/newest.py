@@ -64,7 +64,7 @@ def newest_rows(
             check()
             with readers.use(ref) as reader:
                 found.append(_newest_of(times, ref, reader, stop))
-        return fetch_ranked(first, refs, readers, _ranked(found), Ranks(stop - start, start))
+        return fetch_ranked(first, refs, readers, _rank(found), Ranks(stop - start, start))
 
 
 def _newest_of(
@@ -88,7 +88,7 @@ def _micros(values: pa.Array) -> npt.NDArray[np.int64]:
     return micros
 
 
-def _ranked(found: Sequence[tuple[RowIds, npt.NDArray[np.int64]]]) -> list[Hits]:
+def _rank(found: Sequence[tuple[RowIds, npt.NDArray[np.int64]]]) -> list[Hits]:
     """Return the rows of each split with their rank, from the newest down, in place of a score."""
     if not found:
         return []

@@ -69,7 +69,7 @@ def find_overview(
     plan = plan_matching(table, tuple(columns), query, where)
     if not columns:
         total = table.count(query, where=where)
-        return Overview(total, total, None, {}, {}, plan)
+        return Overview(total=total, counted=total, histogram=None, top={}, nulls={}, plan=plan)
     bars = None if time_field is None else _Bars(time_field, every, by_field)
     counts: dict[str, GroupCounts | None] = {f.name: value_counts(f, _MAX_BYTES) for f in top_fields}
     counted, is_complete = 0, True
@@ -78,19 +78,19 @@ def find_overview(
         if bars is not None:
             bars.add(batch, weight)
         for name, groups in counts.items():
-            counts[name] = _added(groups, batch.column(name), weight)
+            counts[name] = _add(groups, batch.column(name), weight)
         if is_time_up():
             is_complete = False
             break
     total = counted if is_complete else table.count(query, where=where)
     values = {name: _values(groups) for name, groups in counts.items()}
     return Overview(
-        total,
-        counted,
-        None if bars is None else bars.result(),
-        {name: None if of is None else _top(of, n) for name, of in values.items()},
-        {name: _nulls(of) for name, of in values.items() if of is not None},
-        plan,
+        total=total,
+        counted=counted,
+        histogram=None if bars is None else bars.result(),
+        top={name: None if of is None else _top(of, n) for name, of in values.items()},
+        nulls={name: _nulls(of) for name, of in values.items() if of is not None},
+        plan=plan,
     )
 
 
@@ -124,7 +124,7 @@ class _Bars:
         return found.set_column(0, _BUCKET, self._buckets.starts(bounds))
 
 
-def _added(groups: GroupCounts | None, values: pa.Array, weight: int) -> GroupCounts | None:
+def _add(groups: GroupCounts | None, values: pa.Array, weight: int) -> GroupCounts | None:
     """Count values; None once they take more memory than one column may."""
     if groups is None:
         return None

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SearchArguments:
     """The arguments of `Table.search`."""
 
     query: str
@@ -50,16 +50,23 @@ class Asked:
     explain: bool = False
 
 
-def search_table(table: TableVersion, asked: Asked) -> pa.Table:
+def search_table(table: TableVersion, arguments: SearchArguments) -> pa.Table:
     """Return a page of the best rows. See `Table.search`."""
     snapshot, settings = table.snapshot, Settings(dict(table.settings) | ANY_FIELDS)
-    count, skipped = to_count(asked.limit, "limit", "rows"), to_count(asked.offset, "offset", "rows") or 0
-    explain = check_flag(asked.explain, "explain")
-    predicate = parse_condition(check_query(asked.query), asked.where, snapshot.schema, settings)
-    columns = to_columns(asked.columns, snapshot.schema)
-    shown = None if asked.snippet is None else to_snippet(asked.snippet, snapshot.schema, snapshot.mapping)
-    identity = PageIdentity(snapshot.metadata.id, snapshot.version, asked.query, asked.where)
-    token = None if asked.after is None else token_of(asked.after)
+    count, skipped = (
+        to_count(arguments.limit, "limit", "rows"),
+        to_count(arguments.offset, "offset", "rows") or 0,
+    )
+    explain = check_flag(arguments.explain, "explain")
+    predicate = parse_condition(check_query(arguments.query), arguments.where, snapshot.schema, settings)
+    columns = to_columns(arguments.columns, snapshot.schema)
+    shown = (
+        None
+        if arguments.snippet is None
+        else to_snippet(arguments.snippet, snapshot.schema, snapshot.mapping)
+    )
+    identity = PageIdentity(snapshot.metadata.id, snapshot.version, arguments.query, arguments.where)
+    token = None if arguments.after is None else token_of(arguments.after)
     key, now = (None, None) if token is None else identity.read(token)
     ranks = Ranks(count, skipped, key)
     request = ScanRequest(

@@ -56,9 +56,9 @@ class TableSearches(TableRows, TableTotals):
         >>> table.search("disk", limit=2, after=page).column("id").to_pylist()
         [2, 3]
         """
-        from indextables.table.answers import Asked, search_table
+        from indextables.table.answers import SearchArguments, search_table
 
-        asked = Asked(
+        arguments = SearchArguments(
             query,
             where,
             limit=limit,
@@ -68,7 +68,7 @@ class TableSearches(TableRows, TableTotals):
             snippet=snippet,
             explain=explain,
         )
-        return search_table(self, asked)
+        return search_table(self, arguments)
 
     def search_many(
         self,

@@ -58,10 +58,10 @@ class RowChange:
     """
 
     version: int
-    rows_deleted: int
-    rows_added: int
-    files_removed: int
-    files_changed: int
+    rows_deleted: int = 0
+    rows_added: int = 0
+    files_removed: int = 0
+    files_changed: int = 0
 
     def _repr_html_(self) -> str:
         return result_html("Change of rows", self)
@@ -136,7 +136,7 @@ def whole_files(task: ScanTask) -> tuple[TaskDeletes, ScanTask | None]:
     rows = tuple(DeletedRows(ref.path, _log_key(ref), None) for ref in whole)
     lease = SplitLeases(task)
     deletes = TaskDeletes(rows, sum(count_rows(task, ref, lease) for ref in whole))
-    rest = ScanTask(task.uri, task.options, task.schema, task.mapping, task.request, others)
+    rest = replace(task, splits=others, corpus=None)
     return deletes, rest if others else None
 
 
@@ -194,7 +194,7 @@ def commit_deletes(
     rows = tuple(each for task in deletes for each in task.rows)
     count, added = sum(task.count for task in deletes), sum(add.num_records or 0 for add in adds)
     if not rows and not adds and txn is None:
-        return RowChange(snapshot.version, 0, 0, 0, 0)
+        return RowChange(snapshot.version)
     united = _StoredUnion(store, snapshot)
     change = ChangeRows(
         rows=rows,
@@ -219,7 +219,13 @@ def commit_deletes(
     _delete(store, {log for each in rows if (log := each.new_log) is not None} - named)
     united.discard(named)
     removed = sum(each.new_log is None for each in rows)
-    return RowChange(done.version, count, added, removed, len(rows) - removed)
+    return RowChange(
+        version=done.version,
+        rows_deleted=count,
+        rows_added=added,
+        files_removed=removed,
+        files_changed=len(rows) - removed,
+    )
 
 
 def discard_deletes(store: Store, deletes: Iterable[TaskDeletes]) -> None:

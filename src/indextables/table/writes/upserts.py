@@ -60,7 +60,7 @@ def upsert_rows(
     rows = pa.Table.from_batches([conform(batch, plan.schema) for batch in batches], plan.schema.arrow)
     keys = Keys.of(rows, [plan.schema.field(name) for name in on])
     if not rows.num_rows:
-        return RowChange(snapshot.version, 0, 0, 0, 0)
+        return RowChange(snapshot.version)
     deletes: list[TaskDeletes] = []
     replaced: list[pa.RecordBatch] = []
     try:
@@ -201,7 +201,14 @@ def _check_later_files(plan: WritePlan, before: Snapshot, current: Snapshot, key
     columns = [current.schema.field(name) for name in current.partition_columns]
     refs = split_refs(PrunedFiles(to_entries(later.items()), columns, {}))
     request = ScanRequest((), keys.predicate)
-    task = ScanTask(plan.uri, plan.options, current.schema, current.mapping, request, tuple(refs))
+    task = ScanTask(
+        uri=plan.uri,
+        options=plan.options,
+        schema=current.schema,
+        mapping=current.mapping,
+        request=request,
+        splits=tuple(refs),
+    )
     lease = SplitLeases(task)
     for ref in refs:
         with lease(ref) as split:
