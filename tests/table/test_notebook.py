@@ -89,9 +89,9 @@ def test_hits_without_times_or_texts_have_no_histogram_and_no_snippets(tmp_path)
 def test_frames_of_other_libraries_have_the_same_rows(path):
     table = it.open(path)
     expected = table.to_arrow(columns=["id", "message"], where="id > 0").to_pylist()
-    assert table.to_pandas(["id", "message"], "id > 0").to_dict("records") == expected
+    assert table.to_pandas(["id", "message"], where="id > 0").to_dict("records") == expected
     polars = pytest.importorskip("polars")
-    assert table.to_polars(["id", "message"], "id > 0").to_dicts() == expected
+    assert table.to_polars(["id", "message"], where="id > 0").to_dicts() == expected
     assert polars.DataFrame(table)["id"].to_list() == [0, 1, 2, 3]
     assert pa.table(table).equals(table.to_arrow())
     assert len(table) == 4

@@ -86,8 +86,8 @@ class Reader:
     def scan(
         self,
         predicate: Predicate | str | None = None,
-        columns: Sequence[str] | None = None,
         *,
+        columns: Sequence[str] | None = None,
         rows: tuple[int, int] | None = None,
     ) -> pa.RecordBatchReader:
         """Return the rows for which the predicate is TRUE, in order, as a stream. The predicate may be SQL text.
@@ -101,7 +101,7 @@ class Reader:
         return pa.RecordBatchReader.from_batches(self._rows.schema(names), batches)
 
     def to_table(
-        self, predicate: Predicate | str | None = None, columns: Sequence[str] | None = None
+        self, predicate: Predicate | str | None = None, *, columns: Sequence[str] | None = None
     ) -> pa.Table:
         """Return the rows of a scan, all at once. Without columns, the table still has its number of rows."""
         names = self._names(columns)
