@@ -108,7 +108,7 @@ def goals(results: list[Asked]) -> list[Goal]:
             found.append(Goal(f"warm top-10 of {splits} splits", asked.split_rounds, 3, "waits for splits"))
     few, many = (by_name.get((splits, "top-10", "cold")) for splits in (16, 64))
     if few is not None and many is not None:
-        found.append(Goal("cold top-10 of 64 splits beside 16", many.seconds / few.seconds, 3, "times"))
+        found.append(Goal("cold top-10 of 64 splits against 16", many.seconds / few.seconds, 3, "times"))
     return found
 
 

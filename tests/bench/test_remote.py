@@ -25,5 +25,5 @@ def test_warm_searches_and_the_growth_of_cold_ones_are_judged():
         ("warm count of 64 splits", False),
         ("warm top-10 of 16 splits", True),
         ("warm top-10 of 64 splits", False),
-        ("cold top-10 of 64 splits beside 16", True),
+        ("cold top-10 of 64 splits against 16", True),
     ]

@@ -1,4 +1,4 @@
-"""A damaged log is written anew from what can be read of it, a lost one from the splits."""
+"""A damaged log is written again from what can be read of it, a lost one from the splits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever SQL puts into `__request`, into a plan or into a job file: plain values, or an error of ours; never code."""
+"""What SQL puts into `__request`, into a plan or into a job file: plain values, or an IndexTablesError; never code."""
 
 from __future__ import annotations
 

@@ -287,7 +287,7 @@ def test_a_split_of_the_older_tokenizer_gets_the_words_that_its_index_lacks(tmp_
             assert new.count(query) == 2 * old.count(query) > 0
 
 
-@pytest.mark.skipif(not TABLES, reason="the fixtures are not beside this checkout")
+@pytest.mark.skipif(not TABLES, reason="the fixtures are not next to this checkout")
 @pytest.mark.parametrize("name", TABLES)
 def test_splits_of_the_original_become_one_of_this_package(tmp_path: Path, name: str) -> None:
     path = FIXTURES / name

@@ -101,7 +101,10 @@ def create_once(store: Store, key: str, data: bytes) -> bool:
         sleep(min(_MAX_PAUSE_SECONDS, _PAUSE_SECONDS * 2**attempt))
     assert failure is not None
     if isinstance(failure, ObjectExistsError):
-        raise StorageError(f"{store.uri} reports that {key} exists, and does not find it; try again later")
+        raise StorageError(
+            f"the store at {store.uri} refused to create {key} because it exists, and then had no such object; try "
+            "again later"
+        )
     raise failure
 
 
@@ -134,7 +137,8 @@ def claim(store: Store, target: Claim, backoff: Backoff) -> bool:
         backoff.pause(attempt)
     if doubt is None:
         raise CommitConflictError(
-            f"{store.uri} reports that {target.what} exists, and does not find it; try again later"
+            f"the store at {store.uri} refused to create {target.what} because it exists, and then had no such object, "
+            f"{_SAME_NAME_TRIES} times in a row; try again later"
         )
     # A request that failed may still be on its way, and create the object later.
     raise CommitUnknownError(
