@@ -213,9 +213,9 @@ def _is_known(key: str) -> bool:
 
 
 def _recognise(canonical: str) -> Setting[Any] | Member | Unread | None:
-    found = keys.BY_NAME.get(canonical.lower()) or EXACT.get(canonical.lower())
-    if found is not None:
-        return found
+    setting = keys.BY_NAME.get(canonical.lower()) or EXACT.get(canonical.lower())
+    if setting is not None:
+        return setting
     for family in keys.FAMILIES:
         if canonical.lower().startswith(family.prefix.lower()):
             return Member(family, canonical[len(family.prefix) :])

@@ -140,16 +140,14 @@ def _state(store: Store, snapshot: Snapshot, settings: Settings) -> Finding:
 
 def _purgeable(store: Store, settings: Settings, files: list[dict[str, Any]]) -> Finding:
     try:
-        found = purge(store, settings, dry_run=True)
+        purged = purge(store, settings, dry_run=True)
     except IndexTablesError as reason:
         return Finding("purge", "warning", f"what can be purged is unknown: {reason}")
-    size = int(found.size_mb_deleted * _MEGABYTE)
+    size = int(purged.size_mb_deleted * _MEGABYTE)
     live = sum(file["size"] or 0 for file in files)
     if size <= _PURGEABLE_SHARE * live:
-        return Finding("purge", "ok", found.message, size)
-    message = (
-        f"{found.message}: {found.size_mb_deleted:.1f} MiB, against {live / _MEGABYTE:.1f} MiB of live splits"
-    )
+        return Finding("purge", "ok", purged.message, size)
+    message = f"{purged.message}: {purged.size_mb_deleted:.1f} MiB, against {live / _MEGABYTE:.1f} MiB of live splits"
     return Finding("purge", "warning", message, size, "purge {table}")
 
 

@@ -174,7 +174,7 @@ def _extend(
     positions = to_merge(options.rules, sizes, delta.added.num_rows) if merge else set()
     merged = [small[position] for position in sorted(positions)]
     fresh = pa.concat_tables([_live_entries(base.live(merged), delta), delta.added])
-    kept = [_from_log_root(info, old.state_version) for info in old.manifests if info not in merged]
+    unmerged = [_from_log_root(info, old.state_version) for info in old.manifests if info not in merged]
     removed_bytes = sum(size or 0 for size in delta.removed.values())
     if delta.replaced:
         back = pc.is_in(delta.added.column(KEY), value_set=pa.array(delta.replaced, pa.string()))
@@ -185,10 +185,10 @@ def _extend(
         total_bytes=min(max(0, old.total_bytes + _total(delta.added) - removed_bytes), MAX_LONG),
         replaced=_num_replaced(old) + len(delta.replaced),
         manifests=(
-            *kept,
+            *unmerged,
             *write_manifests(store, fresh, context.partition_columns, options, context.measured),
         ),
-        tombstones=tuple(sorted({*old.tombstones, *delta.gone})) if kept else (),
+        tombstones=tuple(sorted({*old.tombstones, *delta.gone})) if unmerged else (),
     )
 
 

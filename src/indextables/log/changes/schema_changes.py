@@ -63,8 +63,8 @@ class AlterTable:
             raise TableNotFoundError("there is no table to alter")
         metadata = self.new_metadata(current)
         configuration = {**metadata.configuration, **self.properties}
-        kept = {key: value for key, value in configuration.items() if value is not None}
-        metadata = dataclasses.replace(metadata, configuration=kept)
+        configuration_left = {key: value for key, value in configuration.items() if value is not None}
+        metadata = dataclasses.replace(metadata, configuration=configuration_left)
         return [] if metadata == current.metadata else [metadata]
 
     def new_metadata(self, current: Snapshot) -> Metadata:
@@ -111,9 +111,11 @@ def _rename_keys(
     for setting in _OF_COLUMNS:
         if setting.key in renamed:
             columns = [schema.get(name) for name in setting.parse(renamed[setting.key])]
-            kept = [names[column.name] for column in columns if column is not None and column.name in names]
-            if kept:
-                renamed[setting.key] = ",".join(kept)
+            names_left = [
+                names[column.name] for column in columns if column is not None and column.name in names
+            ]
+            if names_left:
+                renamed[setting.key] = ",".join(names_left)
             else:
                 del renamed[setting.key]
     return renamed

@@ -111,12 +111,12 @@ def _period(text: str) -> tuple[date, str] | None:
 
 def _calculate(moment: datetime, steps: str, text: str, *, is_date: bool) -> tuple[datetime, datetime]:
     rounded = ""
-    found = list(_STEP.finditer(steps))
-    if len(found) > _MAX_STEPS:
+    matches = list(_STEP.finditer(steps))
+    if len(matches) > _MAX_STEPS:
         raise LiteralError(
-            f"date maths has at most {_MAX_STEPS} steps, and {shorten(text)!r} has {len(found)}"
+            f"date maths has at most {_MAX_STEPS} steps, and {shorten(text)!r} has {len(matches)}"
         )
-    for step in found:
+    for step in matches:
         unit = step[3] or step[4]
         if is_date and unit in _DURATIONS:
             raise LiteralError(

@@ -76,13 +76,13 @@ def more_like(
         return table.search(query, limit=count, columns=output, where=where, snippet=snippet)
     names = list(dict.fromkeys([*output, *checked.values]))
     pages: list[pa.Table] = []
-    found, size, after = 0, None if count is None else count + 1, None
+    num_rows, size, after = 0, None if count is None else count + 1, None
     while True:
         page = table.search(query, limit=size, after=after, columns=names, where=where, snippet=snippet)
         others = page.filter(pa.array(_differs(page, checked.values), pa.bool_()))
         pages.append(others)
-        found += others.num_rows
-        if size is None or count is None or page.num_rows < size or found >= count:
+        num_rows += others.num_rows
+        if size is None or count is None or page.num_rows < size or num_rows >= count:
             break
         size, after = 2 * size, page
     rows = pa.concat_tables([page.replace_schema_metadata(None) for page in pages]).slice(0, count)

@@ -71,11 +71,11 @@ def to_terms(terms: object) -> tuple[str, ...]:
         values: Iterable[object] = terms.to_pylist()
     else:
         values = terms
-    found = dict.fromkeys(term for term in values if term is not None)
-    for term in found:
+    distinct = dict.fromkeys(term for term in values if term is not None)
+    for term in distinct:
         if not isinstance(term, str):
             raise InputError(f'terms has {term!r}; they are text, as in ["timeout", "disk full"]')
-    return tuple(str(term) for term in found)
+    return tuple(str(term) for term in distinct)
 
 
 def term_query(column: str, term: str) -> TextQuery:
@@ -161,5 +161,5 @@ def _fetch(
         read = distinct[done : done + batch.num_rows]
         done += batch.num_rows
         low, high = np.searchsorted(rows, [read[0], read[-1] + 1])
-        found = batch.take(pa.array(np.searchsorted(read, rows[low:high])))
-        yield found.append_column(TERM, names.take(pa.array(numbers[low:high])))
+        hits_of_batch = batch.take(pa.array(np.searchsorted(read, rows[low:high])))
+        yield hits_of_batch.append_column(TERM, names.take(pa.array(numbers[low:high])))

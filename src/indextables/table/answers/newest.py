@@ -59,12 +59,12 @@ def newest_rows(
     refs.sort(key=lambda ref: ref.path.encode())
     with ExitStack() as stack:
         readers = OpenReaders(SplitLeases(first), Settings(first.options).get(keys.MAX_OPEN_SPLITS), stack)
-        found = []
+        newest = []
         for ref in refs:
             check()
             with readers.use(ref) as reader:
-                found.append(_newest_of(times, ref, reader, stop))
-        return fetch_ranked(first, refs, readers, _rank(found), Ranks(stop - start, start))
+                newest.append(_newest_of(times, ref, reader, stop))
+        return fetch_ranked(first, refs, readers, _rank(newest), Ranks(stop - start, start))
 
 
 def _newest_of(

@@ -118,10 +118,10 @@ class _Bars:
         self._counts.add([bucket_keys(self._buckets, batch.column(self._column.name)), values], weight)
 
     def result(self) -> pa.Table:
-        found = self._counts.result().sort_by([(_BUCKET, "ascending")]).combine_chunks()
-        column = found.column(_BUCKET)
+        counts = self._counts.result().sort_by([(_BUCKET, "ascending")]).combine_chunks()
+        column = counts.column(_BUCKET)
         bounds = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-        return found.set_column(0, _BUCKET, self._buckets.starts(bounds))
+        return counts.set_column(0, _BUCKET, self._buckets.starts(bounds))
 
 
 def _add(groups: GroupCounts | None, values: pa.Array, weight: int) -> GroupCounts | None:

@@ -127,8 +127,8 @@ class GroupTotals:
             columns[name] = canonical(values if key.buckets is None else key.buckets.keys(values))
         for state in self._states:
             columns |= state.inputs(rows)
-        wanted = [item for state in self._states for item in state.first]
-        grouped = pa.table(columns).group_by(self._keys, use_threads=False).aggregate(wanted)
+        aggregates = [item for state in self._states for item in state.first]
+        grouped = pa.table(columns).group_by(self._keys, use_threads=False).aggregate(aggregates)
         return self._rename(grouped)
 
     def _rename(self, grouped: pa.Table) -> pa.Table:

@@ -83,10 +83,10 @@ def rank_together(
     corpora = _corpora(splits, use)
     if corpora is None:
         return None
-    known = [split for split in corpora if split is not None]
+    own_corpora = [split for split in corpora if split is not None]
     if corpus is None:
-        corpus = _total(known)
-    elif any(split.frequencies.keys() - corpus.frequencies.keys() for split in known):
+        corpus = _total(own_corpora)
+    elif any(split.frequencies.keys() - corpus.frequencies.keys() for split in own_corpora):
         return None
     asked = top if top is None or after is None else min(top + after.rank, MAX_ROWS)
     ranking = [
@@ -107,11 +107,11 @@ def _corpora(splits: Sequence[Searched], use: _Use) -> list[Corpus | None] | Non
             if not reader.may_match(split.predicate):
                 corpora.append(None)
                 continue
-            found = reader.corpus(split.predicate)
-        if found is None or (queries is not None and found[0] != queries):
+            parts_and_corpus = reader.corpus(split.predicate)
+        if parts_and_corpus is None or (queries is not None and parts_and_corpus[0] != queries):
             return None
-        queries = found[0]
-        corpora.append(found[1])
+        queries = parts_and_corpus[0]
+        corpora.append(parts_and_corpus[1])
     return corpora
 
 

@@ -87,8 +87,8 @@ class _Walk:
             elif operation == MergeSplits.operation and (target := (remove.tags or {}).get(MERGED_INTO)):
                 self._check(key, self._log_of(key, remove), operation)
                 new = split_key(target, uri)
-                found = self._follow_merge(key, removes, target, adds.get(new))
-                moved[new] = found.union(moved[new]) if new in moved else found
+                rows = self._follow_merge(key, removes, target, adds.get(new))
+                moved[new] = rows.union(moved[new]) if new in moved else rows
                 del self.rows[key]
             elif self.statement == DELETE == operation:
                 del self.rows[key]

@@ -94,8 +94,8 @@ def delete_rows(task: ScanTask, look_up: LookUp) -> TaskDeletes:
     count = 0
     try:
         for ref in task.splits:
-            rows, found = _split_deletes(task, ref, store, look_up)
-            count += found
+            rows, num_found = _split_deletes(task, ref, store, look_up)
+            count += num_found
             if rows is not None:
                 deletes.append(rows)
     except BaseException:
@@ -254,9 +254,9 @@ class _StoredUnion:
             return None
         if mine.new_log is None:
             return United(replace(mine, delta_log=theirs.delta_log), overlap=len(now) > len(was))
-        wanted = self._load(DeltaLogRef(mine.new_log, mine.num_deleted), theirs.num_records)
-        overlap = bool(len(np.setdiff1d(np.intersect1d(wanted, now), was)))
-        rows = np.union1d(wanted, now)
+        positions = self._load(DeltaLogRef(mine.new_log, mine.num_deleted), theirs.num_records)
+        overlap = bool(len(np.setdiff1d(np.intersect1d(positions, now), was)))
+        rows = np.union1d(positions, now)
         if len(rows) == theirs.num_records:
             return United(replace(mine, delta_log=theirs.delta_log, new_log=None, num_deleted=0), overlap)
         log = store_delta_log(self._store, mine.key, rows)

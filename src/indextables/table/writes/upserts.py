@@ -102,8 +102,8 @@ def _write(plan: WritePlan, rows: pa.Table, keys: Keys, replaced: Sequence[pa.Re
     if any(batch.num_rows for batch in replaced):
         from indextables.columns import KeySet  # noqa: PLC0415 - opening a table does not need it
 
-        found = KeySet.of(pa.Table.from_batches(replaced), nulls_match=False)
-        is_update = pa.array(np.concatenate([*map(found.contains, rows.select(names).to_batches())]))
+        old_keys = KeySet.of(pa.Table.from_batches(replaced), nulls_match=False)
+        is_update = pa.array(np.concatenate([*map(old_keys.contains, rows.select(names).to_batches())]))
         updated, rows = rows.filter(is_update), rows.filter(pc.invert(is_update))
     batches = updated.to_batches(max_chunksize=65536)
     updates = count_by_partition(batches, plan.schema, plan.partition_columns)
@@ -164,7 +164,7 @@ class Keys:
         """Return the rows of a split that have one of the keys, and add their keys to `replaced`."""
         candidates = split.matching(predicate)
         stored = [field.name for field in self.fields if field.name not in ref.partition_values]
-        found: list[RowIds] = [candidates[:0]]
+        matches: list[RowIds] = [candidates[:0]]
         for rows, batch in split.columns_of(candidates, stored):
             arrays = [
                 batch.column(field.name)
@@ -174,10 +174,10 @@ class Keys:
             ]
             columns = pa.RecordBatch.from_arrays(arrays, names=[field.name for field in self.fields])
             has_key = self.values.contains(columns)
-            found.append(rows[has_key])
+            matches.append(rows[has_key])
             if replaced is not None:
                 replaced.append(columns.filter(pa.array(has_key)))
-        return np.concatenate(found)
+        return np.concatenate(matches)
 
 
 def _condition(field: Field, values: pa.ChunkedArray) -> Predicate | None:
@@ -212,9 +212,9 @@ def _check_later_files(plan: WritePlan, before: Snapshot, current: Snapshot, key
     lease = SplitLeases(task)
     for ref in refs:
         with lease(ref) as split:
-            found = keys.look_up(ref, split, bind(keys.predicate, ref.partition_values))
-        if len(found):
+            rows = keys.look_up(ref, split, bind(keys.predicate, ref.partition_values))
+        if len(rows):
             raise CommitConflictError(
-                f"a concurrent commit has added {len(found)} rows with keys of this upsert to {current.uri} (now at "
+                f"a concurrent commit has added {len(rows)} rows with keys of this upsert to {current.uri} (now at "
                 f"version {current.version}); read the table again and repeat the upsert"
             )
