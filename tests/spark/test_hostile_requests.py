@@ -33,8 +33,8 @@ from indextables.spark.formats.plan_json import DecodedScan, decode_write, encod
 from indextables.spark.formats.tables import scan_plan
 from indextables.spark.request import Request
 from indextables.spark.source import IndexTablesDataSource
-from indextables.spark.sql import Job, finish_job, job_files, job_tasks, run_command, run_job_task
-from indextables.spark.sql.job_files import WaitingPurge
+from indextables.spark.sql import Job, finish_job, job_tasks, run_command, run_job_task
+from indextables.spark.sql.jobs import WaitingPurge, read_job
 from indextables.storage import ObjectInfo
 from indextables.table.writes.write import plan_write
 
@@ -137,9 +137,9 @@ class TestJobFiles:
             failures=("why",),
         )
         purge = WaitingPurge(str(tmp_path), {"spark.indextables.purge.parallelism": "3"}, prepared)
-        file = job_files.save(purge)
+        file = purge.save()
         assert file is not None
-        assert job_files.read(file) == purge
+        assert read_job(file) == purge
         yield file
         Path(file).unlink(missing_ok=True)
 

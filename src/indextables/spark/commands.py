@@ -101,7 +101,7 @@ def _delete(request: Request) -> Answer:
 
 
 def _deleted(request: Request, rows: int, upkeep: UpkeepPolicy) -> Answer:
-    """Return how many rows were deleted, and what upkeep may be due after that (see `sql.upkeep`)."""
+    """Return how many rows were deleted, and what upkeep may be due after that (see `sql.upkeep_steps`)."""
     if not rows:
         return {"deleted": rows}
     table = open_table(request.path, settings=request.options)

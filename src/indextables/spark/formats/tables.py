@@ -179,7 +179,7 @@ class Tables:
         return {"skip": can_skip(mode, request.path, "table", lambda: find_snapshot(store) is not None)}
 
     def plan_write(self, request: Request) -> Answer:
-        """Return also what upkeep may be due after the write (see `sql.upkeep`)."""
+        """Return also what upkeep may be due after the write (see `sql.upkeep_steps`)."""
         upkeep = UpkeepPolicy.of(Settings(request.options))
         plan = write_plan(request)
         if plan is None:
