@@ -30,7 +30,7 @@ from indextables.predicates import from_spark
 from indextables.predicates.spark import MAX_DEPTH
 from indextables.schema import Field, TableSchema
 from indextables.spark.formats.plan_json import DecodedScan, decode_write, encode_scan, encode_write
-from indextables.spark.formats.tables import scan_plan
+from indextables.spark.formats.table_scan import scan_plan
 from indextables.spark.request import Request
 from indextables.spark.source import IndexTablesDataSource
 from indextables.spark.sql import Job, finish_job, job_tasks, run_command, run_job_task

@@ -17,8 +17,7 @@ import orjson
 
 from indextables.config import layered
 from indextables.errors import ConfigError, InputError
-from indextables.spark.merge_schema import take_merge_schema
-from indextables.spark.txn import take_txn
+from indextables.spark.write_options import take_merge_schema, take_txn
 from indextables.streams import FEED_NAMES, StreamOptions, split_options
 
 OPTION: Final = "__request"
