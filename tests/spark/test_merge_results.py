@@ -12,7 +12,8 @@ from indextables.config import Settings
 from indextables.maintenance import MergeOptions, empty_result, plan_merge, run_merge_task
 from indextables.runtime import now_ms
 from indextables.spark.sql.cluster import TaskOutcome
-from indextables.spark.sql.jobs.merge_job import WaitingMerge, encode_group
+from indextables.spark.sql.jobs.merge_job import WaitingMerge
+from indextables.spark.sql.jobs.merge_results import encode_group
 
 
 def test_the_sources_of_a_merged_split_are_in_the_order_of_its_rows(tmp_path: Path):

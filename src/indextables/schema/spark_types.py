@@ -83,7 +83,7 @@ def type_json(kind: str) -> Any:
 
 
 def field_json(name: str, kind: Any, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return a column, or a field of a struct, as a value of Spark's schema JSON. Its type `kind` is such a value too."""
+    """Return a column, or a field of a struct, as a value of Spark's schema JSON, which `kind` is too."""
     return {"name": name, "type": kind, "nullable": True, "metadata": metadata or {}}
 
 

@@ -1,7 +1,6 @@
 """A merge whose groups Spark's executors merge, in batches: each is committed before the next one begins.
 
-A task reads nothing but splits of the table, and a result is accepted only for a group of the job, with a new split of
-its partition and the number of its rows.
+A task reads nothing but splits of the table.
 """
 
 from __future__ import annotations
@@ -11,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import orjson
 import pyarrow as pa
 
 from indextables.config import Settings, keys
 from indextables.errors import CommandError, IndexTablesError, InputError
-from indextables.log import AddFile, Metadata, Snapshot, load_snapshot
-from indextables.log.actions import FieldError, from_document, to_document
+from indextables.log import Metadata, Snapshot, load_snapshot
+from indextables.log.actions import to_document
 from indextables.log.cleanup import is_split_key
 from indextables.maintenance import (
     Merged,
@@ -29,12 +27,11 @@ from indextables.maintenance import (
     empty_result,
     run_merge_task,
 )
-from indextables.schema import partition_path
 from indextables.spark.sql.cluster import Job, TaskOutcome
+from indextables.spark.sql.jobs.merge_results import as_action, decode_group, encode_group
 from indextables.spark.sql.jobs.waiting_job import WaitingJob
 from indextables.spark.sql.json_values import (
     as_all,
-    as_count,
     as_list,
     as_object,
     as_optional,
@@ -115,7 +112,7 @@ class WaitingMerge(WaitingJob[NumberedMerge, MergedGroup]):
     @classmethod
     def of(cls, document: Any) -> WaitingMerge:
         uri = as_text(document["uri"])
-        metadata = _action(document["metadata"], Metadata)
+        metadata = as_action(Metadata, document["metadata"])
         groups = tuple(_group(uri, metadata, *as_list(entry)) for entry in as_list(document["groups"]))
         if not groups or as_whole(document["batch"]) < 1:
             raise ValueError("it has no task")
@@ -143,7 +140,7 @@ class WaitingMerge(WaitingJob[NumberedMerge, MergedGroup]):
 
     def decode(self, outcomes: Sequence[TaskOutcome]) -> list[MergedGroup]:
         batch = self.groups[: self.batch]
-        return [_decoded(outcome.result, batch) for outcome in outcomes]
+        return [decode_group(outcome.result, batch) for outcome in outcomes]
 
     def finish(self, results: Sequence[MergedGroup]) -> pa.Table | Job:
         """Commit the batch. Return the row of the merge, or the job of the next batch."""
@@ -196,77 +193,6 @@ def merge_row(done: Merged, settings: Settings) -> pa.Table:
     return pa.Table.from_pylist([row], schema=MERGE_COLUMNS)
 
 
-def encode_group(number: int, group: MergedGroup) -> str:
-    """Return the result of the task with that number as text."""
-    return orjson.dumps(
-        {
-            "number": number,
-            "sources": group.sources,
-            "size": group.size,
-            "add": None if group.add is None else to_document(group.add),
-            "method": group.method,
-            "reason": group.reason,
-            "unreadable": group.unreadable,
-            "failure": group.failure,
-        }
-    ).decode()
-
-
-def _decoded(text: str, batch: tuple[MergeTask, ...]) -> MergedGroup:
-    try:
-        document = orjson.loads(text)
-        return _merged_group(document, batch[as_count(document["number"], len(batch))])
-    except (ValueError, KeyError, TypeError) as reason:
-        raise InputError(f"the result of a task is not the result of a merge: {reason}") from None
-
-
-def _merged_group(document: Any, group: MergeTask) -> MergedGroup:
-    sizes = {source.key: source.size for source in group.sources}
-    named = set(as_all(as_text, document["sources"]))
-    unreadable = tuple(
-        (as_text(key), as_text(reason)) for key, reason in map(as_list, as_list(document["unreadable"]))
-    )
-    others = {*named, *(key for key, _ in unreadable)} - sizes.keys()
-    if others:
-        raise ValueError(f"it names {min(others)!r:.200}, which is a split of another group")
-    # In the order of the task, which is that of their rows.
-    merged = tuple(source for source in group.sources if source.key in named)
-    add = None if document["add"] is None else _action(document["add"], AddFile)
-    if add is not None:
-        _check_new_split(add, merged, group)
-    return MergedGroup(
-        sources=tuple(source.key for source in merged),
-        size=sum(source.size for source in merged),
-        add=add,
-        method=as_optional(as_text, document["method"]),
-        reason=as_optional(as_text, document["reason"]),
-        unreadable=unreadable,
-        failure=as_optional(as_text, document["failure"]),
-        delta_logs={source.key: source.delta_log.key for source in merged if source.delta_log is not None},
-    )
-
-
-def _check_new_split(add: AddFile, merged: tuple[SourceSplit, ...], group: MergeTask) -> None:
-    """Raise ValueError for a new split that cannot be the merged ones, of their partition and with their rows."""
-    folder = partition_path(group.partition_values, group.metadata.partition_columns)
-    begin = f"{folder}/splits/split-".lstrip("/")
-    name = f"its split {add.path!r:.200}"
-    if not is_split_key(check_key(group.uri, add.path)) or not add.path.startswith(begin):
-        raise ValueError(f"{name} is not in the partition of its group, below {begin!r}")
-    if add.partition_values != group.partition_values:
-        raise ValueError(f"{name} has other partition values than its group")
-    least = 1 if any(source.delta_log is not None for source in merged) else 2
-    if len(merged) < least:
-        raise ValueError(
-            f"{name} is merged from {len(merged)} splits of its group, and {least} are the fewest"
-        )
-    rows = [source.num_live for source in merged]
-    if None not in rows and sum(count or 0 for count in rows) != add.num_records:
-        raise ValueError(
-            f"{name} has {add.num_records} rows, and the splits that it replaces have another number"
-        )
-
-
 def _group(uri: str, metadata: Metadata, values: Any, options: Any, sources: Any) -> MergeTask:
     splits = tuple(_source(uri, *as_list(entry)) for entry in as_list(sources))
     return MergeTask(uri, as_texts(options), metadata, as_texts(values), splits)
@@ -290,13 +216,3 @@ def _result(document: dict[str, Any]) -> Merged:
     values: dict[str, Any] = {name: as_text(document[name]) for name in _TEXTS}
     values |= {name: as_whole(document[name]) for name in _NUMBERS}
     return Merged(**values, messages=as_all(as_text, document["messages"]))
-
-
-def _action(document: Any, kind: Any) -> Any:
-    try:
-        (action,) = from_document(as_object(document))
-    except FieldError as reason:
-        raise ValueError(str(reason)) from None
-    if not isinstance(action, kind):
-        raise TypeError("it holds another action")
-    return action
