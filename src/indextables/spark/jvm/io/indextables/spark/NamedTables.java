@@ -67,9 +67,9 @@ final class NamedTables {
       throws TableAlreadyExistsException {
     refuseExisting(ident);
     TableRef target = target(ident, properties);
-    PythonBridge.Answer found = PythonBridge.ask(Description.request(TableRef.of(target.path())));
-    if (!found.isNoTable()) {
-      Description table = Description.from(found.get());
+    PythonBridge.Answer description = PythonBridge.ask(Description.request(TableRef.of(target.path())));
+    if (!description.isNoTable()) {
+      Description table = Description.from(description.get());
       checkSame(target, table, schema, partitionBy);
       register(ident, table.schema(), table.partitionColumns(), properties);
     } else {
