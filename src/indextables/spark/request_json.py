@@ -39,12 +39,9 @@ def parse_request(text: str) -> Request:
     """
     fields = _parse_fields(text)
     micros = fields.pop("timestamp", None)
-    spec, own_options, txn, merges_schema = (
-        COMMANDS[fields.pop("command")],
-        fields.pop("options", {}),
-        None,
-        False,
-    )
+    spec = COMMANDS[fields.pop("command")]
+    own_options = fields.pop("options", {})
+    txn, merges_schema = None, False
     if spec.takes_write_options and "column_groups" not in fields:
         txn, own_options = take_txn(own_options)
         merges_schema, own_options = take_merge_schema(own_options)
