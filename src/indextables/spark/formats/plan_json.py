@@ -160,14 +160,14 @@ def _decoded_corpus(value: object) -> Corpus:
     match value:
         case [int(documents), dict(tokens), list(frequencies)] if is_number(documents):
             counts = dict[tuple[str, str], int]()
-            for entry in frequencies:
+            for number, entry in enumerate(frequencies):
                 match entry:
                     case [str(column), str(word), int(count)] if 0 <= count <= documents and column in tokens:
                         counts[column, word] = count
                     case _:
                         raise refused(
-                            f"{entry!r:.200} in the ranking statistics of its plan is not a column that has words, a "
-                            f"word and its number of rows, of {documents} at most"
+                            f"entry {number} of the words in its plan is not a column that has words, a word and its "
+                            f"number of rows, of {documents} at most"
                         )
             # A column with a word has words: BM25 divides by their average number.
             if all(map(is_number, tokens.values())) and all(

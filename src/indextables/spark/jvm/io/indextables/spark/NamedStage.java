@@ -25,7 +25,7 @@ final class NamedStage implements StagedTable, SupportsWrite {
     this.abort = abort;
   }
 
-  /** Returns the stage of a table of ours, and of what its end changes in the catalog. */
+  /** Returns the stage of a search table, and of what its end changes in the catalog. */
   static NamedStage of(StagedWrite write, Runnable onCommit, Runnable onAbort) {
     return new NamedStage(
         write,
