@@ -11,7 +11,9 @@ import indextables as it
 from indextables.config import Settings
 from indextables.maintenance import MergeOptions, empty_result, plan_merge, run_merge_task
 from indextables.runtime import now_ms
-from indextables.spark.sql.waiting_merge import WaitingMerge, decode_groups, encode_group
+from indextables.spark.sql.cluster import TaskOutcome
+from indextables.spark.sql.jobs.merge_job import WaitingMerge
+from indextables.spark.sql.jobs.merge_results import encode_group
 
 
 def test_the_sources_of_a_merged_split_are_in_the_order_of_its_rows(tmp_path: Path):
@@ -22,4 +24,4 @@ def test_the_sources_of_a_merged_split_are_in_the_order_of_its_rows(tmp_path: Pa
     group = run_merge_task(tasks[0])
     waiting = WaitingMerge(snapshot.uri, {}, tasks[0].metadata, tasks, 1, 1, empty_result(snapshot))
     reported = encode_group(0, dataclasses.replace(group, sources=group.sources[::-1]))
-    assert decode_groups(waiting, [reported])[0].sources == group.sources
+    assert waiting.decode([TaskOutcome(reported)])[0].sources == group.sources

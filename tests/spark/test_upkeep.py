@@ -15,7 +15,7 @@ import indextables as it
 from indextables.errors import InputError
 from indextables.maintenance.upkeep_claims import CLAIM_KEY
 from indextables.spark.commands import answer
-from indextables.spark.request import Request
+from indextables.spark.request_json import parse_request
 from indextables.spark.sql import run_command
 from indextables.storage import open_store
 
@@ -183,7 +183,7 @@ def test_on_connect(connect_report, case):
 
 def ask(path: str, **fields: object) -> dict[str, Any]:
     request = {"command": "upkeep", "path": path, "claim": "a claim", **fields}
-    answered = answer(Request.parse(json.dumps(request)))
+    answered = answer(parse_request(json.dumps(request)))
     answered.pop("counts", None)  # what the process has counted, which is not part of what it was asked
     return answered
 

@@ -35,6 +35,7 @@ from indextables.maintenance.merge_plan import (
     due_splits,
     plan_due_merge,
     plan_merge,
+    total_size,
 )
 from indextables.maintenance.merges import (
     GroupMerger,
@@ -128,6 +129,7 @@ __all__ = [
     "start_upkeep",
     "start_upkeep_at",
     "take_claim",
+    "total_size",
     "truncate_time_travel",
     "upgrade_and_checkpoint",
     "upgrade_protocol",

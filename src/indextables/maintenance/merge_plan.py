@@ -94,6 +94,11 @@ class MergeTask:
         return sum(source.size for source in self.sources)
 
 
+def total_size(tasks: Iterable[MergeTask]) -> int:
+    """Return the size in bytes of the splits that tasks replace."""
+    return sum(task.size for task in tasks)
+
+
 def plan_merge(
     snapshot: Snapshot, options: MergeOptions, settings: Settings, *, now: int
 ) -> tuple[MergeTask, ...]:

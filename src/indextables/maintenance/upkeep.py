@@ -20,7 +20,7 @@ from indextables.config import Settings, keys
 from indextables.errors import IndexTablesError
 from indextables.log import Snapshot, load_snapshot
 from indextables.maintenance.merge_jobs import MergeJob, record_job
-from indextables.maintenance.merge_plan import MergeTask, plan_due_merge
+from indextables.maintenance.merge_plan import MergeTask, plan_due_merge, total_size
 from indextables.maintenance.merges import merge_tasks
 from indextables.maintenance.purges import Purged, purge
 from indextables.maintenance.upkeep_claims import (
@@ -161,7 +161,7 @@ def _merge_if_due(store: Store, settings: Settings) -> bool:
         # Plan again: the job that had the claim before may have merged these splits.
         snapshot, tasks = due_tasks(store, settings)
         while tasks:
-            extend_claim(store, claim, size=_size(tasks), now=now_ms())
+            extend_claim(store, claim, size=total_size(tasks), now=now_ms())
             if not _run_job(store, settings, snapshot, tasks):
                 break  # other commits have removed the sources, or none can be read
             merged = True
@@ -174,7 +174,7 @@ def _merge_if_due(store: Store, settings: Settings) -> bool:
 def _take_claim(store: Store, settings: Settings, tasks: tuple[MergeTask, ...], claim: str) -> bool:
     """Claim the table. A claim that fails is a job that fails."""
     try:
-        return take_claim(store, claim, size=_size(tasks), now=now_ms())
+        return take_claim(store, claim, size=total_size(tasks), now=now_ms())
     except Exception as reason:
         record_job(_new_job(store, settings, tasks).ended(f"{type(reason).__name__}: {reason}"))
         raise
@@ -211,7 +211,3 @@ def _run_job(store: Store, settings: Settings, snapshot: Snapshot, tasks: tuple[
     record_job(job.ended())
     _log.info("%s: automatic merge: %s", store.uri, result.message)
     return result.merge_groups > 0
-
-
-def _size(tasks: tuple[MergeTask, ...]) -> int:
-    return sum(task.size for task in tasks)

@@ -23,10 +23,12 @@ from indextables.schema.spark_types import (
     VARYING_STRING,
     arrow_type,
     canonical_type,
+    field_json,
     is_variant,
     is_varying_string,
     spark_type,
     struct_fields,
+    struct_json,
     type_json,
     type_name,
 )
@@ -232,11 +234,7 @@ class TableSchema:
 
     def to_json(self) -> str:
         """Return Spark's schema JSON, as `metaData.schemaString` has it."""
-        columns = [
-            {"name": c.name, "type": type_json(c.type), "nullable": True, "metadata": c.metadata}
-            for c in self.fields
-        ]
-        return orjson.dumps({"type": "struct", "fields": columns}).decode()
+        return struct_json(field_json(c.name, type_json(c.type), c.metadata) for c in self.fields)
 
     @classmethod
     def from_json(cls, text: str) -> TableSchema:

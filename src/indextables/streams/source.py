@@ -109,8 +109,8 @@ class StreamSource:
         for name in sorted({*before, *now}):
             if before.get(name) != now.get(name):
                 raise ConfigError(
-                    f"option {name} was {_value_text(before.get(name))} when the query was first started, and is "
-                    f"{_value_text(now.get(name))}; set it back, or start the query with a new checkpointLocation"
+                    f"option {name} was {_option_text(before.get(name))} when the query was first started, and is "
+                    f"{_option_text(now.get(name))}; set it back, or start the query with a new checkpointLocation"
                 )
 
     def files(
@@ -244,5 +244,5 @@ def _first(start: Offset, end: Offset) -> Position:
     return start.position if start.origin == end.origin else end.origin
 
 
-def _value_text(text: str | None) -> str:
+def _option_text(text: str | None) -> str:
     return "not given" if text is None else repr(text)

@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from indextables.config import Settings, keys
 from indextables.maintenance import (
-    MergeTask,
     UpkeepPolicy,
     automatic_retention,
     claim_purge,
@@ -26,14 +25,12 @@ from indextables.maintenance import (
     extend_claim,
     release_claim,
     take_claim,
+    total_size,
 )
 from indextables.runtime import now_ms
-from indextables.spark.sql import job_files
 from indextables.spark.sql.cluster import Job
-from indextables.spark.sql.jobs import finish_job
-from indextables.spark.sql.merging import save_merge
+from indextables.spark.sql.jobs import WaitingMerge, begin_merge, finish_job, read_job
 from indextables.spark.sql.purging import purge_or_job
-from indextables.spark.sql.waiting_merge import WaitingMerge
 from indextables.storage import Store, open_store, table_uri
 
 _DONE: Final[dict[str, Any]] = {"job": None}
@@ -58,12 +55,12 @@ def _merge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> di
         if not isinstance(outcome, Job):
             metrics = outcome.column("metrics")[0].as_py()
             return {"job": None, "merged": metrics["merge_groups"], "message": metrics["message"]}
-        waiting = job_files.read(outcome.file)
+        waiting = read_job(outcome.file)
         assert isinstance(waiting, WaitingMerge), "only a merge has a next batch"
-        extend_claim(store, claim, size=_size(waiting.tasks), now=now_ms())
-        return outcome.answer() | {"groups": len(waiting.tasks), "batch": waiting.batch}
+        extend_claim(store, claim, size=total_size(waiting.groups), now=now_ms())
+        return outcome.answer() | {"groups": len(waiting.groups), "batch": waiting.batch}
     _, tasks = due_tasks(store, settings)
-    if not tasks or not take_claim(store, claim, size=_size(tasks), now=now_ms(), is_of_process=False):
+    if not tasks or not take_claim(store, claim, size=total_size(tasks), now=now_ms(), is_of_process=False):
         return dict(_DONE)
     snapshot, tasks = due_tasks(
         store, settings
@@ -72,7 +69,7 @@ def _merge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> di
         release_claim(store, claim)
         return dict(_DONE)
     batch = settings.get(keys.MERGE_BATCH_SIZE)
-    return save_merge(snapshot, tasks, settings, batch).answer() | {"groups": len(tasks), "batch": batch}
+    return begin_merge(snapshot, tasks, settings, batch).answer() | {"groups": len(tasks), "batch": batch}
 
 
 def _purge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +85,3 @@ def _purge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> di
             store.uri, settings, hours=hours, log_hours=log_hours, dry_run=None, with_jobs=True
         )
     return outcome.answer() if isinstance(outcome, Job) else dict(_DONE)
-
-
-def _size(tasks: tuple[MergeTask, ...]) -> int:
-    return sum(task.size for task in tasks)
