@@ -162,8 +162,17 @@ def _merge_if_due(store: Store, settings: Settings) -> bool:
         snapshot, tasks = due_tasks(store, settings)
         while tasks:
             extend_claim(store, claim, size=_size(tasks), now=now_ms())
-            if not _run_job(store, settings, snapshot, tasks):
-                break  # other commits have removed the sources, or none can be read
+            try:
+                if not _run_job(store, settings, snapshot, tasks):
+                    break  # other commits have removed the sources, or none can be read
+            except InterruptedError:
+                raise
+            except Exception as reason:
+                if not merged:
+                    raise
+                # What the rounds before left fails again. What they merged is committed, and a purge may follow.
+                _log.warning("%s: the rest is not merged: %s", store.uri, reason)
+                break
             merged = True
             snapshot, tasks = due_tasks(store, settings)
     finally:
@@ -208,7 +217,7 @@ def _run_job(store: Store, settings: Settings, snapshot: Snapshot, tasks: tuple[
     except BaseException as reason:
         record_job(job.ended(f"{type(reason).__name__}: {reason}"))
         raise
-    record_job(job.ended())
+    record_job(job.ended(message=result.message if result.failed_groups else None))
     _log.info("%s: automatic merge: %s", store.uri, result.message)
     return result.merge_groups > 0
 

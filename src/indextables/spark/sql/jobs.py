@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from indextables.errors import IndexTablesError
 from indextables.log.cleanup import DeleteTask
-from indextables.maintenance import MergedGroup, MergeTask, run_merge_task
+from indextables.maintenance import MergedGroup, MergeTask, failure_of, run_merge_task
 from indextables.spark.sql import job_files
 from indextables.spark.sql.cluster import Job, outcomes
 from indextables.spark.sql.deleting import (
@@ -32,8 +32,6 @@ from indextables.table import PrewarmTask, ScanTask
 
 RESULT: Final = pa.schema({"result": pa.string()})
 """The rows of a job: one for each task, as JSON."""
-
-_LONGEST_REASON: Final = 500
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ def _run_merge(task: MergeTask) -> MergedGroup:
     try:
         return run_merge_task(task)
     except (IndexTablesError, OSError, MemoryError) as reason:
-        return MergedGroup(failure=f"{type(reason).__name__}: {reason}"[:_LONGEST_REASON])
+        return MergedGroup(failure=failure_of(reason))
 
 
 def finish_job(file: str, results: Sequence[str], places: Sequence[str] = ()) -> pa.Table | Job:
