@@ -261,6 +261,8 @@ def test_two_writers_do_not_merge_the_same_splits(path: str, monkeypatch: pytest
         ({"since": -HOUR, "until": HOUR, "pid": os.getpid(), "host": socket.gethostname()}, False),
         ({"since": -HOUR, "until": HOUR, "pid": 2**22 + 1, "host": socket.gethostname()}, True),
         ({"since": -HOUR, "until": HOUR, "pid": 2**22 + 1, "host": "elsewhere"}, False),
+        ({"since": 60_000, "until": HOUR}, False),
+        ({"since": 365 * 24 * HOUR, "until": 366 * 24 * HOUR, "pid": 2, "host": "elsewhere"}, True),
         ({"since": "x"}, True),
     ],
 )
@@ -375,7 +377,10 @@ def test_no_purge_deletes_a_file_younger_than_the_longest_running_job(path: str)
             clock.ms += 200 * HOUR
             assert upkeep.automatic_retention(store, policy) == (200, 720)
         assert upkeep.automatic_retention(store, policy) == (168, 720)
-        assert take_claim(store, "a merge", size=0, now=clock.ms - 300 * HOUR)
+        assert take_claim(store, "a merge that died", size=0, now=clock.ms - 301 * HOUR)
+        assert upkeep.automatic_retention(store, policy) == (168, 720)
+        long = 400 * HOUR * 1000  # its lease is a millisecond for a thousand bytes
+        assert take_claim(store, "a merge that runs", size=long, now=clock.ms - 300 * HOUR)
         assert upkeep.automatic_retention(store, policy) == (300, 720)
         assert upkeep.automatic_retention(store, policy, began - 200 * HOUR) == (400, 720)
 

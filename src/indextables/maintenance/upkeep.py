@@ -138,10 +138,11 @@ def automatic_retention(
     starts = [
         write[1] for write in map(writes.get, writes.keys()) if write is not None and write[0] == store.uri
     ]
-    claim = read_claim(store)
-    starts += [] if claim is None else [claim.since]
+    claim, now = read_claim(store), now_ms()
+    # A job that died leaves a claim that is over: its files are orphans, and no reason to keep others.
+    starts += [] if claim is None or claim.is_over(now) else [claim.since]
     starts += [] if running_since is None else [running_since]
-    return policy.purge_hours(running_since=min(starts, default=None), now=now_ms()), policy.log_hours
+    return policy.purge_hours(running_since=min(starts, default=None), now=now), policy.log_hours
 
 
 def due_tasks(store: Store, settings: Settings) -> tuple[Snapshot, tuple[MergeTask, ...]]:
