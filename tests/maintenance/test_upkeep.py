@@ -29,7 +29,7 @@ from indextables.maintenance import (
 )
 from indextables.maintenance.upkeep_claims import CLAIM_KEY, PURGE_KEY, claim_purge, take_claim
 from indextables.runtime import Runtime, now_ms, use
-from indextables.storage import open_store
+from indextables.storage import Store, open_store
 from support.invariants import check_table
 
 FOUR = {keys.MERGE_ON_WRITE_SPLITS.key: "4"}
@@ -408,6 +408,56 @@ def test_a_purge_can_follow_every_few_writes(path: str, monkeypatch: pytest.Monk
     }
     append(path, 0, 12, settings)
     assert purged == [0, 5, 10]
+
+
+def test_a_purge_that_waits_for_a_merge_is_not_replaced_by_a_later_merge(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The purge is due at version 5, and version 6 asks for a merge, by other settings, while one is running."""
+    begun, go_on = threading.Event(), threading.Event()
+    merge, retention = upkeep.merge_tasks, list[tuple[int, int]]()
+
+    def slow(*arguments: object, **named: object) -> Merged:
+        begun.set()
+        assert go_on.wait(60)
+        return merge(*arguments, **named)  # type: ignore[arg-type]
+
+    def purge(store: Store, _: Settings, policy: UpkeepPolicy) -> _Done:
+        retention.append(upkeep.automatic_retention(store, policy))
+        return _Done()
+
+    monkeypatch.setattr(upkeep, "merge_tasks", slow)
+    monkeypatch.setattr(upkeep, "purge_automatically", purge)
+    append(path, 0, 4, OFF)
+    append(path, 4, 1, FOUR)
+    assert begun.wait(60)
+    purging = {
+        keys.PURGE_ON_WRITE.key: "true",
+        keys.PURGE_AFTER_WRITES.key: "5",
+        keys.PURGE_ON_WRITE_HOURS.key: "1000",
+    }
+    append(path, 5, 1, FOUR | purging)
+    append(path, 6, 4, FOUR)
+    go_on.set()
+    assert it.open(path).wait_for_upkeep(60)
+    assert retention == [(1000, 720)]
+    assert files(path) < 4
+    assert numbers(path) == list(range(10))
+
+
+def test_a_merge_that_fails_does_not_stop_a_purge_that_is_due(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    purged: list[str] = []
+
+    def failing(*_: object, **__: object) -> Merged:
+        raise MemoryError("no memory")
+
+    monkeypatch.setattr(upkeep, "merge_tasks", failing)
+    monkeypatch.setattr(upkeep, "purge_automatically", lambda store, *_: purged.append(store.uri) or _Done())
+    append(path, 0, 5, OFF)
+    append(path, 5, 1, AT_ONCE | {keys.PURGE_ON_WRITE.key: "true", keys.PURGE_AFTER_WRITES.key: "5"})
+    assert purged == [path]
 
 
 class _Done:
