@@ -138,8 +138,9 @@ def run_merge_task(
                     directory=directory,
                 )
             except UnreadableSplitError as reason:
-                unreadable.append((reason.path, str(reason.__cause__ or reason)))
-                sources = [source for source in sources if source.key != reason.path]
+                damaged = {error.path: str(error.__cause__ or error) for error in (reason, *reason.others)}
+                unreadable += damaged.items()
+                sources = [source for source in sources if source.key not in damaged]
                 continue
             return MergedGroup(
                 sources=tuple(source.key for source in sources),

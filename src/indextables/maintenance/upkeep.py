@@ -93,7 +93,10 @@ def start_upkeep(snapshot: Snapshot, before: int | None, settings: Settings, pol
     work = _Upkeep(snapshot.uri, request if merges else None, request if purges else None)
     if policy.is_asynchronous:
         current().background.start(
-            snapshot.uri, work, exit_seconds=policy.exit_seconds, unite=lambda waiting, new: new.after(waiting)
+            snapshot.uri,
+            work,
+            exit_seconds=policy.exit_seconds,
+            unite=lambda waiting, new: new.after(waiting),
         )
     else:
         work()

@@ -126,7 +126,9 @@ class Background:
             context, run = following
             try:
                 context.run(run)
-            except BaseException:  # what waits must run all the same, and `wait` must find the thread gone at the end
+            except (
+                BaseException
+            ):  # what waits must run all the same, and `wait` must find the thread gone at the end
                 _log.exception("work in the background for %s failed", subject)
             with self._lock:
                 running = self._running[subject]
@@ -143,7 +145,9 @@ class Background:
         if self._registered:
             return
         atexit.register(self._end)
-        multiprocessing = sys.modules.get("multiprocessing.util")  # every child of multiprocessing has imported it
+        multiprocessing = sys.modules.get(
+            "multiprocessing.util"
+        )  # every child of multiprocessing has imported it
         if multiprocessing is not None:
             multiprocessing.Finalize(None, self._end, exitpriority=0)
         self._registered = True
