@@ -85,6 +85,18 @@ def test_a_merge_does_not_exceed_the_target_size() -> None:
     assert due_splits([30] * 32, 32, 100) == 3
 
 
+@pytest.mark.parametrize("files", [2_000, 3_500, 10_000, 50_000])
+@pytest.mark.parametrize("step", [1, 2, 3, 4, 10, 50])
+def test_a_writer_of_some_versions_looks_at_a_large_table_now_and_then(files: int, step: int) -> None:
+    policy, turns = UpkeepPolicy.of(Settings()), files // 1000
+    for first in range(step):
+        versions = range(first, first + 400 * turns * step, step)
+        looks = [policy.may_merge(files=files, version=version) for version in versions]
+        assert 200 <= sum(looks) <= 800
+        longest = max(map(len, "".join("x" if look else "-" for look in looks).split("x")))
+        assert longest <= 30 * turns
+
+
 # --- after a write ----------------------------------------------------------------------------------------------------
 
 

@@ -126,9 +126,7 @@ class Background:
             context, run = following
             try:
                 context.run(run)
-            except (
-                BaseException
-            ):  # what waits must run all the same, and `wait` must find the thread gone at the end
+            except BaseException:  # noqa: BLE001 - what waits must run, and `wait` must find the thread gone at the end
                 _log.exception("work in the background for %s failed", subject)
             with self._lock:
                 running = self._running[subject]

@@ -65,14 +65,20 @@ def _merge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> di
     _, tasks = due_tasks(store, settings)
     if not tasks or not take_claim(store, claim, size=_size(tasks), now=now_ms(), is_of_process=False):
         return dict(_DONE)
-    snapshot, tasks = due_tasks(
-        store, settings
-    )  # the job that had the claim before may have merged these splits
-    if not tasks:
+    try:
+        # The job that had the claim before may have merged these splits.
+        snapshot, tasks = due_tasks(store, settings)
+        if not tasks:
+            release_claim(store, claim)
+            return dict(_DONE)
+        extend_claim(
+            store, claim, size=_size(tasks), now=now_ms()
+        )  # a later round has the claim of the first
+        batch = settings.get(keys.MERGE_BATCH_SIZE)
+        return save_merge(snapshot, tasks, settings, batch).answer() | {"groups": len(tasks), "batch": batch}
+    except BaseException:
         release_claim(store, claim)
-        return dict(_DONE)
-    batch = settings.get(keys.MERGE_BATCH_SIZE)
-    return save_merge(snapshot, tasks, settings, batch).answer() | {"groups": len(tasks), "batch": batch}
+        raise
 
 
 def _purge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -102,16 +102,21 @@ def encode_group(number: int, group: MergedGroup) -> str:
 
 
 def decode_groups(waiting: WaitingMerge, results: Sequence[str]) -> list[MergedGroup]:
-    """Return the results of the tasks of a job. InputError if one is not a result of the job."""
-    return [_decode_group(result, waiting.tasks[: waiting.batch]) for result in results]
+    """Return the results of the tasks of a job. InputError if one is of another job, or two are of one task."""
+    decoded = set[int]()
+    return [_decode_group(result, waiting.tasks[: waiting.batch], decoded) for result in results]
 
 
-def _decode_group(text: str, tasks: tuple[MergeTask, ...]) -> MergedGroup:
+def _decode_group(text: str, tasks: tuple[MergeTask, ...], decoded: set[int]) -> MergedGroup:
+    """Return the result of a task, and add its number to `decoded`: one group must not be committed twice."""
     try:
         document = orjson.loads(text)
         number = as_whole(document["number"])
         if not 0 <= number < len(tasks):
             raise ValueError("it is of another job")
+        if number in decoded:
+            raise ValueError("its group has a result already")
+        decoded.add(number)
         return _group(document, tasks[number])
     except (ValueError, KeyError, TypeError, AttributeError) as reason:
         raise InputError(f"the result of a task is not the result of a merge: {reason}") from None

@@ -34,7 +34,6 @@ from indextables.split.statistics import RowStatistics
 from indextables.split.stored_form import StoredForm
 from indextables.storage import SCRATCH_ADVICE, disk_errors
 
-
 _MAX_RUNS: Final = 4096
 """Every open of a split decodes the list of its runs. One with more is indexed again, after which it has one run."""
 
