@@ -17,6 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from indextables.config import Settings, keys
+from indextables.errors import InputError
 from indextables.maintenance import (
     UpkeepPolicy,
     automatic_retention,
@@ -29,7 +30,14 @@ from indextables.maintenance import (
 )
 from indextables.runtime import now_ms
 from indextables.spark.sql.cluster import Job
-from indextables.spark.sql.jobs import WaitingMerge, begin_merge, finish_job, read_job
+from indextables.spark.sql.jobs import (
+    WaitingJob,
+    WaitingMerge,
+    WaitingPurge,
+    begin_merge,
+    finish_job,
+    read_job,
+)
 from indextables.spark.sql.purging import purge_or_job
 from indextables.storage import Store, open_store, table_uri
 
@@ -51,7 +59,7 @@ def run_upkeep_step(path: str, options: Mapping[str, str], arguments: Mapping[st
 def _merge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> dict[str, Any]:
     claim = arguments["claim"]
     if "job" in arguments:
-        outcome = finish_job(arguments["job"], arguments["results"])
+        outcome = _finish(arguments, WaitingMerge)
         if not isinstance(outcome, Job):
             metrics = outcome.column("metrics")[0].as_py()
             return {"job": None, "merged": metrics["merge_groups"], "message": metrics["message"]}
@@ -62,20 +70,33 @@ def _merge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> di
     _, tasks = due_tasks(store, settings)
     if not tasks or not take_claim(store, claim, size=total_size(tasks), now=now_ms(), is_of_process=False):
         return dict(_DONE)
-    snapshot, tasks = due_tasks(
-        store, settings
-    )  # the job that had the claim before may have merged these splits
-    if not tasks:
+    try:
+        # The job that had the claim before may have merged these splits.
+        snapshot, tasks = due_tasks(store, settings)
+        if not tasks:
+            release_claim(store, claim)
+            return dict(_DONE)
+        # A later round goes on with the claim of the first.
+        extend_claim(store, claim, size=total_size(tasks), now=now_ms())
+        batch = settings.get(keys.MERGE_BATCH_SIZE)
+        return begin_merge(snapshot, tasks, settings, batch).answer() | {"groups": len(tasks), "batch": batch}
+    except BaseException:
         release_claim(store, claim)
-        return dict(_DONE)
-    batch = settings.get(keys.MERGE_BATCH_SIZE)
-    return begin_merge(snapshot, tasks, settings, batch).answer() | {"groups": len(tasks), "batch": batch}
+        raise
+
+
+def _finish(arguments: Mapping[str, Any], kind: type[WaitingJob[Any, Any]]) -> pa.Table | Job:
+    """Finish the job of a step. InputError if it is the job of another statement."""
+    file = arguments["job"]
+    if not isinstance(read_job(file), kind):
+        raise InputError(f"{file[:200]!r} is the job of another statement; upkeep finishes its own jobs only")
+    return finish_job(file, arguments["results"])
 
 
 def _purge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> dict[str, Any]:
     outcome: pa.Table | Job
     if "job" in arguments:
-        outcome = finish_job(arguments["job"], arguments["results"])
+        outcome = _finish(arguments, WaitingPurge)
     else:
         policy = UpkeepPolicy.of(settings)
         if arguments.get("after_merge") and not claim_purge(store, now_ms(), policy.purge_interval_ms):

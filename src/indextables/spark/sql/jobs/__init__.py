@@ -16,6 +16,7 @@ from indextables.spark.sql.jobs.lifecycle import (
 from indextables.spark.sql.jobs.merge_job import MERGE_COLUMNS, WaitingMerge, begin_merge, merge_row
 from indextables.spark.sql.jobs.prewarm_job import PREWARM_COLUMNS, HostResult, WaitingPrewarm
 from indextables.spark.sql.jobs.purge_job import PURGE_COLUMNS, WaitingPurge, purge_row
+from indextables.spark.sql.jobs.waiting_job import WaitingJob
 
 __all__ = [
     "MERGE_COLUMNS",
@@ -24,6 +25,7 @@ __all__ = [
     "HostResult",
     "WaitingDelete",
     "WaitingGather",
+    "WaitingJob",
     "WaitingMerge",
     "WaitingPrewarm",
     "WaitingPurge",

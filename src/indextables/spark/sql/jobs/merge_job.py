@@ -25,10 +25,11 @@ from indextables.maintenance import (
     add_committed,
     commit_merge,
     empty_result,
+    failure_of,
     run_merge_task,
 )
 from indextables.spark.sql.cluster import Job, TaskOutcome
-from indextables.spark.sql.jobs.merge_results import as_action, decode_group, encode_group
+from indextables.spark.sql.jobs.merge_results import as_action, decode_groups, encode_group
 from indextables.spark.sql.jobs.waiting_job import WaitingJob
 from indextables.spark.sql.json_values import (
     as_all,
@@ -61,7 +62,6 @@ MERGE_COLUMNS: Final = pa.schema(
     }
 )
 
-_LONGEST_REASON: Final = 500
 _TEXTS: Final = ("table_path", "status", "message")
 _NUMBERS: Final = tuple(
     item.name for item in dataclasses.fields(Merged) if item.name not in (*_TEXTS, "messages")
@@ -135,12 +135,11 @@ class WaitingMerge(WaitingJob[NumberedMerge, MergedGroup]):
         try:
             merged = run_merge_task(task.task)
         except (IndexTablesError, OSError, MemoryError) as reason:
-            merged = MergedGroup(failure=f"{type(reason).__name__}: {reason}"[:_LONGEST_REASON])
+            merged = MergedGroup(failure=failure_of(reason))
         return encode_group(task.number, merged)
 
     def decode(self, outcomes: Sequence[TaskOutcome]) -> list[MergedGroup]:
-        batch = self.groups[: self.batch]
-        return [decode_group(outcome.result, batch) for outcome in outcomes]
+        return decode_groups([outcome.result for outcome in outcomes], self.groups[: self.batch])
 
     def finish(self, results: Sequence[MergedGroup]) -> pa.Table | Job:
         """Commit the batch. Return the row of the merge, or the job of the next batch."""

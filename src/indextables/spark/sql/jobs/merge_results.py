@@ -44,11 +44,21 @@ def encode_group(number: int, group: MergedGroup) -> str:
     ).decode()
 
 
-def decode_group(text: str, batch: Sequence[MergeTask]) -> MergedGroup:
-    """Return the result of a task. InputError if it is not one of a group of the batch."""
+def decode_groups(results: Sequence[str], batch: Sequence[MergeTask]) -> list[MergedGroup]:
+    """Return the results of the tasks. InputError if one is not of a group of the batch, or two are of one group."""
+    decoded = set[int]()
+    return [_decode_group(result, batch, decoded) for result in results]
+
+
+def _decode_group(text: str, batch: Sequence[MergeTask], decoded: set[int]) -> MergedGroup:
+    """Return the result of a task, and add its number to `decoded`: one group must not be committed twice."""
     try:
         document = orjson.loads(text)
-        return _merged_group(document, batch[as_count(document["number"], len(batch))])
+        number = as_count(document["number"], len(batch))
+        if number in decoded:
+            raise ValueError("its group has a result already")
+        decoded.add(number)
+        return _merged_group(document, batch[number])
     except (ValueError, KeyError, TypeError) as reason:
         raise InputError(f"the result of a task is not the result of a merge: {reason}") from None
 
