@@ -185,7 +185,7 @@ def test_a_column_of_types_that_the_file_does_not_have_is_an_error(cli, tmp_path
 
 
 def test_a_column_of_types_may_come_late_in_a_long_file(cli, tmp_path, table, monkeypatch):
-    monkeypatch.setattr("indextables.cli.sources._BLOCK", 200)
+    monkeypatch.setattr("indextables.cli.formats._BLOCK", 200)
     lines = ['{"id": 1}\n'] * 200
     late = written(tmp_path, "late.ndjson", "".join([*lines, '{"id": 2, "rare": 7}\n']))
     cli.rows("import", table, late, "--types", "rare=long")

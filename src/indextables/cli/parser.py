@@ -150,6 +150,9 @@ def _add_moving(commands: _Commands) -> None:
     )
     load.add_argument("--mode", choices=["append", "overwrite", "error"], default="append")
     load.add_argument("--commit-every", type=_above_zero, metavar="ROWS", help="a version for so many rows")
+    load.add_argument(
+        "--commit-seconds", type=_seconds, metavar="S", help="a version S seconds after rows have come"
+    )
     _careful(load, "replace rows without asking", "print the columns and import nothing")
     store = commands.add("export", "exporting:export", "rows of a table into a file", at=True)
     store.add_argument("query", metavar="QUERY", nargs="?")
