@@ -59,7 +59,7 @@ def test_parquet_is_imported_and_said_in_words(cli, tmp_path, table):
 def test_columns_of_sentences_are_text_unless_others_are_named(cli, tmp_path, table):
     file = written(tmp_path, "a.csv", CSV)
     kinds = {row["column"]: row["index"] for row in cli.rows("import", table, file, "--dry-run")}
-    assert kinds == {"id": "exact", "at": "exact", "host": "exact", "message": "text"}
+    assert kinds == {"id": "numbers", "at": "times", "host": "exact", "message": "text"}
     assert cli("describe", table)[0] == 3  # a dry run writes nothing
     cli.rows("import", table, file, "--text", "host", "--partition-by", "id")
     (shown,) = cli.rows("describe", table)

@@ -54,7 +54,10 @@ def import_files(args: Namespace, output: Output) -> int:
                 text = _text_columns(args, kept, source, first)
                 indexed = text if kept is None else text_columns(kept)
                 if args.dry_run:
-                    _print_plan(source, indexed, output)
+                    partitions = (
+                        (split_names(args.partition_by) or []) if kept is None else kept.partition_columns
+                    )
+                    _print_plan(source, indexed, partitions, output)
                     continue
                 output.note(f"{_shown(name)}: {source.format}, {_columns(source.schema, indexed)}")
                 if source.is_live and kept is None and first is not None and source.format != "log":
@@ -244,17 +247,26 @@ def _has_words(column: pa.Array) -> bool:
     return bool(texts) and sum(len(text.split()) for text in texts) >= _WORDS * len(texts)
 
 
-def _print_plan(source: Source, text: list[str], output: Output) -> None:
+def _print_plan(source: Source, text: Collection[str], partitions: Collection[str], output: Output) -> None:
     columns = [
-        {
-            "file": source.name,
-            "column": f.name,
-            "type": str(f.type),
-            "index": "text" if f.name in text else "exact",
-        }
+        {"file": source.name, "column": f.name, "type": str(f.type), "index": _index(f, text, partitions)}
         for f in source.schema
     ]
     output.rows(["file", "column", "type", "index"], columns)
+
+
+def _index(field: pa.Field, text: Collection[str], partitions: Collection[str]) -> str:
+    """Return in one word how a column is going to be indexed."""
+    if field.name in partitions:
+        return "partition"
+    if field.name in text:
+        return "text"
+    if pa.types.is_temporal(field.type):
+        return "times"
+    is_number = (
+        pa.types.is_integer(field.type) or pa.types.is_floating(field.type) or pa.types.is_decimal(field.type)
+    )
+    return "numbers" if is_number else "exact"
 
 
 def _columns(schema: pa.Schema, text: list[str]) -> str:
