@@ -51,7 +51,9 @@ def test_nothing_found_is_said_to_people_and_not_to_scripts(cli, logs, words, ex
 )
 def test_a_value_in_another_case_is_a_hint(cli, tmp_path, where, hint):
     path = tmp_path / "t"
-    rows = [{"id": n, "level": "INFO", "message": "disk full", "at": "2026-01-31T00:00:00Z"} for n in range(3)]
+    rows = [
+        {"id": n, "level": "INFO", "message": "disk full", "at": "2026-01-31T00:00:00Z"} for n in range(3)
+    ]
     it.write(path, rows, text=["message"])
     code, _, err = cli("head", path, "--where", where, "--format", "table")
     assert (code, err) == (0, f"{hint}\n")
@@ -126,7 +128,9 @@ def test_errors_of_an_import_name_options(cli, tmp_path, words):
 
 def test_a_dry_run_names_the_indexes_that_the_table_gets(cli, tmp_path):
     file = tmp_path / "rows.ndjson"
-    file.write_text('{"id": 1, "at": "2026-01-31T00:00:00Z", "day": "2026-01-31", "message": "the disk is full"}\n')
+    file.write_text(
+        '{"id": 1, "at": "2026-01-31T00:00:00Z", "day": "2026-01-31", "message": "the disk is full"}\n'
+    )
     table = tmp_path / "t"
     for _ in range(2):  # before there is a table, and after
         plan = cli.rows("import", table, file, "--partition-by", "day", "--dry-run")
