@@ -1,4 +1,4 @@
-"""What people are told when a command finds nothing: that it is so, and whether the case of a value is why."""
+"""What a command says to people when it finds nothing: that it is so, and whether the case of a value is why."""
 
 from __future__ import annotations
 
