@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, Final, TextIO, TypeAlias
 
 from indextables.errors import InputError
@@ -96,7 +97,7 @@ def _is_notebook() -> bool:
 
 def _has_widgets() -> bool:
     try:
-        import ipywidgets  # noqa: F401, PLC0415 - optional
+        import_module("ipywidgets")
     except ImportError:
         return False
     return True

@@ -68,10 +68,14 @@ def pipe(monkeypatch) -> Iterator[Pipe]:
     pipe.close()
 
 
+AT = "2026-01-31T12:00:00Z"
 ROWS = {
-    "ndjson": ('{"id": 1, "message": "disk is full"}\n', '{"message": "all is well", "id": 2}\n\n'),
+    "ndjson": (
+        f'{{"id": 1, "at": "{AT}", "message": "disk is full"}}\n',
+        f'{{"message": "all is well", "at": "{AT}", "id": 2}}\n\n',
+    ),
     "json": ('\n{"id": 1, "message": "disk is full"}\n', '{"id": 2, "message": "all is well"}\n'),
-    "csv": ('id,message\n1,"disk is\nfull"\n', '2,"all is ""well"""\n'),
+    "csv": (f'id,message,at\n1,"disk is\nfull",{AT}\n', f'2,"all is ""well""",{AT}\n'),
     "tsv": ("id\tmessage\n1\tdisk is full\n", "2\tall is well\n"),
     "log": ("1 disk is full\n", "2 all is well\n"),
 }
@@ -134,6 +138,18 @@ def test_later_lines_of_other_types_name_the_option_that_helps(
     assert "--types column=type" in err
     assert "1 row committed, up to version 0" in err
     assert it.open(table).count() == 1
+
+
+def test_an_interrupt_says_what_is_committed(cli, table, pipe, monkeypatch):
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pipe, "_next", lambda: monkeypatch.setattr(arrivals.select, "select", interrupted))
+    os.write(pipe._write_end, b'{"id": 1}\n')
+    code, _, err = cli("import", table, "-", "--from", "ndjson", "--commit-every", 1)
+    assert code == 130
+    assert "interrupted: 1 row committed, up to version 0" in err
+    monkeypatch.undo()
 
 
 def test_a_column_that_comes_late_is_named_before(cli, table, pipe):

@@ -76,6 +76,10 @@ def import_files(args: Namespace, output: Output) -> int:
             if version is not None:
                 reason.add_note(_what_is_committed(args, place, total, version))
             raise
+        except KeyboardInterrupt:
+            if version is not None:
+                output.warn(f"interrupted: {_what_is_committed(args, place, total, version)}")
+            raise
         unmatched += source.log.unmatched if source.log is not None else 0
         if source.moments.without_zone:
             columns = ", ".join(sorted(source.moments.without_zone))

@@ -35,6 +35,8 @@ _SUFFIXES: Final = {
     ".txt": "log",
 }
 _COMPRESSED: Final[Mapping[str, Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_OTHER: Final = re.compile("changed from|later lines|conversion error|couldn't parse")
+"""What Arrow says about values that do not fit the types of the first lines."""
 _FIRST_LINES: Final = (
     "The columns and types are those of the first lines; --types column=type gives others, or adds one"
 )
@@ -143,7 +145,7 @@ def _unreadable(name: str, kind: str, reason: Exception, *, live: bool) -> Input
     message = f"{_shown(name)} cannot be read as {kind}: {reason}"
     if isinstance(reason, UnicodeDecodeError) or re.search(r"UTF-?8|encoding", str(reason)):
         message += f". {ENCODING}"
-    elif live or "unexpected field" in str(reason):
+    elif "unexpected field" in str(reason) or (live and _OTHER.search(str(reason))):
         message += f". {_FIRST_LINES}"
     return InputError(message)
 
