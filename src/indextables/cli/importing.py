@@ -86,17 +86,20 @@ def import_files(args: Namespace, output: Output) -> int:
             output.warn(f"{_shown(name)}: times of {columns} have no zone and are read as UTC")
     if args.dry_run:
         return DONE
-    seconds = time.monotonic() - started
     if version is None:
         raise InputError(f"there is no row in {', '.join(map(_shown, args.files))}; the table is as it was")
+    seconds = time.monotonic() - started
     values = {"rows": total, "version": version, "unmatched_lines": unmatched, "seconds": round(seconds, 3)}
-    lines = [f"imported {counted(total, 'row')} in {seconds:.1f} s; {args.path} is at version {version}"]
-    if unmatched:
-        lines.append(
-            f"{counted(unmatched, 'line')} without a match of the pattern: the text is the message, the rest is null"
-        )
-    output.record(values, "\n".join(lines))
+    output.record(values, _summary(args.path, total, version, unmatched, seconds))
     return DONE
+
+
+def _summary(path: str, rows: int, version: int, unmatched: int, seconds: float) -> str:
+    text = f"imported {counted(rows, 'row')} in {seconds:.1f} s; {path} is at version {version}"
+    if not unmatched:
+        return text
+    lines = counted(unmatched, "line")
+    return f"{text}\n{lines} without a match of the pattern: the text is the message, the rest is null"
 
 
 def _what_is_committed(args: Namespace, place: int, rows: int, version: int) -> str:
