@@ -1,4 +1,4 @@
-"""What people are told: that nothing was found and why, where hits were, and errors in the words of a shell."""
+"""What a command says to people: that nothing was found and why, where hits were, and errors in the words of a shell."""
 
 from __future__ import annotations
 
