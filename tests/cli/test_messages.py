@@ -1,4 +1,4 @@
-"""What a command says to people: that nothing was found and why, where hits were, and errors in the words of a shell."""
+"""What a command says to people: that nothing was found and why, where hits were, and what is wrong with its input."""
 
 from __future__ import annotations
 
