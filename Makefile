@@ -50,9 +50,10 @@ soak: setup $(AZURITE) $(CHROMIUM) ## The long checks, then killed and racing wr
 	@for round in $$(seq $(or $(ROUNDS),10)); do echo "round $$round"; \
 		$(WITH_JAVA) $(PYTHON) -m pytest -m "slow and not spark and not soak" $(ARGS); done
 
-docs: setup ## Write the generated pages of docs/, then build the site from it into site/, offline
+docs: setup ## Write the generated pages of docs/ and the outputs of the notebooks, then build the site from it into site/, offline
 	@$(PYTHON) tools/config_page.py
 	@$(PYTHON) tools/api_page.py
+	@$(PYTHON) tools/notebook_outputs.py
 	@$(VENV)/bin/zensical build --strict --clean
 
 jar: $(JAR) ## Compile the Java part into the package
