@@ -15,7 +15,7 @@ from typing import Final
 
 from rich.console import Console
 
-from bench.measure import Comparison, machine, not_met, record, show, show_goals
+from bench.measure import Comparison, machine, not_met, one_core, record, show, show_goals
 
 HOME: Final = Path(__file__).resolve().parent.parent / "bench-data"
 FULL_SIZE: Final = 5_000_000
@@ -132,14 +132,16 @@ def discover_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compa
 
 
 def engine_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
-    """Indexing and counts against Tantivy alone, searches against an earlier commit, Lance and DuckDB; cold starts."""
+    """On one core: indexing and counts against Tantivy alone, searches against an earlier commit, Lance and DuckDB."""
     from bench.engine import cold, indexing, peers, searches  # noqa: PLC0415
 
     rows, repeat = min(chosen.rows, 200_000), chosen.repeat
-    found = indexing.measure(HOME / "engine", say, rows=rows, repeat=min(repeat, 3))
-    found += searches.measure(HOME / "engine-searches", say, repeat=repeat)
-    found += cold.measure(HOME / "engine-cold", say, repeat=min(repeat, 3))
-    return "engine", found + peers.measure(HOME / "engine-peers", say, rows=rows, repeat=repeat)
+    with one_core():
+        found = indexing.measure(HOME / "engine", say, rows=rows, repeat=min(repeat, 3))
+        found += searches.measure(HOME / "engine-searches", say, repeat=repeat)
+        found += cold.measure(HOME / "engine-cold", say, repeat=min(repeat, 3))
+        found += peers.measure(HOME / "engine-peers", say, rows=rows, repeat=repeat)
+    return "engine, on one core", found
 
 
 PARTS: Final[dict[str, Part]] = {
@@ -200,7 +202,7 @@ def main() -> None:
     for name in chosen.parts or PARTS:
         title, measured = PARTS[name](chosen, say)
         if measured:
-            show(console, f"{title}, {os.cpu_count()} cores", measured)
+            show(console, f"{title}; a machine of {os.cpu_count()} cores", measured)
         titles.append(title)
         found += measured
     say("done")

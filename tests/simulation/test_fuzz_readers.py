@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from support import fuzz_columns, fuzz_queries, fuzz_splits, fuzz_targets
+from support import fuzz_columns, fuzz_targets
+from support.fuzz_splits import SLOW
 from support.fuzz_targets import (
     GROUPS,
     MAX_LENGTH,
@@ -32,7 +33,6 @@ INPUTS = 1000
 INPUTS_OF_FILES = 120
 """Inputs for each reader of files with rows, which takes a hundred times as long."""
 
-SLOW = fuzz_splits.SLOW | fuzz_queries.SLOW
 LONGEST_S = 5.0
 MOST_MEMORY_MB = 1024
 SOAK_S = 600

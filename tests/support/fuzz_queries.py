@@ -7,6 +7,7 @@ import datetime as dt
 import functools
 import shutil
 import tempfile
+import zlib
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -60,7 +61,7 @@ _ASKED = [
 def query_text(data: bytes) -> None:
     """Bind any text by every operator to a column of every kind, and to all columns. Raise if all refuse it.
 
-    What binds is counted: no count has more rows than there are.
+    Two of those that bind, which the text chooses, are counted: all would leave few inputs in the time of a run.
     """
     text, refusals, accepted = data.decode(errors="replace"), [], []
     for op, column in _ASKED:
@@ -71,7 +72,8 @@ def query_text(data: bytes) -> None:
             refusals.append(refusal)
         else:
             accepted.append(query)
-    for query in accepted:
+    chosen = zlib.crc32(data)
+    for query in {accepted[(chosen + at) % len(accepted)] for at in (0, 7)} if accepted else ():
         with _split() as split:
             assert 0 <= split.count(query) <= _ROWS, query
     if not accepted:
@@ -124,5 +126,3 @@ QUERY_SEEDS: dict[Target, list[bytes]] = {
         b'n:>5 b:true d:2024-01-31||+1M user.name:"\\\\server\\share\\dir" attrs.k: IN [a b] tags:/a(b|c)/ s:"C:\\x*"',
     ],
 }
-SLOW: dict[Target, int] = {query_text: 200}
-"""Inputs in a normal run for a target that counts by every column that accepts the text."""
