@@ -21,7 +21,8 @@ _PHRASE: Final = "answered 200"
 
 _RANKED: Final = (
     "a cost of some milliseconds that does not grow with the rows: Python plans the search from the log, asks the "
-    "index, makes the scores exact over all splits, and decodes the rows of the answer; Lance does its part in compiled code"
+    "index, makes the scores exact over all splits, and decodes the rows of the answer; Lance does this in compiled "
+    "code"
 )
 _UNRANKED: Final = "DuckDB does not rank: it stops at any ten rows that match"
 _COUNTED: Final = "planning the count from the log in Python takes longer than the count in the index"
