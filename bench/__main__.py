@@ -21,6 +21,9 @@ HOME: Final = Path(__file__).resolve().parent.parent / "bench-data"
 FULL_SIZE: Final = 5_000_000
 """Below this a search is mostly the fixed cost of a Spark job, and no goal is set for it."""
 
+GROUPED_SIZE: Final = 1_000_000
+"""From this size on, GROUP BY after a search has a goal."""
+
 Say = Callable[[str], None]
 Part = Callable[[argparse.Namespace, Say], tuple[str, list[Comparison]]]
 
@@ -47,7 +50,7 @@ def tables_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compari
     say("searching")
     found += tables.search(pair, repeat=chosen.repeat, judged=chosen.rows >= FULL_SIZE)
     say("aggregating")
-    found += tables.aggregate(pair, repeat=chosen.repeat, judged=chosen.rows >= FULL_SIZE)
+    found += tables.aggregate(pair, repeat=chosen.repeat, judged=chosen.rows >= GROUPED_SIZE)
     say("scanning")
     found += tables.scan(pair, repeat=chosen.repeat)
     spark.stop()
@@ -144,6 +147,23 @@ def engine_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compari
     return "engine, on one core", found
 
 
+def before_part(_: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
+    """The same operations by the commit before the packages were regrouped and by this tree."""
+    from bench import before  # noqa: PLC0415
+
+    return "an earlier commit", before.measure(HOME / "before", say)
+
+
+def original_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
+    """The same operations by IndexTables for Spark, if its jar (ORIGINAL_JAR=path) and PySpark 3.5 can be had."""
+    from bench import original  # noqa: PLC0415
+
+    rows = chosen.rows if chosen.rows_are_given else original.ROWS
+    return "beside the original", original.measure(
+        HOME / "original", say, rows=rows, repeat=min(chosen.repeat, 3)
+    )
+
+
 PARTS: Final[dict[str, Part]] = {
     "tables": tables_part,
     "commits": commits_part,
@@ -155,6 +175,8 @@ PARTS: Final[dict[str, Part]] = {
     "upkeep": upkeep_part,
     "discover": discover_part,
     "engine": engine_part,
+    "before": before_part,
+    "original": original_part,
 }
 
 
