@@ -22,7 +22,9 @@ ROWS: Final = 1_000_000
 TAKEN: Final = 1000
 LEAST_OF_LANCE: Final = 0.2
 """Rows are to be taken from Parquet in at most five times the time of pylance."""
-_WHOLE_PAGES: Final = "each row is in another page, which is read, checked and decoded whole; files of Lance are made to read single values"
+_WHOLE_PAGES: Final = (
+    "each row is in another page, which is read and decoded whole; Lance reads single values"
+)
 
 
 def measure(home: Path, say: Callable[[str], None], *, repeat: int) -> list[Comparison]:
