@@ -161,8 +161,9 @@ def original_environment(home: Path, say: Say) -> Environment:
     """Return where the original can run: its jar, an environment with its PySpark, and a Java that this runs on."""
     jar = original_jar(home, say)
     java = java_home()
-    python = home.parent.parent / ".venv" / "original" / "bin" / "python"
-    if not python.exists():
+    place = home.parent.parent / ".venv" / "original"
+    python = place / "bin" / "python"
+    if not list(place.glob(f"lib/*/site-packages/{PYSPARK.replace('==', '-')}.dist-info")):
         say(f"installing {PYSPARK} into an environment of its own")
         _install(python)
     return Environment(python, {"JAVA_HOME": str(java)}, str(jar))
