@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.measure import Comparison, Timing
@@ -72,12 +73,20 @@ def compare(
 ) -> list[Comparison]:
     """Run the driver in both environments, on the same rows, and compare what it found."""
     say(f"{rows:,} rows as Parquet for both")
-    pq.write_table(log_table(rows), home / "rows.parquet")
+    pq.write_table(rows_of_both(rows), home / "rows.parquet")
     found = {}
     for side, environment in sides.items():
         say(f"the operations of {side}")
         found[side] = run_driver(side, environment, home, repeat)
     return comparisons(found["ours"], found["original"], say)
+
+
+def rows_of_both(count: int) -> pa.Table:
+    """Return log rows in types that both index: the original refuses integers of 8 and 16 bits."""
+    rows = log_table(count)
+    small = (pa.int8(), pa.int16())
+    fields = [field.with_type(pa.int32()) if field.type in small else field for field in rows.schema]
+    return rows.cast(pa.schema(fields))
 
 
 def run_driver(side: str, environment: Environment, home: Path, repeat: int) -> Found:

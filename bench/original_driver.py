@@ -71,7 +71,7 @@ class Driver:
         try:
             self.found[name] = action()
         except Exception as error:  # noqa: BLE001 - any error of any side is a result here
-            self.found[name] = {"error": f"{type(error).__name__}: {error}"[:400]}
+            self.found[name] = {"error": _text(error)}
 
     def _save(self, frame: DataFrame, path: Path, mode: str) -> None:
         options = TEXT | (GROUPED if self.side == "original" else {})
@@ -88,6 +88,8 @@ class Driver:
 
     def _bytes(self) -> dict[str, Any]:
         files = [path for path in (self.home / "table").rglob("*") if path.is_file()]
+        if not files:
+            raise FileNotFoundError("nothing was written")
         return {"bytes": sum(path.stat().st_size for path in files)}
 
     def _view(self, name: str, options: dict[str, str]) -> None:
@@ -96,7 +98,7 @@ class Driver:
         try:
             reader.load(path).createOrReplaceTempView(name)
         except Exception as error:  # noqa: BLE001 - as above; what reads the view then fails too
-            self.found[f"reading as {name}"] = {"error": f"{type(error).__name__}: {error}"[:400]}
+            self.found[f"reading as {name}"] = {"error": _text(error)}
 
     def _ask(self, query: str, repeat: int | None = None) -> dict[str, Any]:
         """Collect an answer of few rows, in no order."""
@@ -138,6 +140,12 @@ class Driver:
         started = time.perf_counter()
         action()
         return time.perf_counter() - started
+
+
+def _text(error: Exception) -> str:
+    """Return the type of an error and its message, without the trace of a JVM."""
+    lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("\tat ")]
+    return f"{type(error).__name__}: {' '.join(lines)}"[:300]
 
 
 def session(asked: dict[str, Any]) -> SparkSession:
