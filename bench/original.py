@@ -39,7 +39,7 @@ REASONS: Final = {
     "search of few rows": "a query is planned in Python, and its rows come from a Python worker",
     "search of many rows": "rows come from Python workers to the JVM as Arrow",
     "GROUP BY after a search": "groups are made by Python workers; the original asks the index's own columns",
-    "merge": "ours reads each index and its rows again to check them, by Python workers",
+    "merge": "a merge is planned and committed by Python, and done by a Spark job of Python workers",
 }
 
 
@@ -163,7 +163,10 @@ def _agreement(mine: dict[str, Any], its: dict[str, Any]) -> str:
         return ""
     if (mine["rows"], mine.get("hash")) == (its["rows"], its.get("hash")):
         return f"both answer the same {mine['rows']:,} rows"
-    return f"ANSWERS DIFFER: {mine['rows']:,} rows, in the original {its['rows']:,}"
+    values = [str(one.get("hash", ""))[:60] for one in (mine, its)]
+    return (
+        f"ANSWERS DIFFER: {mine['rows']:,} rows, in the original {its['rows']:,} ({values[0]}, {values[1]})"
+    )
 
 
 def original_environment(home: Path, say: Say) -> Environment:

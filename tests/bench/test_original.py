@@ -45,7 +45,7 @@ def test_both_sides_get_the_same_rows_and_their_answers_are_compared(tmp_path: P
     found = {c.name: c for c in original.compare(tmp_path, said.append, sides, rows=50, repeat=2)}
     assert list(found) == ["write", "bytes on disk", "count, warm", "search of many rows"]
     assert found["count, warm"].note == "both answer the same 1 rows"
-    assert found["search of many rows"].note == "ANSWERS DIFFER: 900 rows, in the original 899"
+    assert found["search of many rows"].note == "ANSWERS DIFFER: 900 rows, in the original 899 (12, 11)"
     assert found["search of many rows"].ratio == 3
     assert (found["bytes on disk"].unit, found["bytes on disk"].met) == ("bytes", True)
     assert all(comparison.reason for comparison in found.values())
