@@ -151,6 +151,7 @@ def comparisons(ours: Found, original: Found, say: Say) -> list[Comparison]:
                 timings[1],
                 _agreement(mine, its),
                 at_least=1.0,
+                by_best=True,  # the sides run one after the other, under what else the machine does
                 reason=REASONS.get(name, ""),
                 unit=unit,
             )
