@@ -30,8 +30,9 @@ export function filter(state, column, value, { out = false } = {}) {
 export function kind(column) {
   if (column.index === "text" || column.index === "partition") return column.index;
   if (column.index === "none") return "not indexed";
+  if (column.type.startsWith("timestamp")) return column.type.includes("tz=") ? "time" : "time, no zone";
   const type = column.type.replace(/\[.*/, "");
-  return { string: "exact", large_string: "exact", timestamp: "time", date32: "date", double: "number", float: "number" }[type] ?? (/^u?int|decimal/.test(type) ? "number" : type);
+  return { string: "exact", large_string: "exact", bool: "exact", date32: "date", double: "number", float: "number" }[type] ?? (/^u?int|decimal/.test(type) ? "number" : type);
 }
 
 const shownValue = (value) => value === null ? h("span", { class: "null" }, "null") : value === "" ? h("span", { class: "null" }, "empty") : plain(value);
@@ -57,11 +58,11 @@ export function drawFields(place, state, info, overview, params) {
   const details = (column) => {
     const top = overview.top[column.name];
     const box = h("div", {}, top === undefined ? [] : values(column, top, overview.nulls[column.name]));
-    const show = h("input", { type: "checkbox", checked: columns.includes(column.name), onchange: (event) => {
+    const show = h("input", { type: "checkbox", "aria-label": `show ${column.name} as a column`, checked: columns.includes(column.name), onchange: (event) => {
       const rest = columns.filter((name) => name !== column.name);
       go({ cols: (event.target.checked ? [...rest, column.name] : rest).join(",") });
     } });
-    const element = h("details", { open: top !== undefined && overview.total > 0 }, h("summary", {}, h("b", {}, column.name), h("span", { class: "kind" }, kind(column))),
+    const element = h("details", { "data-field": column.name, open: top !== undefined && overview.total > 0 }, h("summary", {}, h("b", {}, column.name), h("span", { class: "kind" }, kind(column))),
       box, h("div", { class: "field-tools" }, h("label", {}, show, "show as a column")));
     element.addEventListener("toggle", async () => {
       if (!element.open || box.childElementCount || !hasValues(column, info)) return;

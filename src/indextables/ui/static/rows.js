@@ -30,7 +30,7 @@ export function drawRows(place, state, info, found) {
   const scored = found.rows.some((row) => row._score !== undefined && row._score !== null) && state.sort !== "time";
   const body = h("tbody");
   for (const row of found.rows) {
-    const more = h("button", { type: "button", "aria-expanded": "false", "aria-label": "all fields", onclick: () => expand(line, more, row, state, info) }, "▸");
+    const more = h("button", { type: "button", "aria-expanded": "false", "aria-label": "all fields", onclick: () => expand(line, more, row, state, info, found.version) }, "▸");
     const line = h("tr", { class: "row" },
       h("td", { class: "open" }, more),
       info.time && h("td", { class: "time" }, when(row[info.time])),
@@ -62,7 +62,7 @@ function nothing(state) {
     h("div", { class: "bar" }, state.where && without("where", "Without the condition"), (state.from || state.to) && without("from", "At all times"), state.v && without("v", "In the newest version")));
 }
 
-function expand(line, button, row, state, info) {
+function expand(line, button, row, state, info, version) {
   if (button.getAttribute("aria-expanded") === "true") {
     line.nextElementSibling.remove();
     button.setAttribute("aria-expanded", "false");
@@ -78,9 +78,9 @@ function expand(line, button, row, state, info) {
       ? h("button", { type: "button", class: "link", "aria-label": `only ${column.name} ${plain(row[column.name])}`, onclick: () => filter(state, column, row[column.name]) }, "only these") : null)]));
   const show = info.time && row[info.time] && h("button", { type: "button", onclick: async () => {
     try {
-      const found = await get(state, "around", { at: row[info.time] });
-      around.replaceChildren(h("ol", { class: "around mono" }, found.rows.map((other) => h("li", { class: other[info.time] === row[info.time] && "here" },
-        h("time", {}, when(other[info.time])), plain(other[info.text] ?? Object.values(other).map(plain).join("  "))))));
+      const found = await get({ ...state, v: String(version) }, "around", { split: row.__split_path, row: row.__row_number });
+      around.replaceChildren(h("ol", { class: "around mono" }, found.rows.map((other, n) => h("li", { class: n === found.here && "here", "aria-current": n === found.here && "true" },
+        h("time", {}, when(other[info.time])), plain(other[info.text] ?? info.columns.filter((column) => column.name !== info.time).map((column) => plain(other[column.name])).join("  "))))));
     } catch (error) { around.replaceChildren(h("p", { class: "dim" }, error.message)); }
   } }, "Rows around it");
   line.after(h("tr", { class: "expanded" }, h("td", { colspan: String(line.childElementCount) }, list, show, around)));
