@@ -75,7 +75,7 @@ def context(browser, cli_server):
 
 def admitted(browser, server):
     made = browser.new_context(viewport={"width": 1200, "height": 800}, color_scheme="light")
-    made.set_default_timeout(15_000)
+    made.set_default_timeout(60_000)
     page = made.new_page()
     page.goto(f"{server.base}/?token={server.token}")
     assert page.url == f"{server.base}/"  # the token is no longer in the URL
@@ -146,6 +146,41 @@ def test_a_click_and_a_drag_zoom_into_the_histogram(ui):
     ui.page.wait_for_selector("#all-times")
     assert ui.parameter("from") < ui.parameter("to")
     assert (ui.parameter("from"), ui.parameter("to")) != clicked
+
+
+def test_a_click_on_a_month_ends_with_the_month(ui):
+    months = [1767225600, 1769904000, 1772323200]  # of January, February and March 2026
+
+    def by_month(route) -> None:
+        answer = route.fetch()
+        bars = {"times": months[:2], "ends": months[1:], "series": {"rows": [160, 160]}}
+        route.fulfill(response=answer, json={**answer.json(), "histogram": bars, "every": "1 month"})
+
+    ui.page.route("**/api/0/overview*", by_month)
+    ui.open("/")
+    box = ui.page.locator(".chart .u-over").bounding_box()
+    ui.page.mouse.click(box["x"] + 10, box["y"] + box["height"] - 5)
+    ui.page.wait_for_selector("#all-times")
+    zoomed = ui.parameter("from"), ui.parameter("to")
+    assert zoomed == ("2026-01-01T00:00:00.000Z", "2026-02-01T00:00:00.000Z")
+
+
+def test_times_without_a_zone_are_marked_and_asked_as_they_are(ui):
+    def without_zone(route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json={**answer.json(), "zoned": False})
+
+    ui.page.route("**/api/0/describe*", without_zone)
+    ui.open("/")
+    assert "no time zone" in ui.page.inner_text(".chart")
+    assert ui.page.get_attribute("#from", "placeholder") == "from, no time zone"
+    ui.page.fill("#from", "2026-01-01 12:00")
+    ui.page.press("#from", "Enter")
+    ui.page.wait_for_selector("#all-times")
+    assert ui.parameter("from") == "2026-01-01T12:00"
+    ui.settle()
+    ui.page.click("#copy")
+    assert "timestamp_ntz'2026-01-01T12:00'" in ui.page.inner_text("dialog")
 
 
 def test_a_top_value_filters_in_and_out(ui):
@@ -597,8 +632,8 @@ def test_screenshots_of_the_documentation(ui, tmp_path, cli_server):
     pages = {
         "discover": "/?t=1&q=message:(timeout%20AND%20connection)&by=service",
         "discover-dark": "/?t=1&by=level",
-        "versions": "/?t=1&page=versions&v=18",
-        "health": "/?t=1&page=health",
+        "versions": "/?t=1&page=versions&v=18&old=15",
+        "health": "/?page=health",  # of many small splits
         "files": "/?t=1&page=files",
         "schema": "/?t=1&page=schema",
     }
@@ -606,15 +641,17 @@ def test_screenshots_of_the_documentation(ui, tmp_path, cli_server):
     for name, path in pages.items():
         ui.page.emulate_media(color_scheme="dark" if name.endswith("dark") else "light")
         ui.open(path)
+        ui.open(path)  # with what is cached: the figures of a page that is in use
         if name == "files":
             opened_split(ui)
         ui.page.evaluate(
-            """path => {
+            """paths => {
+              const shown = (text, path) => text.replaceAll(path, "/data/logs");
               const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-              while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll(path, "/data/logs");
+              while (texts.nextNode()) texts.currentNode.data = paths.reduce(shown, texts.currentNode.data);
               document.activeElement.blur();
             }""",
-            cli_server.others[0],
+            [cli_server.table, *cli_server.others],
         )
         ui.page.mouse.move(0, 0)
         ui.page.screenshot(path=target / f"{name}.png")

@@ -1,7 +1,7 @@
 // Discover: query, condition, histogram, fields, rows. Rows and figures are drawn as each of them arrives.
 import { Refusal, exportUrl, get, getSession } from "./api.js";
 import { histogram } from "./chart.js";
-import { h, number } from "./dom.js";
+import { counted, h, number } from "./dom.js";
 import { drawFields, firstFields } from "./fields.js";
 import { restore } from "./focus.js";
 import { form } from "./form.js";
@@ -62,8 +62,8 @@ function drawSummary(place, overview, url, most) {
   const plan = overview.plan;
   const skipped = Object.entries(plan.skipped).map(([stage, count]) => `${count} skipped by ${stage}`).join(", ");
   place.replaceChildren(
-    h("strong", { id: "total" }, `${number(overview.total)} ${overview.total === 1 ? "row" : "rows"}`),
-    h("span", { title: skipped }, `${plan.read} of ${plan.splits} splits read${skipped ? ` (${skipped})` : ""}`),
+    h("strong", { id: "total" }, counted(overview.total, "row")),
+    h("span", { title: skipped }, `${plan.read} of ${counted(plan.splits, "split")} read${skipped ? ` (${skipped})` : ""}`),
     h("span", {}, `${number(overview.ms)} ms`),
     h("span", {}, `version ${overview.version}`),
     h("i", { class: "space" }),
