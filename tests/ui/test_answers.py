@@ -15,7 +15,7 @@ from indextables.ui.app import make_app
 from indextables.ui.conditions import time_column, to_asked
 from indextables.ui.discovery import overview_answer
 from indextables.ui.guard import Access
-from indextables.ui.inspection import diff_answer, files_answer, history_answer, split_answer
+from indextables.ui.inspection import diff_answer, files_answer, history_answer, settings_answer, split_answer
 from indextables.ui.limits import Turn
 from support.ui_client import Client
 
@@ -269,6 +269,12 @@ def test_files_schema_settings_and_export(ask, ui_table):
     lines = ask("export", q="disk").splitlines()
     assert len(lines) == 1 + it.open(ui_table).count("disk")
     assert lines[0] == "at,level,host,size,message"
+
+
+def test_a_long_property_is_cut_and_says_so(ui_table, monkeypatch):
+    monkeypatch.setattr("indextables.ui.inspection._LONG", 3)
+    found = settings_answer(it.open(ui_table))["properties"]
+    assert found["indextables.indexing.typemap.message"] == "tex… (4 characters)"
 
 
 def test_a_split_names_the_columns_of_its_files(tmp_path):

@@ -31,6 +31,7 @@ _MOST_PIECES: Final = 4000
 _PIECES_OF_PARTITION: Final = 40
 _MOST_CHANGES: Final = 500
 _BARS: Final = 240
+_LONG: Final = 160
 _ADDING: Final = ("added", "rows restored")
 _REMOVING: Final = ("removed", "rows deleted")
 
@@ -235,7 +236,7 @@ def settings_answer(table: Table) -> dict[str, Any]:
     """Return the table's properties, and every setting with its default."""
     properties: Mapping[str, str] = table.metadata.configuration
     return {
-        "properties": {key: properties[key] for key in sorted(properties) if not _is_long(properties[key])},
+        "properties": {key: _shortened(properties[key]) for key in sorted(properties)},
         "settings": [
             {"key": setting.key, "default": _text(setting.default), "meaning": setting.meaning}
             for setting in sorted(keys.ALL, key=lambda setting: setting.key.lower())
@@ -243,8 +244,8 @@ def settings_answer(table: Table) -> dict[str, Any]:
     }
 
 
-def _is_long(value: str) -> bool:
-    return len(value) > 500
+def _shortened(value: str) -> str:
+    return value if len(value) <= _LONG else f"{value[:_LONG]}… ({len(value):,} characters)"
 
 
 def _text(value: object) -> str | None:

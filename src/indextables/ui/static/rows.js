@@ -1,10 +1,11 @@
 // Rows as log lines with marked hits, and one row with all of its fields and the rows around it.
 import { get } from "./api.js";
-import { h, number, plain, when } from "./dom.js";
+import { counted, h, number, plain, when } from "./dom.js";
 import { filter } from "./fields.js";
 import { go } from "./state.js";
 
 export const PAGE = 50;
+const COLUMNS = 6;
 
 function marked(parts, text) {
   if (!parts) return [text ?? ""];
@@ -26,7 +27,9 @@ export function drawRows(place, state, info, found) {
   if (!found.rows.length) { place.replaceChildren(nothing(state)); return; }
   const level = levelOf(info);
   const chosen = state.cols ? state.cols.split(",").filter((name) => info.columns.some((column) => column.name === name)) : null;
-  const names = chosen ?? (info.text ? [] : info.columns.filter((column) => column.name !== info.time).slice(0, 6).map((column) => column.name));
+  const others = info.columns.filter((column) => column.name !== info.time && column.name !== level?.name).map((column) => column.name);
+  const names = chosen ?? (info.text ? [] : others.slice(0, COLUMNS));
+  const hidden = chosen || info.text ? 0 : others.length - names.length;
   const scored = found.rows.some((row) => row._score !== undefined && row._score !== null) && state.sort !== "time";
   const body = h("tbody");
   for (const row of found.rows) {
@@ -42,7 +45,8 @@ export function drawRows(place, state, info, found) {
   }
   const heads = ["", info.time, level?.name, ...names, info.text, scored && "score"].filter((name) => name !== null && name !== undefined && name !== false);
   place.replaceChildren(
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" }, h("table", {}, h("thead", {}, h("tr", {}, heads.map((name) => h("th", { scope: "col", class: name === "score" && "number" }, name || h("span", { class: "hidden" }, "open"))))), body)));
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" }, h("table", {}, h("thead", {}, h("tr", {}, heads.map((name) => h("th", { scope: "col", class: name === "score" && "number" }, name || h("span", { class: "hidden" }, "open"))))), body)),
+    ...(hidden > 0 ? [h("p", { class: "dim" }, `and ${counted(hidden, "more ", "column")}: open a row, or show one as a column`)] : []));
 }
 
 export function drawPager(place, state, found, total) {
