@@ -49,7 +49,7 @@ export async function files(place) {
     h("p", { class: "dim", id: "files-total" }, `${counted(found.splits, "split")} in ${counted(found.num_partitions, "partition")}, ${bytes(found.bytes)}. The length of a bar is the bytes of a partition, each piece is a split: a click opens it.`),
     map, more, rest > 0 && h("p", { class: "dim" }, `and ${counted(rest, "more ", "partition")} of ${bytes(found.bytes - found.partitions.reduce((sum, part) => sum + part.bytes, 0))}: indextables files lists all of them`), detail,
     h("h2", {}, "Splits, largest first"), table(["split", "partition", { name: "rows", number: true }, { name: "bytes", number: true }, "written (UTC)", { name: "merges", number: true }], found.files.map((file) => [
-      h("button", { type: "button", class: "link mono nowrap", onclick: () => open(file.path) }, file.path.split("/").pop()), h("span", { class: "mono" }, file.partition),
+      h("button", { type: "button", class: "link mono nowrap", onclick: () => open(file.path) }, file.path.split("/").pop()), h("span", { class: "mono nowrap" }, file.partition),
       number(file.num_records), bytes(file.size), h("span", { class: "nowrap" }, when(file.modification_time)), number(file.num_merge_ops ?? 0)])),
     (offset > 0 || last < found.splits) && h("div", { class: "pager" },
       h("button", { type: "button", disabled: offset === 0, onclick: () => page(offset - FILES) }, "Previous"),
