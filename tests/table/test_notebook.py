@@ -87,6 +87,15 @@ def test_hits_without_times_or_texts_have_no_histogram_and_no_snippets(tmp_path)
     assert hits.histogram is None
     assert hits.arrow.column_names == ["name", "_score"]
     assert it.open(tmp_path / "plain").hits("name:absent").total == 0
+
+
+def test_hits_over_times_without_a_zone(tmp_path):
+    at = pa.array([0, 3600 * 10**6, 7200 * 10**6], pa.timestamp("us"))
+    it.write(tmp_path / "local", pa.table({"at": at, "message": ["disk"] * 3}), text=["message"])
+    hits = it.open(tmp_path / "local").hits("disk")
+    assert sum(hits.histogram.column("count").to_pylist()) == 3
+    assert hits.histogram.schema.field("bucket").type == pa.timestamp("us")
+    assert "1970-01-01 02:00:00" in hits._repr_html_()
     parsed(hits._repr_html_())
 
 

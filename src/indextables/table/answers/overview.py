@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from indextables.config import Settings
 from indextables.errors import InputError
+from indextables.predicates import Predicate
 from indextables.schema import Field
 from indextables.table.answers.aggregates import bucket_keys, check_values, counted_batches, value_counts
 from indextables.table.arguments import ANY_FIELDS, parse_condition
@@ -21,12 +22,15 @@ if TYPE_CHECKING:
     from indextables.table.handle import Table
 
 _BUCKET: Final = "bucket"
+_END: Final = "end"
 _MAX_BYTES: Final = 32 << 20
 
 
 @dataclass(frozen=True)
 class Overview:
     """What was found. `histogram` has `bucket`, `value` (of `by`, else null) and `count`, in the order of buckets.
+
+    Its `end` is where the bucket ends: the start of the next one.
 
     `top` has `value` and `count` of each column, most frequent first; None for a column with too many values.
     `total` is the number of all rows that match. `counted` is the number of rows in the histogram and the values: it is
@@ -97,7 +101,12 @@ def find_overview(
 def plan_matching(table: Table, columns: tuple[str, ...], query: str | None, where: str | None) -> ScanPlan:
     """Return the plan of a scan of the rows that a query and a condition select."""
     settings = Settings(dict(table.settings) | ANY_FIELDS)
-    predicate = parse_condition(query, where, table.snapshot.schema, settings)
+    return plan_rows(table, columns, parse_condition(query, where, table.snapshot.schema, settings))
+
+
+def plan_rows(table: Table, columns: tuple[str, ...], predicate: Predicate) -> ScanPlan:
+    """Return the plan of a scan of the rows that a predicate selects."""
+    settings = Settings(dict(table.settings) | ANY_FIELDS)
     request = ScanRequest(columns, predicate, aggregate=None if columns else COUNT_ROWS)
     return plan_scan(table.uri, table.snapshot, request, settings)
 
@@ -121,7 +130,14 @@ class _Bars:
         counts = self._counts.result().sort_by([(_BUCKET, "ascending")]).combine_chunks()
         column = counts.column(_BUCKET)
         bounds = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-        return counts.set_column(0, _BUCKET, self._buckets.starts(bounds))
+        starts = counts.set_column(0, _BUCKET, self._buckets.starts(bounds))
+        return starts.append_column(_END, self._ends(bounds))
+
+    def _ends(self, bounds: pa.Array) -> pa.Array:
+        try:
+            return self._buckets.starts(pc.add(bounds, 1))
+        except InputError:  # the last bucket ends after the greatest time that its type has
+            return pa.nulls(len(bounds), self._buckets.type)
 
 
 def _add(groups: GroupCounts | None, values: pa.Array, weight: int) -> GroupCounts | None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from indextables.config import Settings
 from indextables.errors import InputError
 from indextables.predicates import at_one_moment
-from indextables.schema import SCORE, SNIPPET, FieldMapping, TableSchema
+from indextables.schema import ROW_NUMBER, SCORE, SNIPPET, SPLIT_PATH, FieldMapping, TableSchema
 from indextables.split import Snippet
 from indextables.table.arguments import (
     ANY_FIELDS,
@@ -48,6 +48,8 @@ class SearchArguments:
     columns: Sequence[str] | None = None
     snippet: str | Snippet | None = None
     explain: bool = False
+    places: bool = False
+    """Add the two columns that name each row: the path of its split and its number there."""
 
 
 def search_table(table: TableVersion, arguments: SearchArguments) -> pa.Table:
@@ -70,7 +72,12 @@ def search_table(table: TableVersion, arguments: SearchArguments) -> pa.Table:
     key, now = (None, None) if token is None else identity.read(token)
     ranks = Ranks(count, skipped, key)
     request = ScanRequest(
-        columns=(*columns, SCORE, *([SNIPPET] if shown else [])),
+        columns=(
+            *columns,
+            *((SPLIT_PATH, ROW_NUMBER) if arguments.places else ()),
+            SCORE,
+            *([SNIPPET] if shown else []),
+        ),
         predicate=at_one_moment(predicate, now),
         top=ranks.stop,
         snippet=shown,
@@ -81,6 +88,15 @@ def search_table(table: TableVersion, arguments: SearchArguments) -> pa.Table:
     if page.last is not None:
         token = identity.token(page.last, request.now)
     return with_token(page.rows, token)
+
+
+def best_rows(
+    table: TableVersion, query: str, *, start: int, stop: int, where: str | None, snippet: str | None
+) -> pa.Table:
+    """Return the rows from place `start` to before `stop`, best first, with the columns that name each row."""
+    return search_table(
+        table, SearchArguments(query, where, limit=stop - start, offset=start, snippet=snippet, places=True)
+    )
 
 
 def to_snippet(snippet: str | Snippet, schema: TableSchema, mapping: FieldMapping) -> Snippet:

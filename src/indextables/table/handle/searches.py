@@ -154,7 +154,7 @@ class TableSearches(TableRows, TableTotals):
         """Return the best matches as something to look at: marked snippets, and a histogram over time.
 
         `snippet` is the text column to show, the first one by default. `time` is the column of the histogram, the
-        first one of timestamps by default. The rows are those of `search`.
+        first one of timestamps by default, one with a time zone before one without. The rows are those of `search`.
 
         >>> import indextables as it, pyarrow as pa
         >>> rows = pa.table({"id": [1, 2, 3], "message": ["disk full", "login ok", "disk slow"]})
