@@ -192,7 +192,7 @@ def goals(results: Sequence[Asked]) -> list[Goal]:
                 "32 splits are asked at a time, and their indexes are unpacked on the cores of this machine"
             )
             ratio = asked.seconds / few.seconds
-            found.append(Goal(f"cold {name}, beside 16", ratio, MOST_GROWTH, "times", reason))
+            found.append(Goal(f"cold {name}, against 16", ratio, MOST_GROWTH, "times", reason))
     return found
 
 
