@@ -73,6 +73,7 @@ from indextables.schema.tokenizer_names import (
     Recipe,
     parse_recipe,
     recorded_name,
+    todays_name,
 )
 from indextables.schema.types import (
     ALL_COLUMN,
@@ -169,6 +170,7 @@ __all__ = [
     "stored_columns",
     "struct_fields",
     "time_zone",
+    "todays_name",
     "tokenizers",
     "type_json",
     "type_name",

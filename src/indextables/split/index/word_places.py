@@ -39,5 +39,5 @@ def placed_words(text: str, name: str) -> list[PlacedWord]:
                 words.append(PlacedWord(position + number, word, start, at))
             else:
                 words.append(PlacedWord(position + number, word, start + number, start + number + len(word)))
-        position += len(grams)
+        position += len(grams) + used.gap
     return words
