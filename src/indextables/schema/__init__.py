@@ -64,7 +64,7 @@ from indextables.schema.spark_types import (
     type_json,
     type_name,
 )
-from indextables.schema.times import TimeError, parse_time, parse_wall_time, shorten, time_zone
+from indextables.schema.times import TimeError, parse_date, parse_time, parse_wall_time, shorten, time_zone
 from indextables.schema.tokenizer_names import (
     CUTTING_TOKENIZER,
     STEMMERS,
@@ -155,6 +155,7 @@ __all__ = [
     "new_names",
     "overwrite",
     "own_refs",
+    "parse_date",
     "parse_decimal",
     "parse_recipe",
     "parse_time",
