@@ -123,6 +123,8 @@ def _text(rng: random.Random, depth: int = 2) -> tuple[str, tuple[str, ...]]:
         name = rng.choice(sorted(simple))
         return simple[name](), (name,)
     (left, of_left), (right, of_right) = _text(rng, depth - 1), _text(rng, depth - 1)
+    word = _word(rng)
+    distinct = len({word, left, right})  # alternatives that are the same count once
     name, pattern = rng.choice(
         [
             ("and", "({} AND {})"),
@@ -132,7 +134,7 @@ def _text(rng: random.Random, depth: int = 2) -> tuple[str, tuple[str, ...]]:
             ("plus and minus", "(+{} -{})"),
             ("&&", "({} && {})"),
             ("||", "({} || {})"),
-            ("at least", f"({_word(rng)} {{}} {{}})@{rng.randint(1, 3)}"),
+            ("at least", f"({word} {{}} {{}})@{rng.randint(1, distinct)}"),
         ]
     )
     return pattern.format(left, right), (name, *of_left, *of_right)
