@@ -123,6 +123,15 @@ def test_runs_of_characters_are_those_of_one_word(tmp_path):
     assert shown == ["<b>abc</b> <b>bcd</b>"]
 
 
+def test_runs_of_characters_of_two_elements_are_no_phrase(tmp_path):
+    values = pa.array([["abc", "bcd"], ["abc bcd"], ["abcd"]], pa.list_(pa.string()))
+    it.write(tmp_path / "t", pa.table({"id": [0, 1, 2], "m": values}), text={"m": "ngram"})
+    table = it.open(tmp_path / "t")
+    assert _ids(table, 'm:"abc bcd"') == [1]
+    assert _ids(table, "m:abcd") == [2]
+    assert _ids(table, "m:bcd") == [0, 1, 2]
+
+
 def test_a_column_of_runs_of_characters_is_left_out_of_patterns_in_all_columns(tmp_path):
     rows = pa.table({"id": [0, 1], "g": ["who knows", "nobody"], "m": ["no one", "whoever asks"]})
     it.write(tmp_path / "t", rows, text={"g": "ngram", "m": "default"})

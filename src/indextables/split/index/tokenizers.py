@@ -62,14 +62,16 @@ class TextTokenizer:
             return self._kept(text)
         words: list[str | None] = []
         for grams in self.words_of_each(text):
-            if words:
-                words += [None] * self.gap
+            words += [None] * self.gap
             words += grams
         return words
 
     @property
     def gap(self) -> int:
-        """The number of positions between words. Without one, the end of a word and the next word have a run."""
+        """The number of positions before each word. Without one, the end of a word and the next word have a run.
+
+        It is before the first word too: then runs of two elements of an array are no phrase.
+        """
         return int(self.recipe.apart)
 
     def words_of_each(self, text: str) -> list[list[str | None]]:
