@@ -119,6 +119,16 @@ def test_a_search_finds_what_is_inside(table: it.Table, query: str, expected: li
     assert ids(table, f"* INDEXQUERY '{query}'") == expected
 
 
+def test_null_elements_do_not_move_the_words_after_them() -> None:
+    values = [["a b", "c"], ["a b", None, "c"], ["a b", "", "c"], [None, "a", "b c"]]
+    rows = pa.table({"id": range(4), "t": pa.array(values, pa.list_(pa.string()))})
+    it.write("memory://null-elements", rows, text=["t"])
+    table = it.open("memory://null-elements")
+    assert ids(table, "t TEXTSEARCH '\"b c\"~1'") == [0, 1, 3]  # by the index
+    assert ids(table, "t TEXTSEARCH '\"a b c\"~1'") == [0, 1, 3]  # by the rows
+    assert ids(table, "t TEXTSEARCH '\"a* b c\"~1'") == [0, 1, 3]
+
+
 def test_an_array_has_a_value_if_an_element_is_not_null() -> None:
     least = -(1 << 63)
     columns = {
