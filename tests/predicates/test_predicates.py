@@ -226,6 +226,7 @@ def test_one_value_is_judged_like_a_column_of_it(leaf: Predicate, row: dict) -> 
         ("b = false", Compare("=", "b", False)),
         ("d >= DATE '2024-01-31'", Compare(">=", "d", date(2024, 1, 31))),
         ("d = '2024-01-31'", Compare("=", "d", date(2024, 1, 31))),
+        ("d = ' 2024-01-31 '", Compare("=", "d", date(2024, 1, 31))),
         (
             "t < TIMESTAMP '2024-01-31 12:00:00.000001'",
             Compare("<", "t", datetime(2024, 1, 31, 12, 0, 0, 1, tzinfo=UTC)),

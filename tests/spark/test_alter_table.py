@@ -200,3 +200,12 @@ def run_statements(spark, path: str, seed: int, steps: int) -> None:
         literal = f"'{value}'" if isinstance(value, str) else value
         assert frame.where(f"{column} = {literal}").count() == expected, (seed, step)
         assert frame.where(f"{column} IS NULL").count() == sum(r[column] is None for r in model), (seed, step)
+        values = {c: [row[c] for row in model if row[c] is not None] for c in columns}
+        bounds = [f(values[c]) if values[c] else None for c in columns for f in (min, max)]
+        asked = ", ".join(f"min({c}), max({c})" for c in columns)
+        assert spark.sql(f"SELECT {asked} FROM {name}").first()[:] == tuple(bounds), (seed, step)
+        numbers = [c for c, kind in columns.items() if kind != "string"]
+        figures = [len(values[c]) for c in columns]
+        figures += [sum(values[c]) / len(values[c]) if values[c] else None for c in numbers]
+        asked = ", ".join([f"count({c})" for c in columns] + [f"avg({c})" for c in numbers])
+        assert spark.sql(f"SELECT {asked} FROM {name}").first()[:] == tuple(figures), (seed, step)

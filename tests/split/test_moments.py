@@ -83,6 +83,10 @@ def _local(text: str, zone: str = "UTC") -> tuple[str, str]:
         ("2024-02", "2024-02-01T00:00:00", "2024-02-29T23:59:59.999999"),
         ("2023", "2023-01-01T00:00:00", "2023-12-31T23:59:59.999999"),
         ("2024-05-01T12:00:00", "2024-05-01T12:00:00", None),
+        ("2024-05-01T12", "2024-05-01T12:00:00", "2024-05-01T12:59:59.999999"),
+        ("2024-05-01 12:30", "2024-05-01T12:30:00", "2024-05-01T12:30:59.999999"),
+        ("2024-05-01T12:30||+1h", "2024-05-01T13:30:00", None),
+        ("9999-12-31T23", "9999-12-31T23:00:00", "9999-12-31T23:59:59.999999"),
         ("2024-05-01T12:00:00||+90m", "2024-05-01T13:30:00", None),
         ("2024-01-31||+1M/d", "2024-02-29T00:00:00", "2024-02-29T23:59:59.999999"),
         (
@@ -97,6 +101,34 @@ def _local(text: str, zone: str = "UTC") -> tuple[str, str]:
 )
 def test_a_local_time_is_a_reading_of_a_clock(text: str, first: str, last: str | None) -> None:
     assert _local(text, "America/New_York") == (first, last or first)
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "first", "last"),
+    [
+        ("2024-05-01T12", "Asia/Kolkata", "2024-05-01T06:30:00", "2024-05-01T07:29:59.999999"),
+        ("2024-05-01T12Z", "Asia/Kolkata", "2024-05-01T12:00:00", "2024-05-01T12:59:59.999999"),
+        ("2024-05-01T12:30+05:30", "UTC", "2024-05-01T07:00:00", "2024-05-01T07:00:59.999999"),
+        ("2024-05-01T12:30:00", "UTC", "2024-05-01T12:30:00", "2024-05-01T12:30:00"),
+    ],
+)
+def test_an_hour_and_a_minute_are_as_long_as_they_are(text: str, zone: str, first: str, last: str) -> None:
+    moments = [EPOCH + timedelta(microseconds=n) for n in span(text, "timestamp", zone)]
+    assert [moment.isoformat().removesuffix("+00:00") for moment in moments] == [first, last]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2024-W18", "2024-W18-1", "2024W181", "20240501", "2024-5-1", "2024-122", "24-05-01", "２０２４-05-01"],
+)
+@pytest.mark.parametrize("kind", ["date", "timestamp", "timestamp_ntz"])
+def test_a_date_has_one_form(text: str, kind: str) -> None:
+    for query in (text, f"{text}||+1d"):
+        with pytest.raises(LiteralError, match="such as 2024-01-31|date maths"):
+            span(query, kind)
+    for time in (f"{text}T12:00:00", "2024-05-01T120000", "2024-05-01T1200", "2024-05-01x12:00:00"):
+        with pytest.raises(LiteralError, match="such as 2024-01-31|not a date"):
+            span(time, kind)
 
 
 def test_a_local_time_has_no_offset() -> None:

@@ -506,6 +506,13 @@ def test_a_query_with_nothing_to_search_for_is_an_error(text: str) -> None:
         ('"C:\temp"', "double the backslash"),
         ("alpha\x07", "control character"),
         ("<alpha>", "quote it to search for its words"),
+        ("t:-5abc", 'quote it, "-5abc"'),
+        ("t:-5-prod", 'quote it, "-5-prod"'),
+        ("t:-1e5x", 'quote it, "-1e5x"'),
+        ("t:-1.2.3", 'quote it, "-1.2.3"'),
+        ("t:-5*", 'quote it, "-5*"'),
+        ("t: IN [-5abc]", 'quote it, "-5abc"'),
+        ("t: IN [alpha -5-prod]", 'quote it, "-5-prod"'),
     ],
 )
 def test_spellings_of_other_languages_are_refused_with_the_one_that_works(text: str, instead: str) -> None:

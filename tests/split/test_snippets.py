@@ -22,6 +22,7 @@ NAMES = [recorded_name(name) for name in TOKENIZERS] + [
     "words2 stop:en fold max:9",
     "whitespace1 fold",
     "ngram3_1 fold",
+    "ngram3_2 fold2",
 ]
 TEXT = st.text(st.sampled_from("abzABZ09 _-.,ÄßİſKé東京タワー\u0e01\u0e33\u0301\u0903\n😀ﬁ"), max_size=60)
 

@@ -20,9 +20,12 @@ NAMES = [
     "whitespace1",
     "code1",
     "ngram2_1",
-    "ngram3_1",
+    "ngram2_2",
+    "ngram3_2",
+    "ngram3_2 stop:en fold2",
     "en_stem1",
     "de_stem1 stop:de fold",
+    "de_stem1 stop:de fold2",
     "words2 stop:en max:9",
     "words stop:a,b fold max:5",
 ]
@@ -90,6 +93,9 @@ def test_preparing_a_column_is_preparing_each_text(name: str, values: list[str |
         ("code1", "parseHTTPHeader2", ["parse", "http", "header", "2"]),
         ("code1", "org.apache.Spark_Context", ["org", "apache", "spark", "context"]),
         ("ngram3_1", "Time ab", ["tim", "ime", "ab"]),
+        ("ngram3_2", "Time ab", ["tim", "ime", "ab"]),
+        ("words2 fold2", "İstanbul", ["istanbul"]),
+        ("whitespace1 fold2", "İstanbul", ["Istanbul"]),
         ("en_stem1", "Running connections", ["run", "connect"]),
         ("words2 fold", "Café", ["cafe"]),
     ],
@@ -101,6 +107,8 @@ def test_words_of_each_tokenizer(name: str, text: str, expected: list[str]) -> N
 def test_a_dropped_word_leaves_a_gap() -> None:
     assert tokens("to be or not disk", "words2 stop:en") == ((4, "disk"),)
     assert tokens("a longword b", "words max:3") == ((0, "a"), (2, "b"))
+    assert tokens("time ab", "ngram3_2") == ((1, "tim"), (2, "ime"), (4, "ab"))
+    assert tokens("time ab", "ngram3_1") == ((0, "tim"), (1, "ime"), (2, "ab"))
 
 
 @pytest.mark.parametrize("language", sorted(STEMMERS))

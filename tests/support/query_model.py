@@ -21,8 +21,24 @@ import pyarrow as pa
 
 Row = dict[str, Any]
 Kind = Literal[
-    "text", "string", "integer", "double", "boolean", "date", "timestamp", "local", "decimal", "wide", "ip"
+    "text",
+    "texts",
+    "string",
+    "strings",
+    "integer",
+    "integers",
+    "double",
+    "single",
+    "boolean",
+    "date",
+    "timestamp",
+    "local",
+    "decimal",
+    "wide",
+    "ip",
+    "entry",
 ]
+"""The type of a column. The plurals are arrays, and an entry is the value of one key of a map."""
 
 COLUMNS: dict[str, Kind] = {
     "message": "text",
@@ -38,10 +54,24 @@ COLUMNS: dict[str, Kind] = {
     "price": "decimal",
     "total": "wide",
     "client": "ip",
+    "ratio": "single",
+    "tags": "strings",
+    "notes": "texts",
+    "nums": "integers",
+    "user.name": "string",
+    "user.age": "integer",
+    "attrs.color": "entry",
 }
-TEXTS = ["message", "title"]
-STRINGS = ["host", "path"]
-VALUES = [name for name, kind in COLUMNS.items() if kind not in ("text", "string")]
+"""The columns, the fields of the struct `user`, and a key of the map `attrs`. A row has the values by these names."""
+
+TEXT_KINDS = ("text", "texts")
+WORD_KINDS = (*TEXT_KINDS, "string", "strings")
+ARRAYS = ("texts", "strings", "integers")
+
+
+def of_kinds(*kinds: str) -> list[str]:
+    return [name for name, kind in COLUMNS.items() if kind in kinds]
+
 
 NOW = datetime(2024, 3, 31, 1, 30, tzinfo=UTC)
 """The time of the rows and, for the table under test, of the query."""
@@ -72,6 +102,8 @@ TIMES: list[tuple[str, Any, Any]] = [
     ("now-1d/d", _utc("2024-03-30"), _utc("2024-03-30T23:59:59.999999")),
     ("now/w+1d", _utc("2024-03-26"), _utc("2024-03-26")),
     ("2024-03-30", _utc("2024-03-30"), _utc("2024-03-30T23:59:59.999999")),
+    ("2024-03-30T12", _utc("2024-03-30T12:00"), _utc("2024-03-30T12:59:59.999999")),
+    ('"2024-03-31 01:30"', _utc("2024-03-31T01:30"), _utc("2024-03-31T01:30:59.999999")),
     ("2024-04", _utc("2024-04-01"), _utc("2024-04-30T23:59:59.999999")),
     ("2024-03-30||+12h", _utc("2024-03-30T12:00"), _utc("2024-03-30T12:00")),
     ("2024-03-30||/M", _utc("2024-03-01"), _utc("2024-03-31T23:59:59.999999")),
@@ -131,6 +163,10 @@ NETWORKS = [
     "::/0",
     "192.168.1.9/32",
 ]
+COLORS = ["red", "blue", ""]
+RATIOS = {str(tenth / 10): pa.scalar(tenth / 10, pa.float32()).as_py() for tenth in range(-9, 20)}
+"""Numbers as they are written, and as a column of 32-bit floats has them."""
+
 MARKS = [" ", " ", " ", "-", ", ", "/", "_", " -> "]
 
 
@@ -155,6 +191,13 @@ def draw_rows(rng: random.Random, count: int) -> list[Row]:
         "price": lambda: Decimal(rng.randrange(-500, 1000)) / 100,
         "total": lambda: Decimal(rng.randrange(-3, 4)) * 10**20 + rng.randrange(3),
         "client": lambda: rng.choice(ADDRESSES),
+        "ratio": lambda: rng.choice([*RATIOS.values()]),
+        "tags": lambda: [rng.choice([*HOSTS, None]) for _ in range(rng.randrange(0, 4))],
+        "notes": lambda: [rng.choice([text(), None]) for _ in range(rng.randrange(0, 4))],
+        "nums": lambda: [rng.choice([*range(-5, 12), None]) for _ in range(rng.randrange(0, 3))],
+        "user.name": lambda: rng.choice(HOSTS),
+        "user.age": lambda: rng.randrange(-5, 12),
+        "attrs.color": lambda: rng.choice(COLORS),
     }
     rows = [
         {name: None if rng.random() < 0.15 else make() for name, make in makers.items()} for _ in range(count)
@@ -177,8 +220,22 @@ def as_arrow(rows: list[Row], first_id: int) -> pa.Table:
         "decimal": pa.decimal128(8, 2),
         "wide": pa.decimal128(30, 0),
         "ip": pa.string(),
+        "single": pa.float32(),
+        "strings": pa.list_(pa.string()),
+        "texts": pa.list_(pa.string()),
+        "integers": pa.list_(pa.int32()),
     }
-    columns = {name: pa.array([row[name] for row in rows], types[kind]) for name, kind in COLUMNS.items()}
+    columns = {
+        name: pa.array([row[name] for row in rows], types[kind])
+        for name, kind in COLUMNS.items()
+        if "." not in name
+    }
+    users = [{"name": row["user.name"], "age": row["user.age"]} for row in rows]
+    none = {"name": None, "age": None}
+    user = pa.struct({"name": pa.string(), "age": pa.int32()})
+    columns["user"] = pa.array([None if given == none else given for given in users], user)
+    attrs = [{"color": row["attrs.color"], "size": "9"} for row in rows]
+    columns["attrs"] = pa.array([list(given.items()) for given in attrs], pa.map_(pa.string(), pa.string()))
     return pa.table({"id": pa.array(range(first_id, first_id + len(rows)), pa.int64()), **columns})
 
 
@@ -186,21 +243,38 @@ def as_arrow(rows: list[Row], first_id: int) -> pa.Table:
 
 
 TOKENIZERS: dict[str, str] = {}
-"""The tokenizer of the text columns, where it is not the default. A test sets it for the table that it queries."""
+"""The tokenizer of the text columns, where it is not the default: see `set_tokenizers`."""
 
 OPTIONS: dict[str, dict[str, str]] = {
     "whitespace": {"tokenizer": "whitespace"},
     "simple": {"tokenizer": "simple"},
     "code": {"tokenizer": "code"},
     "ngram": {"tokenizer": "ngram"},
+    "ngram2": {"tokenizer": "ngram2"},
+    "german": {"tokenizer": "de_stem"},
+    "basic": {"tokenizer": "simple", "indexrecordoption": "basic"},
+    "raw": {"tokenizer": "raw"},
     "stems": {"tokenizer": "en_stem", "stopwords": "web,x", "asciifolding": "true", "tokenLength": "100"},
 }
 """The options of a column for each tokenizer of this model."""
+
+GRAMS = {"ngram": 3, "ngram2": 2}
+
+
+def set_tokenizers(message: str, title: str) -> None:
+    """Set the tokenizers of the table that is queried. With the tokenizer `raw`, a column has strings."""
+    TOKENIZERS.clear()
+    for name, used in (("message", message), ("title", title)):
+        COLUMNS[name] = "string" if used == "raw" else "text"
+        if used != "raw":
+            TOKENIZERS[name] = used
+
 
 PLAIN = ["alpha", "alpine", "beta", "gamma", "gama", "wob"]
 """Words that every tokenizer leaves whole, for operators that compare single words."""
 
 STEMS = {"alpine": "alpin", "running": "run", "runs": "run", "nothing": "noth", "primary": "primari"}
+GERMAN = {"alpine": "alpin", "runs": "run", "ärger": "arg", "parsehttpheader": "parsehttphead"}
 
 
 @cache
@@ -214,13 +288,12 @@ def split_words(text: str, name: str = "default") -> tuple[str | None, ...]:
             humps = [part for run in runs for part in re.findall(r"\d+|[^\W\d_]+", run)]
             parts = [p for hump in humps for p in re.findall(r"[A-ZÄ]+(?![a-zä])|[A-ZÄ]?[^A-ZÄ]+", hump)]
             return tuple(part.lower() for part in parts)
-        case "ngram":
-            words = [run.lower() for run in runs]
-            return tuple(w[i : i + 3] for w in words for i in range(max(1, len(w) - 2)))
+        case "german":
+            return tuple(GERMAN.get(run.lower(), run.lower()) for run in runs)
         case "stems":
             words = [run.lower().replace("ä", "a") for run in runs]
             return tuple(None if w in ("web", "x") or len(w) > 100 else STEMS.get(w, w) for w in words)
-        case "simple":
+        case "simple" | "basic" | "ngram" | "ngram2":
             return tuple(run.lower() for run in runs)
         case _:
             single = [part for run in runs for part in re.findall(r"[\u3400-\u9fff]|[^\u3400-\u9fff]+", run)]
@@ -232,8 +305,24 @@ Placed = list[tuple[int, str]]
 
 def placed(row: Row, column: str) -> Placed:
     """Return what a column of words or strings can match, with its position: its words, or its one value."""
+    words: Placed = []
+    for value in values_of(row, column):
+        start = 1 + max(at for at, _ in words) + 1 if words and COLUMNS[column] == "texts" else 0
+        words += [(start + at, word) for at, word in sought(value, column)]
+    return words
+
+
+def has_value(row: Row, column: str) -> bool:
+    """Return what `column:*` means: an array has an element, and one of texts a word."""
+    return bool(placed(row, column) if COLUMNS[column] == "texts" else values_of(row, column))
+
+
+def values_of(row: Row, column: str) -> list[Any]:
+    """Return the values of a column in a row: none if it is null, and those of an array that are not null."""
     value = row[column]
-    return [] if value is None else sought(value, column)
+    if COLUMNS[column] in ARRAYS:
+        return [element for element in value or () if element is not None]
+    return [] if value is None else [value]
 
 
 def terms_of(row: Row, column: str) -> list[str]:
@@ -242,7 +331,7 @@ def terms_of(row: Row, column: str) -> list[str]:
 
 def sought(text: str, column: str) -> Placed:
     """Return a text of a query as a column has it: words, or one value."""
-    if COLUMNS[column] != "text":
+    if COLUMNS[column] not in TEXT_KINDS:
         return [(0, text)]
     words = split_words(text, TOKENIZERS.get(column, "default"))
     return [(at, word) for at, word in enumerate(words) if word is not None]
@@ -250,7 +339,40 @@ def sought(text: str, column: str) -> Placed:
 
 def folded(text: str, column: str) -> str:
     """Return a pattern in the case of the words of a column."""
-    return text.lower() if COLUMNS[column] == "text" and TOKENIZERS.get(column) != "whitespace" else text
+    is_lower = COLUMNS[column] in TEXT_KINDS and TOKENIZERS.get(column) != "whitespace"
+    return text.lower() if is_lower else text
+
+
+def has_text(row: Row, column: str, text: str, slop: int = 0, *, prefix: bool = False) -> bool:
+    """Return True if a row has the words of a text next to each other, or the text as one value."""
+    words = sought(text, column)
+    if TOKENIZERS.get(column) in GRAMS:
+        return has_runs([word for _, word in words], terms_of(row, column), GRAMS[TOKENIZERS[column]])
+    tests: list[tuple[int, Callable[[str], bool]]] = [(at, word.__eq__) for at, word in words]
+    if prefix and words:
+        at, last = words[-1]
+        tests[-1] = (at, lambda term: term.startswith(last))
+    return phrase_in(tests, placed(row, column), slop)
+
+
+def has_runs(wanted: list[str], words: list[str], size: int) -> bool:
+    """Return True if a word has the one run, or words next to each other begin, are and end with several.
+
+    A run that is shorter than the runs of the index is a whole word.
+    """
+
+    def fits(at: int, word: str) -> bool:
+        run, is_first, is_last = wanted[at], at == 0, at == len(wanted) - 1
+        if len(run) < size or not (is_first or is_last):
+            return run == word
+        if is_first and is_last:
+            return run in word
+        return word.endswith(run) if is_first else word.startswith(run)
+
+    return bool(wanted) and any(
+        all(fits(at, words[start + at]) for at in range(len(wanted)))
+        for start in range(len(words) - len(wanted) + 1)
+    )
 
 
 @cache
@@ -411,7 +533,7 @@ class QueryDraw:
 
     @property
     def _has_words(self) -> bool:
-        return all(COLUMNS[column] in ("text", "string") for column in self.defaults)
+        return all(COLUMNS[column] in WORD_KINDS for column in self.defaults)
 
     def _grouped(self, depth: int) -> Drawn:
         column = self.rng.choice([*self.defaults, *self.others])
@@ -432,7 +554,7 @@ class QueryDraw:
             columns = (self.rng.choice(self.others),)
             name = f"{columns[0]}:"
         may_range = bool(name) or (not self.ranges_need_a_name and len(columns) == 1)
-        if all(COLUMNS[column] in ("text", "string") for column in columns):
+        if all(COLUMNS[column] in WORD_KINDS for column in columns):
             drawn = self._word_leaf(columns, may_range=may_range)
         else:
             drawn = self._value_leaf(columns[0])
@@ -440,20 +562,22 @@ class QueryDraw:
             (column,) = columns
             return Drawn(
                 f"_exists_:{column}",
-                lambda row: row[column] is not None,
+                lambda row: has_value(row, column),
                 frozenset({column}),
                 frozenset({"_exists_"}),
             )
         if name and self.rng.random() < 0.06:
-            drawn = Drawn("*", lambda row: row[columns[0]] is not None, operators=frozenset({"exists"}))
+            drawn = Drawn("*", lambda row: has_value(row, columns[0]), operators=frozenset({"exists"}))
         elif not name and len(self.defaults) == 1 and self.rng.random() < 0.03:
             # In a query over one column, rows in which it is null do not count: see `SqlDraw`.
             star = self.rng.choice(["*", "*:*"]) if self.others else "*"
-            drawn = Drawn(star, lambda row: row[columns[0]] is not None, operators=frozenset({"all"}))
+            drawn = Drawn(star, lambda row: has_value(row, columns[0]), operators=frozenset({"all"}))
             if not self.others:
                 return drawn
             return Drawn(star, lambda _: True, operators=frozenset({"all"}))
-        return Drawn(name + drawn.text, drawn.holds, frozenset(columns if name else ()), drawn.operators)
+        inside = {f"in {TOKENIZERS.get(columns[0], COLUMNS[columns[0]])}"} if len(columns) == 1 else set()
+        operators = drawn.operators | inside
+        return Drawn(name + drawn.text, drawn.holds, frozenset(columns if name else ()), operators)
 
     def _word_leaf(self, columns: tuple[str, ...], *, may_range: bool) -> Drawn:
         kinds = [
@@ -467,20 +591,30 @@ class QueryDraw:
         ]
         if may_range:
             kinds += [self._term_range, self._term_set]
-        if "ngram" in self._tokenizers(columns):
-            kinds = [self._word, self._phrase]
-        elif "stems" in self._tokenizers(columns):
+        used = self._tokenizers(columns)
+        if used and used <= GRAMS.keys() and len(columns) == 1:
+            kinds = [self._word, self._phrase, self._wild_phrase]
+        elif "german" in used:
+            kinds = [self._word, self._phrase, self._wildcards, self._regex]
+        elif "stems" in used:
             kinds = [self._word, self._phrase, self._wildcards, self._wild_phrase, self._regex]
+        elif "basic" in used:
+            kinds = [kind for kind in kinds if kind not in (self._phrase, self._wild_phrase)]
         return self.rng.choice(kinds)(columns)
 
     def _tokenizers(self, columns: tuple[str, ...]) -> set[str]:
-        return {TOKENIZERS.get(column, "default") for column in columns if COLUMNS[column] == "text"}
+        return {TOKENIZERS.get(column, "default") for column in columns if COLUMNS[column] in TEXT_KINDS}
+
+    @staticmethod
+    def _with_words(columns: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the columns that have whole words: a pattern in all columns leaves the others out."""
+        return tuple(c for c in columns if TOKENIZERS.get(c) not in GRAMS)
 
     def _single_words(self, columns: tuple[str, ...]) -> list[str]:
         """Return words that are one word in each column."""
-        if self._tokenizers(columns) <= {"simple"}:
+        if self._tokenizers(columns) <= {"simple", "basic"}:
             return WORDS
-        return LATIN if self._tokenizers(columns) <= {"simple", "default", "whitespace"} else PLAIN
+        return LATIN if self._tokenizers(columns) <= {"simple", "basic", "default", "whitespace"} else PLAIN
 
     def _searchable(self, text: str, columns: tuple[str, ...]) -> str:
         """Return a text that has a word in one of the columns."""
@@ -492,13 +626,11 @@ class QueryDraw:
         )
 
     def _word(self, columns: tuple[str, ...]) -> Drawn:
-        text = self._searchable(self._text(), columns)
+        text = self.rng.choice(WORDS) if "basic" in self._tokenizers(columns) else self._text()
+        text = self._searchable(text, columns)
 
         def holds(row: Row) -> bool:
-            return any(
-                phrase_in([(at, word.__eq__) for at, word in sought(text, c)], placed(row, c))
-                for c in columns
-            )
+            return any(has_text(row, c, text) for c in columns)
 
         return Drawn(text, holds, operators=frozenset({"word"}))
 
@@ -510,7 +642,10 @@ class QueryDraw:
         )
         text = self._searchable(text, columns)
         form = self.rng.choice(["exact", "slop", "prefix"])
-        if not {"ngram", "stems"}.isdisjoint(self._tokenizers(columns)) and form == "prefix":
+        used = self._tokenizers(columns)
+        if not GRAMS.keys().isdisjoint(used) or (
+            form == "prefix" and not {"stems", "german"}.isdisjoint(used)
+        ):
             form = "exact"
         slop = self.rng.randrange(4) if form == "slop" else 0
         if form == "prefix":
@@ -518,19 +653,12 @@ class QueryDraw:
         suffix = {"exact": "", "slop": f"~{slop}", "prefix": "*"}[form]
 
         def holds(row: Row) -> bool:
-            for column in columns:
-                words = sought(text, column)
-                tests: list[tuple[int, Callable[[str], bool]]] = [(at, word.__eq__) for at, word in words]
-                if form == "prefix" and words:
-                    at, last = words[-1]
-                    tests[-1] = (at, lambda term, last=last: term.startswith(last))
-                if phrase_in(tests, placed(row, column), slop):
-                    return True
-            return False
+            return any(has_text(row, c, text, slop, prefix=form == "prefix") for c in columns)
 
         return Drawn(f'"{escaped(text)}"{suffix}', holds, operators=frozenset({f"phrase {form}"}))
 
     def _wildcards(self, columns: tuple[str, ...]) -> Drawn:
+        columns = self._with_words(columns)
         word = list(self.rng.choice([word for word in self._single_words(columns) if len(word) > 1]))
         for _ in range(self.rng.randrange(1, 3)):
             word[self.rng.randrange(len(word))] = self.rng.choice("*?")
@@ -553,14 +681,18 @@ class QueryDraw:
             patterns[-1] += "*"
         text = " ".join(patterns)
         slop = self.rng.choice([0, 0, 1, 2, 3])
+        if not GRAMS.keys().isdisjoint(self._tokenizers(columns)):
+            slop = 0
 
         def tests(column: str) -> list[tuple[int, Callable[[str], bool]]]:
             return [(at, partial(globs, folded(pattern, column))) for at, pattern in enumerate(patterns)]
 
         def holds(row: Row) -> bool:
+            """As a pattern, or as a text in which `*` and `?` are characters."""
             return any(
-                phrase_in(tests(c), placed(row, c), slop)
-                if COLUMNS[c] == "text"
+                (TOKENIZERS.get(c) not in GRAMS and phrase_in(tests(c), placed(row, c), slop))
+                or has_text(row, c, text, slop)
+                if COLUMNS[c] in TEXT_KINDS
                 else any(globs(text, term) for term in terms_of(row, c))
                 for c in columns
             )
@@ -569,7 +701,12 @@ class QueryDraw:
         return Drawn(drawn, holds, operators=frozenset({"wild phrase slop" if slop else "wild phrase"}))
 
     def _regex(self, columns: tuple[str, ...]) -> Drawn:
-        words = HOSTS if all(COLUMNS[c] == "string" for c in columns) else self._single_words(columns)
+        columns = self._with_words(columns)
+        words = (
+            HOSTS
+            if all(COLUMNS[c] in ("string", "strings") for c in columns)
+            else self._single_words(columns)
+        )
         forms = [
             "{0}",
             "{0}",
@@ -600,6 +737,7 @@ class QueryDraw:
         return Drawn(f"/{pattern}/", holds, operators=frozenset({"regex"}))
 
     def _fuzzy(self, columns: tuple[str, ...]) -> Drawn:
+        columns = self._with_words(columns)
         word, distance = self.rng.choice(self._single_words(columns)), self.rng.randrange(3)
         letters = list(word)
         for _ in range(self.rng.randrange(3)):
@@ -617,7 +755,7 @@ class QueryDraw:
         (column,) = columns
         pool = (
             [folded(word, column) for word in self._single_words(columns)]
-            if COLUMNS[column] == "text"
+            if COLUMNS[column] in TEXT_KINDS
             else [h for h in HOSTS if h]
         )
         text, inside = self._range([(f'"{escaped(value)}"', value, value) for value in pool])
@@ -627,7 +765,7 @@ class QueryDraw:
 
     def _term_set(self, columns: tuple[str, ...]) -> Drawn:
         (column,) = columns
-        pool = self._single_words(columns) if COLUMNS[column] == "text" else HOSTS
+        pool = self._single_words(columns) if COLUMNS[column] in TEXT_KINDS else HOSTS
         values = [self.rng.choice(pool) for _ in range(self.rng.randrange(1, 4))]
         wanted = {sought(value, column)[0][1] for value in values}
         text = " ".join(f'"{escaped(value)}"' for value in values)
@@ -640,20 +778,21 @@ class QueryDraw:
     def _value_leaf(self, column: str) -> Drawn:
         pool = self._values(COLUMNS[column])
         form = self.rng.choice(["equal", "range", "range", "set"])
+        if COLUMNS[column] == "entry":
+            form = self.rng.choice(["equal", "set"])
         if form == "range":
             text, inside = self._range(pool)
             return Drawn(
                 text,
-                lambda row: row[column] is not None and inside(value_of(row, column)),
+                lambda row: any(map(inside, numbers_of(row, column))),
                 operators=frozenset({f"{COLUMNS[column]} range"}),
             )
         chosen = self.rng.sample(pool, 1 if form == "equal" else 2)
         text = chosen[0][0] if form == "equal" else f"IN [{' '.join(text for text, _, _ in chosen)}]"
         return Drawn(
             text,
-            lambda row: (
-                row[column] is not None
-                and any(first <= value_of(row, column) <= last for _, first, last in chosen)
+            lambda row: any(
+                first <= value <= last for value in numbers_of(row, column) for _, first, last in chosen
             ),
             operators=frozenset({f"{COLUMNS[column]} {form}"}),
         )
@@ -661,7 +800,11 @@ class QueryDraw:
     def _values(self, kind: Kind) -> list[tuple[str, Any, Any]]:
         """Return some values of a type, each with a spelling: the first and the last value that it denotes."""
         match kind:
-            case "integer":
+            case "entry":
+                return [(f'"{color}"', color, color) for color in COLORS]
+            case "single":
+                return [(f'"{text}"' if value < 0 else text, value, value) for text, value in RATIOS.items()]
+            case "integer" | "integers":
                 return [(_signed(value), value, value) for value in range(-6, 13)]
             case "double":
                 return [(_signed(value / 4), value / 4, value / 4) for value in range(-8, 20)]
@@ -728,10 +871,10 @@ def ip_number(text: str) -> int:
     return int(address) | (0xFFFF << 32 if address.version == 4 else 0)
 
 
-def value_of(row: Row, column: str) -> Any:
-    """Return the value of a column as the values of a query are compared with it."""
-    value = row[column]
-    return value if value is None or COLUMNS[column] != "ip" else ip_number(value)
+def numbers_of(row: Row, column: str) -> list[Any]:
+    """Return the values of a column as the values of a query are compared with them."""
+    values = values_of(row, column)
+    return [ip_number(value) for value in values] if COLUMNS[column] == "ip" else values
 
 
 def _signed(value: float | Decimal) -> str:
@@ -758,7 +901,7 @@ class Condition:
 
 def draw_table_query(rng: random.Random) -> Drawn:
     """Return a query for the whole table, as `Table.search` takes it. It is never NULL."""
-    draw = QueryDraw(rng, (*TEXTS, *STRINGS), tuple(COLUMNS), ranges_need_a_name=True)
+    draw = QueryDraw(rng, tuple(of_kinds(*WORD_KINDS)), tuple(COLUMNS), ranges_need_a_name=True)
     return draw.query()
 
 
@@ -782,7 +925,7 @@ def draw_condition(rng: random.Random, depth: int = 2) -> Condition:
                 truth = inner.holds(row)
                 return None if truth is None else not truth
 
-            return Condition(f"NOT ({inner.sql})", negated, inner.operators | {"SQL NOT"})
+            return Condition(f"NOT ({inner.sql})", negated, inner.operators | {"SQL not"})
         case _:
             a, b = draw_condition(rng, depth - 1), draw_condition(rng, depth - 1)
             decisive = form == "or"
@@ -800,11 +943,15 @@ def draw_condition(rng: random.Random, depth: int = 2) -> Condition:
 
 def _search(rng: random.Random) -> Condition:
     op = rng.choice(["TEXTSEARCH", "TEXTSEARCH", "FIELDMATCH", "INDEXQUERY", "INDEXQUERY"])
-    searchable = {"TEXTSEARCH": TEXTS, "FIELDMATCH": STRINGS, "INDEXQUERY": list(COLUMNS)}[op]
-    column = rng.choice([*searchable, "*"])
+    searchable = {
+        "TEXTSEARCH": of_kinds(*TEXT_KINDS),
+        "FIELDMATCH": of_kinds("string", "strings", "entry"),
+        "INDEXQUERY": list(COLUMNS),
+    }[op]
+    column = rng.choice([*(name for name in searchable if COLUMNS[name] != "entry"), "*"])
     others = tuple(searchable) if rng.random() < 0.5 else ()
     if column == "*":
-        defaults = tuple(name for name in searchable if COLUMNS[name] in ("text", "string"))
+        defaults = tuple(name for name in searchable if COLUMNS[name] in WORD_KINDS)
     else:
         defaults = (column,)
     if not others and column != "*":
@@ -817,3 +964,27 @@ def _search(rng: random.Random) -> Condition:
 
     literal = drawn.text.replace("\\", "\\\\").replace("'", "''")
     return Condition(f"{column} {op} '{literal}'", holds, drawn.operators | {op})
+
+
+# --- what a long run must have drawn ----------------------------------------------------------------------------
+
+_VALUES = of_kinds(*(kind for kind in COLUMNS.values() if kind not in WORD_KINDS))
+OPERATORS = frozenset(
+    {
+        *(
+            "word",
+            "phrase exact",
+            "phrase slop",
+            "phrase prefix",
+            "wildcard",
+            "wild phrase",
+            "wild phrase slop",
+        ),
+        *("regex", "fuzzy 0", "fuzzy 1", "fuzzy 2", "range", "set", "exists", "_exists_", "all"),
+        *("AND", "OR", "precedence", "signs", "words", "NOT", "!", "at least", "field group", "boost"),
+        *("SQL comparison", "SQL not", "SQL and", "SQL or", "TEXTSEARCH", "FIELDMATCH", "INDEXQUERY"),
+        *(f"{COLUMNS[name]} {form}" for name in _VALUES for form in ("equal", "range", "set")),
+        *(f"in {kind}" for kind in ("string", "strings", "texts", *OPTIONS, "default")),
+    }
+) - {"entry range", "in raw"}
+"""Every operator, every form of a value of each type, and every tokenizer."""

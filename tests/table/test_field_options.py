@@ -10,6 +10,7 @@ import pytest
 
 import indextables as it
 from indextables.errors import ConfigError, QueryError
+from indextables.schema import field_options
 
 PREFIX = "spark.indextables.indexing."
 
@@ -78,8 +79,88 @@ def test_the_stop_words_of_a_column_are_not_searched(tmp_path):
     table = _write(tmp_path / "t", ["the disk", "a disk the end"], stopwords__m="en")
     assert _ids(table, '"disk the end"') == [1]
     assert _ids(table, '"disk end"') == []
-    with pytest.raises(QueryError, match="stop words"):
-        _ids(table, "m:the")
+    for query in ("m:the", "m:(the a)", "m:(the AND NOT a)", "m:the^2", "NOT m:the"):
+        with pytest.raises(QueryError, match="stop words"):
+            _ids(table, query)
+
+
+@pytest.mark.parametrize(
+    ("query", "same"),
+    [
+        ("m:(the page)", "m:page"),
+        ("m:(the AND page)", "m:page"),
+        ("m:(+the page -disk)", "m:(page -disk)"),
+        ("m:(page -the)", "m:page"),
+        ("m:(page OR NOT the)", "m:page"),
+        ("m:(page AND NOT (the a))", "m:page"),
+        ("m:(the page disk)@2", "m:(page AND disk)"),
+        ("m:(the^3 OR page)", "m:page"),
+    ],
+)
+def test_a_stop_word_of_a_query_does_not_count(tmp_path, query, same):
+    texts = ["the disk", "a page", "page of the disk", "nothing"]
+    table = _write(tmp_path / "t", texts, stopwords__m="en")
+    assert _ids(table, query) == _ids(table, same)
+    with pytest.raises(QueryError, match="2 alternatives"):
+        _ids(table, "m:(the page)@2")
+    with pytest.raises(QueryError, match="nothing to search for"):
+        _ids(table, "m:(page AND ->)")
+
+
+def test_runs_of_characters_are_those_of_one_word(tmp_path):
+    texts = ["abc bcd", "abcd", "xabcdx", "bcd abc", "ab cd", "Xab-CDEF"]
+    table = _write(tmp_path / "t", texts, tokenizer__m="ngram")
+    for query, found in [
+        ("m:abcd", [1, 2]),
+        ('m:"abc bcd"', [0]),
+        ('m:"xab cde"', [5]),
+        ("m:ab", [4]),
+        ("m:bcd", [0, 1, 2, 3]),
+        ('m:"bcd?"', [0, 1, 2, 3]),
+    ]:
+        assert _ids(table, query) == found, query
+    shown = table.search('m:"abc bcd"', snippet="m").column("_snippet").to_pylist()
+    assert shown == ["<b>abc</b> <b>bcd</b>"]
+
+
+def test_runs_of_characters_of_two_elements_are_no_phrase(tmp_path):
+    values = pa.array([["abc", "bcd"], ["abc bcd"], ["abcd"]], pa.list_(pa.string()))
+    it.write(tmp_path / "t", pa.table({"id": [0, 1, 2], "m": values}), text={"m": "ngram"})
+    table = it.open(tmp_path / "t")
+    assert _ids(table, 'm:"abc bcd"') == [1]
+    assert _ids(table, "m:abcd") == [2]
+    assert _ids(table, "m:bcd") == [0, 1, 2]
+
+
+def test_a_column_of_runs_of_characters_is_left_out_of_patterns_in_all_columns(tmp_path):
+    rows = pa.table({"id": [0, 1], "g": ["who knows", "no idea"], "m": ["no one", "whoop"]})
+    it.write(tmp_path / "t", rows, text={"g": "ngram", "m": "default"})
+    table = it.open(tmp_path / "t")
+    for query in ("who*", "/who.*/", '"who"*', "whoo~1"):
+        assert _ids(table, query) == [1], query
+    assert _ids(table, "who") == [0]
+    assert _ids(table, '"who?"') == [0]
+    assert _ids(table, '"who*"') == [0, 1]  # the text of the one, the pattern of the other
+    with pytest.raises(QueryError, match="runs of characters"):
+        _ids(table, "g:who*")
+
+
+def test_letters_without_accents_include_the_capital_i_with_a_dot(tmp_path):
+    table = _write(tmp_path / "t", ["İstanbul", "istanbul", "ISTANBUL"], asciifolding__m="true")
+    for query in ("m:istanbul", "m:İstanbul", "m:İst*", "m:/İstanbul/", 'm:"İstanbul"', "m:istambul~1"):
+        assert _ids(table, query) == [0, 1, 2], query
+
+
+@pytest.mark.parametrize(("earlier", "now"), [("ngram3_1", "ngram3_2"), ("words2 fold", "words2 fold2")])
+def test_a_table_keeps_the_rules_that_it_was_created_with(tmp_path, monkeypatch, earlier, now):
+    options = {"tokenizer__m": "ngram"} if "ngram" in earlier else {"asciifolding__m": "true"}
+    with monkeypatch.context() as patch:
+        patch.setattr(field_options, "recorded_name", lambda *_, **__: earlier)
+        _write(tmp_path / "t", ["abc bcd"], **options)
+    table = _write(tmp_path / "t", ["abcd"], **options)
+    assert {field.tokenizer for field in table.snapshot.mapping.of_kind("text")} == {earlier}
+    assert table.count("m:abcd") == (2 if "ngram" in earlier else 1)
+    assert _write(tmp_path / "new", ["x"], **options).snapshot.mapping.get("m").tokenizer == now
 
 
 @pytest.mark.parametrize("record", ["freq", "basic"])

@@ -119,6 +119,36 @@ def test_a_search_finds_what_is_inside(table: it.Table, query: str, expected: li
     assert ids(table, f"* INDEXQUERY '{query}'") == expected
 
 
+def test_null_elements_do_not_move_the_words_after_them() -> None:
+    values = [["a b", "c"], ["a b", None, "c"], ["a b", "", "c"], [None, "a", "b c"]]
+    rows = pa.table({"id": range(4), "t": pa.array(values, pa.list_(pa.string()))})
+    it.write("memory://null-elements", rows, text=["t"])
+    table = it.open("memory://null-elements")
+    assert ids(table, "t TEXTSEARCH '\"b c\"~1'") == [0, 1, 3]  # by the index
+    assert ids(table, "t TEXTSEARCH '\"a b c\"~1'") == [0, 1, 3]  # by the rows
+    assert ids(table, "t TEXTSEARCH '\"a* b c\"~1'") == [0, 1, 3]
+
+
+def test_an_array_has_a_value_if_an_element_is_not_null() -> None:
+    least = -(1 << 63)
+    columns = {
+        "texts": (pa.string(), [[], [None], ["red", None], None, ["--"], ["", "a"]]),
+        "strings": (pa.string(), [[], [None], [""], None, [None, "x"], ["y" * 70_000]]),
+        "longs": (pa.int64(), [[], [None], [least], None, [None, 0], [5]]),
+        "flags": (pa.bool_(), [[], [None], [False], None, [None, True], [True]]),
+        "wide": (pa.decimal128(38, 0), [[], [None], [-(10**38) + 1], None, [None, 0], [1]]),
+        "days": (pa.date32(), [[], [None], [-(1 << 20)], None, [None, 0], [1]]),
+    }
+    arrays = {name: pa.array(values, pa.list_(kind)) for name, (kind, values) in columns.items()}
+    it.write("memory://array-values", pa.table({"id": range(6), **arrays}), text=["texts"])
+    table = it.open("memory://array-values")
+    for name in columns:
+        with_value = [2, 5] if name == "texts" else [2, 4, 5]
+        for query in (f"{name}:*", f"_exists_:{name}", f"{name}:[* TO *]"):
+            assert ids(table, f"* INDEXQUERY '{query}'") == with_value, query
+        assert ids(table, f"* INDEXQUERY 'NOT {name}:*'") == sorted({*range(6)} - {*with_value})
+
+
 @pytest.mark.parametrize(
     ("condition", "expected"),
     [

@@ -14,7 +14,15 @@ import pytest
 
 import indextables as it
 from indextables.errors import InputError, SchemaError
-from indextables.table import run_write_task
+from indextables.table import (
+    Aggregate,
+    Measure,
+    ScanRequest,
+    answer_on_driver,
+    plan_scan,
+    run_write_task,
+    sums_as_doubles,
+)
 from support.earlier import TABLES
 
 DATA = Path(__file__).parents[1] / "data"
@@ -49,6 +57,58 @@ def test_a_name_that_is_given_to_a_new_column_never_reads_the_old_one(path: str)
     it.open(path).merge_splits()
     assert it.open(path).to_arrow().sort_by("id").column("b").to_pylist() == ["disk full", "login ok", None]
     assert it.open(path, version=0).schema.names == ["id", "day", "a", "price"]
+
+
+def numbers(directory: Path) -> str:
+    path = str(directory / "numbers")
+    rows = {
+        "id": [1, 2, 3],
+        "a": [1, 2, 3],
+        "b": [100, 200, 300],
+        "c": pa.array([0.1, 0.7, 0.3], pa.float32()),
+    }
+    it.write(path, pa.table(rows))
+    return path
+
+
+def least_and_greatest(path: str, column: str) -> tuple[Any, ...]:
+    """Return the minimum, maximum and number of values of a column as Spark is answered."""
+    measures = [
+        (Measure("min", column), Measure("max", column)),
+        (Measure("count", column),),
+    ]
+    table, figures = it.open(path), []
+    for asked in measures:
+        request = ScanRequest((column,), aggregate=Aggregate((), asked))
+        answer = answer_on_driver(plan_scan(table.uri, table.snapshot, request, table.settings))
+        assert answer is not None
+        figures += answer.to_pylist()[0].values()
+    return tuple(figures)
+
+
+def test_totals_of_the_log_are_those_of_the_column_and_not_of_its_name(tmp_path: Path):
+    path = numbers(tmp_path)
+    it.open(path).alter(rename={"a": "b", "b": "a"})
+    assert least_and_greatest(path, "a") == (100, 300, 3)
+    assert least_and_greatest(path, "b") == (1, 3, 3)
+    it.open(path).alter(drop=["a"], add={"a": "bigint"})
+    assert least_and_greatest(path, "a") == (None, None, 0)
+    it.open(path).alter(drop=["a"], rename={"b": "a"})
+    assert least_and_greatest(path, "a") == (1, 3, 3)
+    it.open(path).alter(add={"b": "bigint"}, default={"b": 7}, widen={"c": "double"})
+    assert least_and_greatest(path, "b") == (7, 7, 3)
+    bounds = [pa.scalar(value, pa.float32()).as_py() for value in (0.1, 0.7)]
+    assert least_and_greatest(path, "c") == (*bounds, 3)
+    assert it.open(path).count(where="c > 0.6999") == 1
+
+
+def test_an_average_is_of_doubles_only_if_the_column_itself_is_small(tmp_path: Path):
+    path = str(tmp_path / "t")
+    it.write(path, pa.table({"a": [1, 2], "b": [2**62, 2**62]}))
+    it.open(path).alter(rename={"a": "b", "b": "a"})
+    table = it.open(path)
+    plan = plan_scan(table.uri, table.snapshot, ScanRequest(("a", "b")), table.settings)
+    assert (sums_as_doubles(plan, "a"), sums_as_doubles(plan, "b")) == (False, True)
 
 
 def test_snippets_scores_and_files_have_the_names_of_the_table(path: str):

@@ -27,7 +27,18 @@ from indextables.maintenance.merge_commits import commit_merge
 from indextables.runtime import now_ms
 from indextables.schema import TableSchema
 from indextables.storage import open_store
-from indextables.table import commit_write, plan_write, run_write_task
+from indextables.table import (
+    Aggregate,
+    Measure,
+    ScanRequest,
+    answer_on_driver,
+    commit_write,
+    plan_scan,
+    plan_write,
+    run_write_task,
+    sums_as_doubles,
+)
+from indextables.table.grouping import is_supported
 
 NAMES = ("a", "b", "c", "d", "e")
 WORDS = ("disk", "full", "login")
@@ -159,6 +170,27 @@ class Machine:
             top = {row["value"]: row["count"] for row in table.top_values(name, n=1000).to_pylist()}
             assert top == counts, (subject, name)
             assert table.stats(name).nulls == counts.get(None, 0), (subject, name)
+        for name in model.kinds:
+            self.compare_totals(subject, table, model, name)
+
+    def compare_totals(self, subject: str, table: it.Table, model: Model, name: str) -> None:
+        """Least, greatest and number of values, by the log where it has them, as Spark asks for them."""
+        values = [row[name] for row in model.rows if row[name] is not None]
+        expected = {"min": min, "max": max, "count": len}
+        for asked in (("min", "max"), ("count",)):
+            aggregate = Aggregate((), tuple(Measure(function, name) for function in asked))
+            if not is_supported(table.snapshot.schema, aggregate):
+                continue
+            request = ScanRequest((name,), aggregate=aggregate)
+            plan = plan_scan(table.uri, table.snapshot, request, table.settings)
+            answer = answer_on_driver(plan)
+            assert answer is not None, (subject, name)
+            figures = [expected[f](values) if values or f == "count" else None for f in asked]
+            assert answer.to_pylist() == [
+                {f"measure_{number}": figure for number, figure in enumerate(figures)}
+            ], (subject, name, asked)
+            if model.kinds[name] in ("int", "long") and sums_as_doubles(plan, name):
+                assert sum(map(abs, values)) <= 1 << 53, (subject, name)
 
     # What changes the table: each returns the model of the table then
 

@@ -16,6 +16,7 @@ from indextables.schema import (
     Value,
     decimal_size,
     is_nested,
+    parse_date,
     parse_decimal,
     parse_time,
     parse_wall_time,
@@ -47,7 +48,7 @@ def from_sql(text: str | float | bool, column: Field, zone: str = "UTC") -> Valu
         if column.type == "binary" and isinstance(text, str):
             return bytes.fromhex(text[2:-1]) if text[:2].upper() == "X'" else text.encode()
         if column.type == "date" and isinstance(text, str):
-            return date.fromisoformat(text.strip())
+            return parse_date(text)
         if column.type == "timestamp" and isinstance(text, str):
             return parse_time(text.strip(), zone)
         if column.type == "timestamp_ntz" and isinstance(text, str):

@@ -67,7 +67,7 @@ from indextables.schema.spark_types import (
     type_json,
     type_name,
 )
-from indextables.schema.times import TimeError, parse_time, parse_wall_time, shorten, time_zone
+from indextables.schema.times import TimeError, parse_date, parse_time, parse_wall_time, shorten, time_zone
 from indextables.schema.tokenizer_names import (
     CUTTING_TOKENIZER,
     STEMMERS,
@@ -76,6 +76,7 @@ from indextables.schema.tokenizer_names import (
     Recipe,
     parse_recipe,
     recorded_name,
+    todays_name,
 )
 from indextables.schema.types import (
     ALL_COLUMN,
@@ -158,6 +159,7 @@ __all__ = [
     "new_names",
     "overwrite",
     "own_refs",
+    "parse_date",
     "parse_decimal",
     "parse_recipe",
     "parse_time",
@@ -175,6 +177,7 @@ __all__ = [
     "struct_fields",
     "struct_json",
     "time_zone",
+    "todays_name",
     "tokenizers",
     "type_json",
     "type_name",

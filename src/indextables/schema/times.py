@@ -1,4 +1,6 @@
-"""Parsing timestamps: one rule for search queries and for conditions.
+"""Parsing dates and timestamps: one rule for search queries and for conditions.
+
+A date is `2024-05-01`. Other forms that Python reads are errors: `20240501`, and `2024-W18`, the Monday of a week.
 
 A timestamp with an offset is exact. One without an offset is in the time zone that the caller passes: the session's in
 Spark, UTC in Python. A table keeps microseconds, so that a finer fraction that is not zero is an error.
@@ -7,7 +9,7 @@ Spark, UTC in Python. A table keeps microseconds, so that a finer fraction that 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -17,8 +19,31 @@ class TimeError(ValueError):
     """A timestamp that a table cannot hold, or whose time zone is unknown here."""
 
 
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_TIME: Final = re.compile(
+    rf"{_DATE.pattern}(?:[T ]\d{{2}}(?::\d{{2}}(?::\d{{2}}(?:[.,]\d+)?)?)?(?:Z|[-+][\d:.]+)?)?", re.ASCII
+)
 _FRACTION: Final = re.compile(r"(?<=[.,])(\d{6})(\d+)")
 _OFFSET: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?([0-5]\d))?(?::?([0-5]\d))?")
+
+
+def parse_date(text: str) -> date:
+    """Return the date of a text. TimeError if it is none, with the form of a date.
+
+    >>> parse_date("2024-05-01")
+    datetime.date(2024, 5, 1)
+    >>> parse_date("2024-W18")
+    Traceback (most recent call last):
+        ...
+    indextables.schema.times.TimeError: '2024-W18' is not a date such as 2024-01-31
+    """
+    text = text.strip()
+    try:
+        if _DATE.fullmatch(text):
+            return date.fromisoformat(text)
+    except ValueError:
+        pass
+    raise TimeError(f"{shorten(text)!r} is not a date such as 2024-01-31")
 
 
 def parse_time(text: str, zone: str = "UTC") -> datetime:
@@ -55,6 +80,8 @@ def parse_wall_time(text: str) -> datetime:
 
 
 def _parse(text: str) -> datetime:
+    if not _TIME.fullmatch(text.strip()):
+        raise ValueError(f"{shorten(text)!r} is not a time such as 2024-01-31T12:00:00")
     fraction = _FRACTION.search(text)
     if fraction and fraction[2].strip("0"):
         raise TimeError(f"a table keeps microseconds: {shorten(text)!r} is finer")

@@ -1,7 +1,7 @@
 """The names of tokenizers: as users write them, and as a mapping records them.
 
 A recorded name says all that the tokenizer does (see `split.index.tokenizers`). Its parts are the rules with a number,
-and then, in this order, `stop:<language>` or `stop:<word>,<word>`, `fold` and `max:<bytes>`.
+and then, in this order, `stop:<language>` or `stop:<word>,<word>`, `fold2` and `max:<bytes>`.
 """
 
 from __future__ import annotations
@@ -51,20 +51,27 @@ _BASES: Final = {
     "simple": WORDS_TOKENIZER,
     "whitespace": "whitespace1",
     "code": "code1",
-    "ngram": "ngram3_1",
-    **{f"ngram{size}": f"ngram{size}_1" for size in range(2, 6)},
+    "ngram": "ngram3_2",
+    **{f"ngram{size}": f"ngram{size}_2" for size in range(2, 6)},
     **{f"{language}_stem": f"{language}_stem1" for language in STEMMERS},
 }
 """The tokenizers that a user can name, and what a mapping calls them today."""
 
-_GRAMS: Final = re.compile(r"ngram([2-5])_1")
+_EARLIER: Final = {f"ngram{size}_1": f"ngram{size}_2" for size in range(2, 6)} | {"fold": "fold2"}
+"""Rules of tables that exist, and the rules that took their place."""
+
+_GRAMS: Final = re.compile(r"ngram([2-5])_([12])")
 _STEM: Final = re.compile(r"([a-z]{2})_stem1")
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a tokenizer does. `longest` is in bytes; `grams` is the length of the runs of characters, 0 for words."""
+    """What a tokenizer does. `longest` is in bytes; `grams` is the length of the runs of characters, 0 for words.
+
+    With `apart`, there is a position between the runs of one word and of the next. With `folds_dots`, letters without
+    accents include the capital i with a dot.
+    """
 
     base: str
     language: str = ""
@@ -73,6 +80,8 @@ class Recipe:
     stop_words: frozenset[str] = frozenset()
     fold: bool = False
     longest: int | None = None
+    apart: bool = False
+    folds_dots: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -89,14 +98,14 @@ def parse_recipe(name: str) -> Recipe:
     """
     base, *options = name.split(" ")
     grams, stem = _GRAMS.fullmatch(base), _STEM.fullmatch(base)
-    if base not in _BASES.values():
+    if todays_name(base) not in _BASES.values():
         raise ValueError(f"unknown tokenizer {base!r}")
-    stop, fold, longest = "", False, None
+    stop, fold, longest = "", "", None
     for option in options:
         if option.startswith("stop:") and not stop:
             stop = option.removeprefix("stop:")
-        elif option == "fold" and not fold:
-            fold = True
+        elif option in ("fold", "fold2") and not fold:
+            fold = option
         elif option.startswith("max:") and longest is None and option[4:].isdecimal() and int(option[4:]):
             longest = int(option[4:])
         else:
@@ -107,9 +116,20 @@ def parse_recipe(name: str) -> Recipe:
         grams=int(grams[1]) if grams else 0,
         stop_language=stop if stop in STOP_LANGUAGES else "",
         stop_words=frozenset() if stop in STOP_LANGUAGES or not stop else frozenset(stop.split(",")),
-        fold=fold,
+        fold=bool(fold),
         longest=longest,
+        apart=grams is not None and grams[2] != "1",
+        folds_dots=fold == "fold2",
     )
+
+
+def todays_name(name: str) -> str:
+    """Return the name with the rules of this release, to compare tokenizers of tables of different ages.
+
+    >>> todays_name("ngram3_1 fold")
+    'ngram3_2 fold2'
+    """
+    return " ".join(_EARLIER.get(part, part) for part in name.split(" "))
 
 
 def recorded_name(
@@ -132,6 +152,6 @@ def recorded_name(
         elif not words or not all(map(_WORD.fullmatch, words)):
             raise ValueError(f"{stop!r} is neither a language such as en nor words of letters and digits")
         parts.append(f"stop:{','.join(sorted(set(words)))}")
-    parts += ["fold"] if fold else []
+    parts += ["fold2"] if fold else []
     parts += [] if longest is None else [f"max:{longest}"]
     return " ".join(parts)

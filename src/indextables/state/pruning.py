@@ -68,11 +68,12 @@ class PrunedFiles:
     def extremes(self, column: Field) -> list[tuple[Value, Value] | None]:
         """Return the least and greatest value of a column in each file, as when the file was written.
 
-        None where the log does not have exactly these: in files of other writers, of strings, which may be cut, and
-        of columns without statistics, such as those with a NaN.
+        `column` is one of the table: the log has its figures under its stored name. None where the log does not have
+        exactly these: in files of other writers, of strings, which may be cut, and of columns without statistics, such
+        as those with a NaN.
         """
         lows, highs = (
-            map_column(self.entries.column(side), column.name) for side in ("minValues", "maxValues")
+            map_column(self.entries.column(side), column.stored_name) for side in ("minValues", "maxValues")
         )
         bounds_of_files: list[tuple[Value, Value] | None] = []
         for ref, low, high in zip(

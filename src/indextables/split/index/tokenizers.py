@@ -5,8 +5,10 @@ The name of a tokenizer in a mapping says all that it does, with a number, so th
     words      runs of letters and digits, in lower case
     words2     the same, and each character of Chinese, Japanese and Thai is a word of its own, so that any run of them
                is found as a phrase
-    whitespace1, code1, ngram<n>_1, <language>_stem1
-    words2 stop:en fold max:100     with stop words, letters without accents, and no words of more than 100 bytes
+    whitespace1, code1, <language>_stem1
+    ngram<n>_2                  runs of characters inside words, with a position between words; not in ngram<n>_1
+    words2 stop:en fold2 max:100    with stop words, letters without accents, and no words of more than 100 bytes;
+                                with `fold`, the lower case of \u0130 kept its dot
 
 The index stores no text, so that text can be prepared before it is indexed. `words2` puts spaces around those
 characters, only in columns that have any; the engine does the rest. Other tokenizers give the engine their words,
@@ -56,10 +58,21 @@ class TextTokenizer:
 
     def words(self, text: str) -> list[str | None]:
         """Return the words at each position; None is a word that was dropped."""
-        words = self._words(text)
-        if self.recipe.grams:
-            return [gram for word in words for gram in _grams(word, self.recipe.grams)]
+        if not self.recipe.grams:
+            return self._words(text)
+        words: list[str | None] = []
+        for grams in self.words_of_each(text):
+            words += [None] * self.gap
+            words += grams
         return words
+
+    @property
+    def gap(self) -> int:
+        """The number of positions before each word. Without one, the end of a word and the next word have a run.
+
+        It is before the first word too: then runs of two elements of an array are no phrase.
+        """
+        return int(self.recipe.apart)
 
     def words_of_each(self, text: str) -> list[list[str | None]]:
         """Return the words that each run of characters becomes: one, or its overlapping parts."""
@@ -67,15 +80,28 @@ class TextTokenizer:
         return [_grams(word, size) if size else [word] for word in self._words(text)]
 
     def _words(self, text: str) -> list[str | None]:
-        recipe = self.recipe
-        if recipe.base == "whitespace1":
-            whole = text.split()
-            final: list[str] = [_fold_analyzer().analyze(word)[0] for word in whole] if recipe.fold else whole
-        else:
-            prepared = self.separate(text)
-            whole = _lower_analyzer().analyze(prepared)
-            final = self._analyzer.analyze(prepared)
+        whole, final = self._whole(text), self._final(text)
         return [None if self._drops(word) else changed for word, changed in zip(whole, final, strict=True)]
+
+    def _whole(self, text: str) -> list[str]:
+        """Return the words before their accents and endings are cut."""
+        text = self._with_plain_capitals(text)
+        if self.recipe.base == "whitespace1":
+            return text.split()
+        words: list[str] = _lower_analyzer().analyze(self.separate(text))
+        return words
+
+    def _final(self, text: str) -> list[str]:
+        text = self._with_plain_capitals(text)
+        if self.recipe.base == "whitespace1":
+            whole = text.split()
+            return [_fold_analyzer().analyze(word)[0] for word in whole] if self.recipe.fold else whole
+        words: list[str] = self._analyzer.analyze(self.separate(text))
+        return words
+
+    def _with_plain_capitals(self, text: str) -> str:
+        """Return the text without the one capital whose lower case is a letter and an accent of its own."""
+        return text.replace("\u0130", "I") if self.recipe.folds_dots else text
 
     def tokens(self, text: str) -> tuple[tuple[int, str], ...]:
         """Return the words of a text with their positions."""
@@ -98,6 +124,7 @@ class TextTokenizer:
         """Return a character as words have it; empty if it separates words."""
         if self.recipe.base == "whitespace1":
             return "" if character.isspace() else "".join(filter(None, self.words(character)))
+        character = self._with_plain_capitals(character)
         lower = "".join(_lower_analyzer().analyze(character))
         return "".join(_fold_analyzer().analyze(lower)) if self.recipe.fold and lower else lower
 
@@ -143,10 +170,17 @@ class TextTokenizer:
             return _SINGLE_CHARACTER.sub(r" \g<0> ", text)
         return _split_identifiers(text) if self.recipe.base == "code1" else text
 
+    def has_only_stop_words(self, text: str) -> bool:
+        """Return True if a text has words, and all of them are stop words."""
+        words = self._whole(text)
+        return bool(words) and all(map(self._is_stop_word, words))
+
     def _drops(self, word: str) -> bool:
+        longest = self.recipe.longest
+        return (longest is not None and len(word.encode()) > longest) or self._is_stop_word(word)
+
+    def _is_stop_word(self, word: str) -> bool:
         recipe = self.recipe
-        if recipe.longest is not None and len(word.encode()) > recipe.longest:
-            return True
         return word in recipe.stop_words or (
             bool(recipe.stop_language) and _is_stop(word, recipe.stop_language)
         )

@@ -29,6 +29,7 @@ def placed_words(text: str, name: str) -> list[PlacedWord]:
     at = position = 0
     # The characters before the next word are none of words: the first place where its text stands is its own.
     for written, grams in zip(written_words, used.words_of_each(text), strict=True):
+        position += used.gap
         start = text.index(written, at)
         at = start + len(written)
         whole = sum(map(len, filter(None, grams[:1]))) + len(grams) - 1

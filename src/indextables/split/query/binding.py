@@ -6,12 +6,21 @@ query needs no further decisions: `compiler` turns each part into one Tantivy qu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final
 
 from indextables.errors import QueryError
 from indextables.predicates import ALL_FIELDS, QueryLimits, TextQuery
-from indextables.schema import FieldMapping, IndexKind, MappedField, shorten, value_kind
+from indextables.schema import (
+    TIME_TYPES,
+    FieldMapping,
+    IndexKind,
+    MappedField,
+    element_type,
+    shorten,
+    value_kind,
+)
 from indextables.split.index import tokenizer, tokens
 from indextables.split.query import tree as ast
 from indextables.split.query.bound import (
@@ -38,6 +47,7 @@ from indextables.split.query.regexes import check_engines, lower_case, single_ch
 from indextables.split.query.scanner import QuerySyntaxError
 from indextables.split.query.special import bind_special, has_key, is_plain, special_name
 from indextables.split.query.tree import Occur
+from indextables.split.query.word_tests import positioned_tests
 
 _KINDS: Final[dict[str, tuple[IndexKind, ...]]] = {
     "TEXTSEARCH": ("text",),
@@ -46,6 +56,8 @@ _KINDS: Final[dict[str, tuple[IndexKind, ...]]] = {
 }
 MAX_FUZZY_LETTERS: Final = 1000
 """Tantivy needs about 20 kB and 50 µs for each letter of a fuzzy word."""
+_DIGITS: Final = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
+_LEAST: Final = {"i128": -(1 << 127), "ip": 0}
 _SHOWN: Final = 1000
 """How many characters of a query an error message shows."""
 
@@ -89,7 +101,7 @@ def bind_query(
     defaults = binder.defaults(max_all_fields)
     try:
         tree = parse(query.query, limits)
-        part = binder.node(tree, defaults)
+        part = binder.whole(tree, defaults)
     except QuerySyntaxError as reason:
         raise binder.error(f"cannot parse the query: {reason.reason}", reason.position) from None
     except RecursionError:
@@ -106,6 +118,7 @@ class _Binder:
         self._mapping = mapping
         self._partition_columns = partition_columns
         self.named: list[MappedField] = []
+        self._dropped: ast.Leaf | None = None
 
     def error(self, reason: str, position: int | None = None) -> QueryError:
         """Return the error for a reason, with the place in the query if a position is given."""
@@ -153,27 +166,41 @@ class _Binder:
             raise self.error(f"column {column.name!r} {_misfit(self._query.op, column)}", position)
         return column
 
+    def whole(self, node: ast.Node, defaults: list[MappedField]) -> Part:
+        """Bind a query. It must have more than stop words."""
+        part = self.node(node, defaults)
+        if part == NOTHING and self._dropped is not None:
+            raise self.error(
+                "nothing to search for: stop words are not indexed, and the query has no other word",
+                self._dropped.position,  # type: ignore[union-attr]
+            )
+        return part
+
     def node(self, node: ast.Node, defaults: list[MappedField]) -> Part:
         """Bind a node and everything below it."""
         match node:
             case ast.Clause(children, least):
                 operands = [_exclusion(child) if o is None else (o, child) for o, child in children]
-                alternatives = sum(o in (None, Occur.SHOULD) for o, _ in operands)
+                bound = [(o or Occur.SHOULD, self.node(child, defaults)) for o, child in operands]
+                bound = [(o, part) for o, part in bound if part != NOTHING]
+                if operands and not bound:
+                    return NOTHING
+                alternatives = sum(o is Occur.SHOULD for o, _ in bound)
                 if least > alternatives:
                     raise self.error(
-                        f"'@{least}' needs {least} alternatives, and the group has {alternatives}: do not join by AND",
+                        f"'@{least}' needs {least} alternatives, and the group has {alternatives}: do not join by AND, "
+                        "and do not count stop words",
                         node.position,
                     )
-                return Parts(
-                    tuple((o or Occur.SHOULD, self.node(child, defaults)) for o, child in operands), least
-                )
+                return Parts(tuple(bound), least)
             case ast.Boost(child, factor):
-                return Scaled(self.node(child, defaults), factor)
+                part = self.node(child, defaults)
+                return part if part == NOTHING else Scaled(part, factor)
             case ast.Everything():
                 return All()
             case ast.Exists(name, position):
                 column = self._resolve(name, position)
-                return Present(column) if column.key is None else has_key(column)
+                return _present(column) if column.key is None else has_key(column)
             case ast.Literal():
                 return self._over(node, defaults, lambda column: self._literal(node, column))
             case ast.Pattern():
@@ -200,15 +227,24 @@ class _Binder:
         bind: Callable[[MappedField], Part],
     ) -> Part:
         """Bind a leaf to each column that it searches; a row matches if one of the columns does."""
-        columns = defaults if node.field is None else [self._resolve(node.field, node.position)]
+        columns = (
+            _with_such_words(node, defaults)
+            if node.field is None
+            else [self._resolve(node.field, node.position)]
+        )
         if not columns:
             kinds = " or ".join(_EVERY[self._query.op])
             raise self.error(
                 f"the table has no {kinds} column: name the column to search, as in column:value",
                 node.position,
             )
+        if isinstance(node, ast.Literal) and node.minus:
+            self._refuse_minus(node, columns)
         bound = (bind(column) if is_plain(column) else self._special(node, column) for column in columns)
         parts = [part for part in bound if part != NOTHING]
+        if not parts and _are_stop_words(node, columns):
+            self._dropped = node
+            return NOTHING
         if not parts:
             raise self.error(
                 "nothing to search for: text is indexed by its letters and digits, without the stop words and long "
@@ -216,6 +252,17 @@ class _Binder:
                 node.position,
             )
         return parts[0] if len(parts) == 1 else Parts(tuple((Occur.SHOULD, part) for part in parts))
+
+    def _refuse_minus(self, node: ast.Literal, columns: list[MappedField]) -> None:
+        """Reject `n:(-5)` over numbers: it would match all other numbers."""
+        numeric = [column for column in columns if column.kind in ("i64", "i128", "f64")]
+        signed = [column for column in numeric if column.value_type not in (*TIME_TYPES, "date")]
+        if signed and _DIGITS.fullmatch(node.text):
+            raise self.error(
+                f"a '-' before an operand excludes it, and column {signed[0].name!r} has numbers: quote the number, "
+                f'"-{node.text}", or write NOT {node.text} to exclude it',
+                node.position,
+            )
 
     def _special(self, node: ast.Leaf, column: MappedField) -> Part:
         """Bind a leaf to a column that is neither words nor numbers."""
@@ -269,19 +316,46 @@ class _Binder:
         return words[0][1]
 
     def _pattern(self, node: ast.Pattern, column: MappedField) -> Part:
+        """Bind a pattern. One in quotes finds its text too, in which `*` and `?` are characters."""
         self._must_be_string(column, "wildcards", node.position)
         if column.kind == "string":
-            return Regexes(column, (node.pieces,))
-        letters = "".join(piece for piece in node.pieces if isinstance(piece, str))
+            return Regexes(column, (node.pieces,))  # `*` and `?` match themselves
         try:
-            if letters and not pattern_words((letters,), column.tokenizer):
-                return NOTHING  # only punctuation and wildcards: without the punctuation it would match every word
-            words = pattern_words(node.pieces, column.tokenizer)
+            pattern = self._words_that_fit(node, column)
         except PatternError as reason:
-            raise self.error(f"column {column.name!r}: {reason}", node.position) from None
+            if not node.quote:
+                raise self.error(f"column {column.name!r}: {reason}", node.position) from None
+            pattern = NOTHING  # the column has no patterns there: the quotes have a text
+        text = self._quoted_text(node, column) if node.quote else NOTHING
+        if text == NOTHING or (isinstance(text, Terms) and _covers(pattern, text)):
+            return pattern
+        if pattern == NOTHING:
+            return text
+        return Parts(((Occur.SHOULD, pattern), (Occur.SHOULD, text)))
+
+    def _words_that_fit(self, node: ast.Pattern, column: MappedField) -> Part:
+        letters = "".join(piece for piece in node.pieces if isinstance(piece, str))
+        if letters and not pattern_words((letters,), column.tokenizer):
+            return (
+                NOTHING  # only punctuation and wildcards: without the punctuation it would match every word
+            )
+        words = pattern_words(node.pieces, column.tokenizer)
         if len(words) > 1:
             self._must_have_positions(column, node.position)
         return Regexes(column, words, node.slop if len(words) > 1 else 0) if words else NOTHING
+
+    def _quoted_text(self, node: ast.Pattern, column: MappedField) -> Part:
+        """Return the part for the words between the quotes, with the signs of wildcards as characters."""
+        pieces = node.pieces[:-1] if node.prefix else node.pieces
+        words = _words("".join(piece if isinstance(piece, str) else piece.value for piece in pieces), column)
+        if len(words) > 1 and column.record != "position":
+            raise self.error(
+                f"column {column.name!r} is indexed without positions (indexrecordoption is {column.record}), and text "
+                "in quotes is a phrase too: leave the quotes out, or join its words by AND",
+                node.position,
+            )
+        is_prefix = node.prefix and not tokenizer(column.tokenizer).recipe.grams
+        return Terms(column, words, node.slop, is_prefix) if words else NOTHING
 
     def _regex(self, node: ast.Regex, column: MappedField) -> Part:
         self._must_be_string(column, "regular expressions", node.position)
@@ -302,7 +376,11 @@ class _Binder:
 
     def _refuse_impossible(self, node: ast.Regex, defaults: list[MappedField]) -> None:
         """Reject an expression over text that names a character which no word has."""
-        columns = defaults if node.field is None else [self._column(node.field, node.position)]
+        columns = (
+            _with_such_words(node, defaults)
+            if node.field is None
+            else [self._column(node.field, node.position)]
+        )
         if any(column.kind == "text" and tokenizer(column.tokenizer).recipe.grams for column in columns):
             raise self.error(
                 "a column is indexed by runs of characters, not by words: write the characters without slashes",
@@ -342,7 +420,7 @@ class _Binder:
     def _range(self, node: ast.Range, column: MappedField) -> Part:
         lower, upper = node.lower, node.upper
         if lower is None and upper is None:
-            return Present(column)
+            return _present(column)
         if column.kind in ("text", "string"):
             return TermRange(column, self._limit(lower, column, node), self._limit(upper, column, node))
         low = high = None
@@ -389,6 +467,45 @@ def _exclusion(node: ast.Node) -> tuple[Occur | None, ast.Node]:
         if occur is Occur.MUST_NOT:
             return occur, child
     return None, node
+
+
+def _with_such_words(node: ast.Leaf, columns: list[MappedField]) -> list[MappedField]:
+    """Return the columns that a leaf without a column searches.
+
+    A column of runs of characters has no words that could match a pattern. It is left out, unless all are like that.
+    """
+    is_text = isinstance(node, ast.Literal) and not node.prefix
+    if is_text or (isinstance(node, ast.Pattern) and node.quote):
+        return columns
+    has_words = [c for c in columns if c.kind != "text" or not tokenizer(c.tokenizer).recipe.grams]
+    return has_words or columns
+
+
+def _are_stop_words(node: ast.Leaf, columns: list[MappedField]) -> bool:
+    """Return True for a literal of stop words only. Its columns have none of its words, and any row may have had it."""
+    return isinstance(node, ast.Literal) and any(
+        column.kind == "text" and tokenizer(column.tokenizer).has_only_stop_words(node.text)
+        for column in columns
+    )
+
+
+def _present(column: MappedField) -> Part:
+    """Return the part for the rows with a value; an array has one if it has an element that is not null."""
+    if element_type(column.spark_type) is None:
+        return Present(column)
+    if column.kind in ("text", "string"):
+        return Regexes(column, ((ast.Wildcard.ANY,),))
+    return Numbers(column, _LEAST.get(column.kind, -(1 << 63)), None)
+
+
+def _covers(pattern: Part, text: Terms) -> bool:
+    """Return True if the pattern matches wherever the text does: each of its words fits a word of the pattern."""
+    if not isinstance(pattern, Regexes) or [at for at, _ in text.words] != [*range(len(pattern.patterns))]:
+        return False
+    if text.prefix and pattern.patterns[-1][-1] is not ast.Wildcard.ANY:
+        return False
+    tests = positioned_tests(pattern)
+    return all(test.accepts(word) for (_, test), (_, word) in zip(tests, text.words, strict=True))
 
 
 def _words_inside(column: MappedField) -> list[MappedField]:

@@ -1,4 +1,4 @@
-"""Dates and times in a query: whole days, months and years, and date maths (`now-1h`, `2024-01-01||+1M/d`).
+"""Dates and times in a query: whole years, months, days, hours and minutes, and date maths (`now-1h`, `now/M`).
 
 A value of a date or timestamp column may denote many values of the index: `2024-05-01` is every microsecond of that
 day, and `now/h` of this hour. `[` takes the first of them and `]` the last; `{` and `}` exclude all. Days, weeks,
@@ -18,12 +18,13 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from indextables.runtime import EPOCH
-from indextables.schema import TimeError, micros, parse_time, parse_wall_time, shorten, time_zone
+from indextables.schema import TimeError, micros, parse_date, parse_time, parse_wall_time, shorten, time_zone
 from indextables.split.query.numbers import LiteralError, index_number, number
 
 _MATHS: Final = re.compile(r"(now|.*?\|\|)((?:[-+]\d{1,9}[yMwdhHms]|/[yMwdhHms])*)", re.DOTALL)
 _STEP: Final = re.compile(r"([-+])(\d+)([yMwdhHms])|/([yMwdhHms])")
-_YEAR_OR_MONTH: Final = re.compile(r"(\d{4})(?:-(\d{2}))?")
+_YEAR_OR_MONTH: Final = re.compile(r"(\d{4})(?:-(\d{2}))?", re.ASCII)
+_HOUR_OR_MINUTE: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}(:\d{2})?(?:Z|[-+][\d:.]+)?", re.ASCII)
 _MAX_STEPS: Final = 20
 _DURATIONS: Final = {
     "h": timedelta(hours=1),
@@ -80,9 +81,26 @@ def _moments(text: str, spark_type: str, zone: str, now: int | None) -> tuple[da
     if text.startswith("now") or "||" in text:
         raise LiteralError(f"{shorten(text)!r} cannot be read: {_HINT}")
     if (period := _period(text)) is None:
-        return None
+        return _hour_or_minute(text, spark_type, zone)
     start = datetime.combine(period[0], datetime.min.time(), tz)
     return start, _last(start, period[1])
+
+
+def _hour_or_minute(text: str, spark_type: str, zone: str) -> tuple[datetime, datetime] | None:
+    """Return the first and last moment of a text that names an hour or a minute; None for other texts."""
+    period = _HOUR_OR_MINUTE.fullmatch(text)
+    if period is None or spark_type == "date":
+        return None
+    try:
+        if spark_type == "timestamp_ntz":
+            start = parse_wall_time(text).replace(tzinfo=UTC)
+        else:
+            start = parse_time(text, zone)
+    except TimeError:
+        raise
+    except ValueError:
+        return None
+    return start, _last(start, "m" if period[1] else "h")
 
 
 def _anchor(text: str, spark_type: str, zone: str) -> datetime:
@@ -104,7 +122,7 @@ def _period(text: str) -> tuple[date, str] | None:
     try:
         if short := _YEAR_OR_MONTH.fullmatch(text):
             return date(int(short[1]), int(short[2] or 1), 1), "M" if short[2] else "y"
-        return date.fromisoformat(text), "d"
+        return parse_date(text), "d"
     except ValueError:
         return None
 

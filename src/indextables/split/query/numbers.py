@@ -15,6 +15,7 @@ from indextables.schema import (
     decimal_size,
     holds_decimal,
     micros,
+    parse_date,
     parse_decimal,
     parse_time,
     parse_wall_time,
@@ -77,7 +78,7 @@ def _value(text: str, spark_type: str, zone: str) -> Value:
         raise ValueError
     match spark_type:
         case "date":
-            return date.fromisoformat(text)
+            return parse_date(text)
         case "timestamp":
             return parse_time(text, zone)
         case "timestamp_ntz":

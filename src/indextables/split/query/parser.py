@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 from typing import Literal as OneOfThese
 
 from indextables.predicates import QueryLimits
+from indextables.schema import shorten
 from indextables.split.query.regexes import parse_regex
 from indextables.split.query.scanner import DISTANCE, QuerySyntaxError, Scanner
 from indextables.split.query.tree import (
@@ -51,7 +52,10 @@ MAX_BOOST: Final = 1_000_000
 
 _KEYWORDS: Final = frozenset({"AND", "OR", "NOT"})
 
-_NUMBER: Final = re.compile(r"-\d+(?:\.\d+)?")
+_NUMBER: Final = re.compile(r"-(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
+_NUMBER_END: Final = re.compile(r"(?=[\s)^\]]|$)")
+_NUMBER_PART: Final = re.compile(r"-\.?\d[^\s()\[\]^]*")
+_FIRST_OF_NUMBER: Final = frozenset(".0123456789")
 _FACTOR: Final = re.compile(r"\d+(?:\.\d+)?")
 _SLOP: Final = re.compile(r"~(\d+)")
 _SIGNED_COMPARISON: Final = re.compile(r"[-+][<>=]+")
@@ -134,7 +138,9 @@ class _Parser(Scanner):
                 self.fail(
                     f"{occur.value!r} must be directly followed by a word, phrase or group", self.at - 1
                 )
-        node = self._leaf()
+        begin, node = self.at, self._leaf()
+        if occur is Occur.MUST_NOT and isinstance(node, Literal) and self.text[begin] in _FIRST_OF_NUMBER:
+            node = replace(node, minus=True)
         if self.peek() == "^":
             node = self._boost(node)
         return operator, occur, node
@@ -265,10 +271,20 @@ class _Parser(Scanner):
         if expression := self.regex():
             self._count_pattern(start)
             return Regex(parse_regex(*expression), name, start)
-        if number := _NUMBER.match(self.text, self.at):
-            self.at = number.end()
-            return Literal(number[0], name, position=start)
+        if (number := self._negative_number()) is not None:
+            return Literal(number, name, position=start)
         return self._word(name, start)
+
+    def _negative_number(self) -> str | None:
+        """Consume a negative number; other text that begins as one is refused."""
+        number = _NUMBER.match(self.text, self.at)
+        if number is None:
+            return None
+        if _NUMBER_END.match(self.text, number.end()) is None:
+            text = _NUMBER_PART.match(self.text, self.at)[0]  # type: ignore[index]
+            self.fail(f'{shorten(text)} begins as a negative number and goes on: quote it, "{shorten(text)}"')
+        self.at = number.end()
+        return number[0]
 
     def _phrase(self, name: str | None, start: int) -> Node:
         quote, pieces = self.peek(), self.quoted()
@@ -281,7 +297,7 @@ class _Parser(Scanner):
             self.must_end(f"unexpected {self.peek()!r} after the '*' of a phrase: write a space after it")
             self._count_pattern(start)
             if wild:
-                return Pattern((*pieces, Wildcard.ANY), name, quote, position=start)
+                return Pattern((*pieces, Wildcard.ANY), name, quote, position=start, prefix=True)
             return Literal(text, name, quote=quote, prefix=True, position=start)
         if self.peek() == "~":
             slop = _SLOP.match(self.text, self.at)
@@ -344,9 +360,8 @@ class _Parser(Scanner):
                 self.fail("unclosed set: ] is missing", start)
             if self.peek() in ('"', "'"):
                 values.append(self.quoted_text("a set"))
-            elif number := _NUMBER.match(self.text, self.at):
-                self.at = number.end()
-                values.append(number[0])
+            elif (number := self._negative_number()) is not None:
+                values.append(number)
             else:
                 values.append(self._set_word())
             self._count_term(start)

@@ -36,7 +36,8 @@ Pieces: TypeAlias = tuple[str | Wildcard, ...]
 class Literal:
     """A word or, in quotes, a phrase.
 
-    `slop` is how far its words may be apart. With `prefix`, the last word is a prefix.
+    `slop` is how far its words may be apart. With `prefix`, the last word is a prefix. With `minus`, a `-`
+    directly before it excludes it, and both together read as a negative number.
     """
 
     text: str
@@ -45,17 +46,22 @@ class Literal:
     slop: int = 0
     prefix: bool = False
     position: int = dataclasses.field(default=0, compare=False)
+    minus: bool = dataclasses.field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A word with wildcards or, in quotes, a phrase whose words have some. `slop` is as in `Literal`."""
+    """A word with wildcards or, in quotes, a phrase whose words have some.
+
+    `slop` is as in `Literal`. With `prefix`, the last `*` stood after the quotes.
+    """
 
     pieces: Pieces
     field: str | None = None
     quote: str = ""
     slop: int = 0
     position: int = dataclasses.field(default=0, compare=False)
+    prefix: bool = False
 
 
 @dataclass(frozen=True)

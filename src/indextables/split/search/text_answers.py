@@ -164,15 +164,22 @@ def _combine(clauses: list[tuple[Occur, Bitmap]], least: int) -> Bitmap:
 def _words(column: MappedField, values: pa.Array) -> list[Tokens]:
     """Return the words of each value with their positions; a value of a string column is one word."""
     if pa.types.is_list(values.type):
-        flat = iter(_words(column, values.flatten()))
-        return [_one_after_the_other(islice(flat, n or 0)) for n in pc.list_value_length(values).to_pylist()]
+        elements = values.flatten()
+        flat = iter(zip(_words(column, elements), elements.is_valid().to_pylist(), strict=True))
+        return [
+            _one_after_the_other(words for words, is_valid in islice(flat, n or 0) if is_valid)
+            for n in pc.list_value_length(values).to_pylist()
+        ]
     if column.kind == "string":
         return [[] if value is None else [(0, value)] for value in strings(values)]
     return [[] if value is None else tokens(value, column.tokenizer) for value in strings(values)]
 
 
 def _one_after_the_other(elements: Iterable[Tokens]) -> Tokens:
-    """Return the words of all elements of an array at the positions that Tantivy gives them: with a gap of one."""
+    """Return the words of all elements of an array at the positions that Tantivy gives them: with a gap of one.
+
+    The index has no nulls: they are not among the elements.
+    """
     words: list[tuple[int, str]] = []
     start = 0
     for element in elements:

@@ -14,6 +14,7 @@ from indextables.schema import (
     join_kind,
     requested_typemap,
     resolve_typemap,
+    todays_name,
     type_name,
     widens,
     widens_in_place,
@@ -71,6 +72,9 @@ def _check_indexing(base: Snapshot, kinds: Mapping[str, str]) -> None:
         stored: str = "string" if mapped is None else mapped.kind  # partition columns are not in the mapping
         if mapped is not None and ";" in kind:
             stored = join_kind(mapped.kind, mapped.tokenizer, mapped.record, full=True)
+            current = join_kind(mapped.kind, todays_name(mapped.tokenizer), mapped.record, full=True)
+            if kind == current:
+                continue  # the table keeps the rules that it was created with
         if stored != kind:
             raise ConfigError(
                 f"column {name!r} is indexed as {stored} in this table and the write says {kind}; "
