@@ -44,7 +44,9 @@ final class NamedStage implements StagedTable, SupportsWrite {
   @Override
   public void commitStagedChanges() {
     write.commitStagedChanges();
-    onCommit.run();
+    if (!write.isPart()) {
+      onCommit.run();
+    }
   }
 
   @Override

@@ -65,6 +65,7 @@ final class NamedTables {
   /** Creates a table and its name; if there is a table at the location, gives it the name. */
   static Table create(Identifier ident, StructType schema, List<String> partitionBy, Map<String, String> properties)
       throws TableAlreadyExistsException {
+    Replacement.refuse(properties);
     refuseExisting(ident);
     TableRef target = target(ident, properties);
     PythonBridge.Answer found = PythonBridge.ask(Description.request(TableRef.of(target.path())));
@@ -96,12 +97,14 @@ final class NamedTables {
   /** Records the name; the write then creates the table. */
   static StagedTable stageCreate(Identifier ident, StructType schema, List<String> partitionBy, Map<String, String> properties)
       throws TableAlreadyExistsException {
+    Replacement.refuse(properties);
     refuseExisting(ident);
     return staged(ident, WriteMode.ERROR, schema, partitionBy, properties);
   }
 
   /** Replaces the rows and columns of a table as its next version. The name keeps its location. */
   static StagedTable stageReplace(Identifier ident, StructType schema, List<String> partitionBy, Map<String, String> properties) {
+    Replacement.refuse(properties);
     Optional<NamedTable> named = NamedTable.find(ident);
     if (named.isEmpty()) {
       if (metastore().tableExists(ident)) {
