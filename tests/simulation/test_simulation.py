@@ -16,6 +16,7 @@ import pytest
 
 from indextables.log import Action, Change, ChangeRows, MergeSplits, RemoveFile, Snapshot
 from indextables.log.changes import MergeGroup
+from indextables.table.writes import upserts
 from support.simulation.actors import cast, everything, read
 from support.simulation.faults import OPERATIONS, Fault, OneFault
 from support.simulation.process import Role
@@ -273,7 +274,7 @@ def test_a_merge_that_ignores_a_concurrent_delete_is_noticed(monkeypatch: pytest
 
 
 def test_an_upsert_that_does_not_look_at_later_files_is_noticed(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("support.simulation.row_changes._check_later", lambda *asked: None)
+    monkeypatch.setattr(upserts, "check_later_files", lambda *asked: None)
     print(first_violation(row_cast))
 
 
