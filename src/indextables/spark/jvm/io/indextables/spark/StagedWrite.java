@@ -59,6 +59,10 @@ final class StagedWrite implements StagedTable, SupportsWrite {
     return new IndexTablesWriteBuilder(target, info, mode, columns, replacement);
   }
 
+  String path() {
+    return ref.path();
+  }
+
   /** Returns whether the write replaces a part of the table, which then keeps its columns and properties. */
   boolean isPart() {
     return part;
