@@ -14,7 +14,14 @@ import pytest
 
 import indextables as it
 from indextables.config import Settings, keys
-from indextables.errors import CommitConflictError, ConfigError, InputError, SchemaError, TableError, VersionNotFoundError
+from indextables.errors import (
+    CommitConflictError,
+    ConfigError,
+    InputError,
+    SchemaError,
+    TableError,
+    VersionNotFoundError,
+)
 from indextables.log.cleanup import reachable_files
 from indextables.log.snapshots import invalidate_cache
 from indextables.log.versions import advance_watermark, list_log

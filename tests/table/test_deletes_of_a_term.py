@@ -61,7 +61,9 @@ def compare(table: it.Table, rows: pa.Table) -> None:
         assert len(few) == min(10, len(found))
         assert set(few) <= set(found.column("id").to_pylist())
     levels = {row["value"]: row["count"] for row in table.top_values("level", n=10).to_pylist()}
-    assert levels == {row["values"]: row["counts"] for row in pc.value_counts(rows.column("level")).to_pylist()}
+    assert levels == {
+        row["values"]: row["counts"] for row in pc.value_counts(rows.column("level")).to_pylist()
+    }
     figures = table.stats("ms")
     assert (figures.count, figures.sum) == (len(rows), pc.sum(rows.column("ms")).as_py())
     assert (figures.min, figures.max) == tuple(pc.min_max(rows.column("ms")).as_py().values())

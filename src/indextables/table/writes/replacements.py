@@ -98,5 +98,5 @@ def commit_replacement(
             parameters={"mode": "overwrite", "replaceWhere": to_sql(where)},
         )
 
-    done = repeat_after_merges(replace_rows)
-    return done.version, done.rows_added > 0
+    replaced = repeat_after_merges(replace_rows)
+    return replaced.version, replaced.rows_added > 0
