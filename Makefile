@@ -19,7 +19,7 @@ JAVA_SOURCES := $(shell find src/indextables/spark/jvm -type f ! -name '*.jar' !
 WITH_JAVA := env -u SPARK_HOME -u SPARK_CONF_DIR -u PYSPARK_SUBMIT_ARGS JAVA_HOME="$$(cat $(VENV)/java-home)" \
 	PYSPARK_PYTHON="$(CURDIR)/$(PYTHON)" PYSPARK_DRIVER_PYTHON="$(CURDIR)/$(PYTHON)"
 
-.PHONY: help setup demo test lint format bench soak docs jar wheel clean
+.PHONY: help setup demo test lint format bench soak docs jar pictures wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,10 +50,14 @@ soak: setup $(AZURITE) $(CHROMIUM) ## The long checks, then killed and racing wr
 	@for round in $$(seq $(or $(ROUNDS),10)); do echo "round $$round"; \
 		$(WITH_JAVA) $(PYTHON) -m pytest -m "slow and not spark and not soak" $(ARGS); done
 
-docs: setup ## Write the generated pages of docs/, then build the site from it into site/, offline
+docs: setup ## Write the generated pages of docs/ and the outputs of the notebooks, then build the site from it into site/, offline
 	@$(PYTHON) tools/config_page.py
 	@$(PYTHON) tools/api_page.py
+	@$(PYTHON) tools/notebook_outputs.py
 	@$(VENV)/bin/zensical build --strict --clean
+
+pictures: setup $(CHROMIUM) ## Take the pictures of the web UI in docs/images again (needs Chromium)
+	@INDEXTABLES_PICTURES=1 $(PYTHON) -m pytest tests/ui/test_browser.py -k screenshots -q
 
 jar: $(JAR) ## Compile the Java part into the package
 

@@ -15,11 +15,14 @@ from typing import Final
 
 from rich.console import Console
 
-from bench.measure import Comparison, machine, not_met, record, show, show_goals
+from bench.measure import Comparison, machine, not_met, one_core, record, show, show_goals
 
 HOME: Final = Path(__file__).resolve().parent.parent / "bench-data"
 FULL_SIZE: Final = 5_000_000
 """Below this a search is mostly the fixed cost of a Spark job, and no goal is set for it."""
+
+GROUPED_SIZE: Final = 1_000_000
+"""From this size on, GROUP BY after a search has a goal."""
 
 Say = Callable[[str], None]
 Part = Callable[[argparse.Namespace, Say], tuple[str, list[Comparison]]]
@@ -47,7 +50,7 @@ def tables_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compari
     say("searching")
     found += tables.search(pair, repeat=chosen.repeat, judged=chosen.rows >= FULL_SIZE)
     say("aggregating")
-    found += tables.aggregate(pair, repeat=chosen.repeat, judged=chosen.rows >= FULL_SIZE)
+    found += tables.aggregate(pair, repeat=chosen.repeat, judged=chosen.rows >= GROUPED_SIZE)
     say("scanning")
     found += tables.scan(pair, repeat=chosen.repeat)
     spark.stop()
@@ -132,14 +135,33 @@ def discover_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Compa
 
 
 def engine_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
-    """Indexing and counts against Tantivy alone, searches against an earlier commit, Lance and DuckDB; cold starts."""
+    """On one core: indexing and counts against Tantivy alone, searches against an earlier commit, Lance and DuckDB."""
     from bench.engine import cold, indexing, peers, searches  # noqa: PLC0415
 
     rows, repeat = min(chosen.rows, 200_000), chosen.repeat
-    found = indexing.measure(HOME / "engine", say, rows=rows, repeat=min(repeat, 3))
-    found += searches.measure(HOME / "engine-searches", say, repeat=repeat)
-    found += cold.measure(HOME / "engine-cold", say, repeat=min(repeat, 3))
-    return "engine", found + peers.measure(HOME / "engine-peers", say, rows=rows, repeat=repeat)
+    with one_core():
+        found = indexing.measure(HOME / "engine", say, rows=rows, repeat=min(repeat, 3))
+        found += searches.measure(HOME / "engine-searches", say, repeat=repeat)
+        found += cold.measure(HOME / "engine-cold", say, repeat=min(repeat, 3))
+        found += peers.measure(HOME / "engine-peers", say, rows=rows, repeat=repeat)
+    return "engine, on one core", found
+
+
+def before_part(_: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
+    """The same operations by the commit before the packages were regrouped and by this tree."""
+    from bench import before  # noqa: PLC0415
+
+    return "an earlier commit", before.measure(HOME / "before", say)
+
+
+def original_part(chosen: argparse.Namespace, say: Say) -> tuple[str, list[Comparison]]:
+    """The same operations by IndexTables for Spark, if its jar (ORIGINAL_JAR=path) and PySpark 3.5 can be had."""
+    from bench import original  # noqa: PLC0415
+
+    rows = chosen.rows if chosen.rows_are_given else original.ROWS
+    return "beside the original", original.measure(
+        HOME / "original", say, rows=rows, repeat=min(chosen.repeat, 3)
+    )
 
 
 PARTS: Final[dict[str, Part]] = {
@@ -153,6 +175,8 @@ PARTS: Final[dict[str, Part]] = {
     "upkeep": upkeep_part,
     "discover": discover_part,
     "engine": engine_part,
+    "before": before_part,
+    "original": original_part,
 }
 
 
@@ -200,7 +224,7 @@ def main() -> None:
     for name in chosen.parts or PARTS:
         title, measured = PARTS[name](chosen, say)
         if measured:
-            show(console, f"{title}, {os.cpu_count()} cores", measured)
+            show(console, f"{title}; a machine of {os.cpu_count()} cores", measured)
         titles.append(title)
         found += measured
     say("done")

@@ -62,7 +62,7 @@ class SlowProxy:
             pass  # a client that went away needs no answer, nor does one whose proxy is stopping
         finally:
             writer.close()
-            with contextlib.suppress(ConnectionError):
+            with contextlib.suppress(ConnectionError, asyncio.CancelledError):  # as above
                 await writer.wait_closed()
 
 

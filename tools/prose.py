@@ -42,6 +42,15 @@ BANNED: Final = (
 )
 """Words and phrases that a reader has to translate. Whole words, in any case, across line breaks."""
 
+PATTERNS: Final = (
+    *(f"src/**/*.{kind}" for kind in ("py", "java", "js", "html")),
+    *(f"examples/**/*.{kind}" for kind in ("py", "ipynb")),
+    "tests/**/*.py",
+    "docs/*.md",
+)
+
+_LEFT_OUT: Final = ("uplot.js", "test_prose.py")
+
 _PATTERN: Final = re.compile(
     r"\b(?:" + "|".join(r"[\s#*/]+".join(phrase.split()) for phrase in BANNED) + r")\b", re.IGNORECASE
 )
@@ -67,9 +76,12 @@ def find_banned(text: str) -> Iterator[tuple[int, str]]:
 
 
 def checked_files(root: Path = ROOT) -> Iterator[Path]:
-    """Yield the files that the check reads: sources, documentation, README and changelog."""
-    for pattern in ("src/**/*.py", "src/**/*.java", "docs/*.md"):
-        yield from sorted(root.glob(pattern))
+    """Yield the files that the check reads: sources, examples, tests, documentation, README and changelog.
+
+    Not the chart library, which others have written, nor the tests of this check, which quote the words.
+    """
+    for pattern in PATTERNS:
+        yield from sorted(path for path in root.glob(pattern) if path.name not in _LEFT_OUT)
     for name in ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md", "Makefile"):
         yield root / name
 

@@ -148,11 +148,11 @@ def goals(results: Results) -> list[Goal]:
         add(f"add 100 files to {files:,}", files, "append", 100)
         mine, floor = (results.get(files, side, "read_all") for side in (OURS, LIMIT))
         if mine is not None and floor is not None:
-            found.append(Goal(f"read {files:,} files, beside the limit", mine.best / floor.best, 3, "times"))
+            found.append(Goal(f"read {files:,} files, against the limit", mine.best / floor.best, 3, "times"))
         for rival in RIVALS:
             its = results.get(files, rival, "read_all")
             if mine is not None and its is not None and mine.peak_mb is not None and its.peak_mb is not None:
-                name = f"memory to read {files:,} files, beside {rival}"
+                name = f"memory to read {files:,} files, against {rival}"
                 found.append(Goal(name, mine.peak_mb / its.peak_mb, 1, "times"))
     return found
 

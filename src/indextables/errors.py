@@ -77,13 +77,17 @@ class ProtocolError(TableError):
 
 
 class UnreadableSplitError(TableError):
-    """A merge cannot read the split at `path`, for the reason in `__cause__`."""
+    """A merge cannot read the split at `path`, for the reason in `__cause__`.
+
+    `others` has an error for each of its other splits that is known to be damaged.
+    """
 
     kind = "UNREADABLE_SPLIT"
 
     def __init__(self, message: str, *, path: str) -> None:
         super().__init__(message)
         self.path = path
+        self.others: tuple[UnreadableSplitError, ...] = ()
 
 
 class CommitError(IndexTablesError):

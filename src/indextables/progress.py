@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, Final, TextIO, TypeAlias
 
 from indextables.errors import InputError
@@ -43,9 +44,10 @@ def shown_progress(progress: bool | Progress | None, title: str) -> Iterator[Pro
 
 @contextmanager
 def _bar(title: str) -> Iterator[Progress]:
-    """Yield a bar of rich on a terminal and in a notebook, and lines on stderr elsewhere."""
-    if not (sys.stderr.isatty() or _is_notebook()) or (bar := _rich_bar()) is None:
-        lines = Lines(title, sys.stderr)
+    """Yield a bar of rich on a terminal and in a notebook, and lines on stderr elsewhere or without rich."""
+    redraws = sys.stderr.isatty() or _is_notebook()
+    if not redraws or (bar := _rich_bar()) is None:
+        lines = Lines(title, sys.stderr, redraws=redraws)
         yield lines
         lines.end()
         return
@@ -55,11 +57,18 @@ def _bar(title: str) -> Iterator[Progress]:
 
 
 class Lines:
-    """A line for each 10 seconds; on a terminal, one line that is written over."""
+    """A line for each 10 seconds; if it `redraws`, as a terminal and a notebook can, one line that is written over."""
 
-    def __init__(self, title: str, out: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        title: str,
+        out: TextIO,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        redraws: bool = False,
+    ) -> None:
         self._title, self._out, self._clock = title, out, clock
-        self._terminal = out.isatty()
+        self._terminal = redraws
         self._next = clock() + (_REDRAW if self._terminal else _EVERY)
         self._drawn = False
 
@@ -86,7 +95,18 @@ def _is_notebook() -> bool:
     return type(shell).__name__ == "ZMQInteractiveShell"
 
 
+def _has_widgets() -> bool:
+    try:
+        import_module("ipywidgets")
+    except ImportError:
+        return False
+    return True
+
+
 def _rich_bar() -> Any:
+    """Return a bar, None without rich, or in a notebook without the widgets in which rich shows it."""
+    if _is_notebook() and not _has_widgets():
+        return None
     try:
         from rich.progress import (  # noqa: PLC0415 - optional, and slow to import
             BarColumn,

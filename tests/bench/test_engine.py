@@ -17,8 +17,11 @@ from pathlib import Path
 from bench.engine import peers
 
 found = peers.measure(Path(sys.argv[1]), lambda _: None, rows=400, repeat=1)
-assert len(found) == 6
-assert {comparison.other_name for comparison in found} == {"Lance", "DuckDB on Parquet"}
+assert len(found) == 8
+peers = ["Lance, with its index", "Parquet, zstd", *["Lance", "DuckDB on Parquet"] * 3]
+assert [comparison.other_name for comparison in found] == peers
+assert all(comparison.at_least == 1 for comparison in found)
+assert all(comparison.reason for comparison in found[1:])
 """
 
 
@@ -33,6 +36,8 @@ def test_indexing_and_counts_are_compared_with_the_engine_alone(tmp_path: Path):
         "count in one split",
     ]
     assert all(comparison.ratio > 0 for comparison in found)
+    assert all(comparison.reason for comparison in found)
+    assert all(" encode rows, " in comparison.note for comparison in found[:3])
     assert any("bytes a row" in line for line in said)
 
 
@@ -59,6 +64,12 @@ def test_a_split_and_its_ties_are_compared_with_the_earlier_commit(tmp_path: Pat
         pytest.skip(said[0])
     assert [comparison.other_name for comparison in found] == ["its count", *[searches.EARLIER] * 3]
     assert all(comparison.ratio > 0 for comparison in found)
+    assert "s of CPU" in found[2].note
+    assert found[3].note == "default bound: 128 readers and 128 indexes stay open"
+
+
+def test_more_splits_than_stay_open_are_opened_again():
+    assert searches._bound_note(256).endswith("at least 128 are opened again by every search")
 
 
 def test_the_first_search_of_a_process_is_measured(tmp_path: Path):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import bench.__main__ as program
 import pytest
-from bench.measure import Comparison, Timing
+from bench.measure import Comparison, Goal, Timing
+from rich.console import Console
 
 from bench import measure
 
@@ -35,6 +40,43 @@ def test_only_what_has_a_goal_is_judged():
     judged = [compared(1.0, 3.0, at_least=2.0), missed, compared(2.0, 1.0, at_least=None)]
     assert [c.met for c in judged] == [True, False, None]
     assert measure.not_met(judged) == ["searching, against the other: 1.50 times as fast, and 2 is the goal"]
+
+
+def test_a_reason_stands_beside_what_is_not_ahead_and_nowhere_else():
+    behind = replace(compared(2.0, 1.0, at_least=None), reason="it reads all")
+    ahead = replace(compared(1.0, 2.0, at_least=None), reason="never shown")
+    short = replace(compared(1.0, 2.0, at_least=3.0), reason="it is far", note="rows")
+    output = io.StringIO()
+    console = Console(file=output, width=160)
+    measure.show(console, "searches", [behind, ahead, short])
+    missed = Goal("waits", 3.0, 2.0, "rounds", "a wait for each page")
+    measure.show_goals(console, "a store", [missed, Goal("requests", 1.0, 2.0, "", "never shown")])
+    said = output.getvalue()
+    assert "not ahead: it reads all" in said
+    assert "not ahead: it is far" in said
+    assert "a wait for each page" in said
+    assert "never shown" not in said
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity on this system")
+def test_one_core_holds_for_every_thread_and_ends():
+    before, seen = os.sched_getaffinity(0), []
+    started, end = threading.Event(), threading.Event()
+
+    def wait():
+        started.set()
+        end.wait()
+        seen.append(os.sched_getaffinity(0))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    started.wait()
+    with measure.one_core():
+        assert len(os.sched_getaffinity(0)) == 1
+        end.set()
+        thread.join()
+    assert [len(cores) for cores in seen] == [1]
+    assert os.sched_getaffinity(0) == before
 
 
 @pytest.mark.parametrize(

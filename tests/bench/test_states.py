@@ -77,9 +77,9 @@ def results(**ours: Measured) -> Results:
 def test_goals_are_judged_by_the_best_run():
     goals = {goal.name: goal for goal in states.goals(results(read_all=Measured((0.7, 0.3), peak_mb=50.0)))}
     assert goals["read 70,000 files"].met
-    assert goals["read 70,000 files, beside the limit"].met
-    assert goals["memory to read 70,000 files, beside deltalake"] == Goal(
-        "memory to read 70,000 files, beside deltalake", 0.5, 1, "times"
+    assert goals["read 70,000 files, against the limit"].met
+    assert goals["memory to read 70,000 files, against deltalake"] == Goal(
+        "memory to read 70,000 files, against deltalake", 0.5, 1, "times"
     )
     slow = {goal.name: goal for goal in states.goals(results(read_all=Measured((0.7,), peak_mb=500.0)))}
     assert not any(goal.met for goal in slow.values())

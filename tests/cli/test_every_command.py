@@ -44,6 +44,54 @@ GOOD = {
     "ui": (["{table}", "--no-browser"], "Ctrl-C"),
     "demo": (["{new}", "--rows", "20"], "indextables ui"),
 }
+# The keys that scripts read, in their order.
+KEYS = {
+    "search": "id at level message _score",
+    "count": "count",
+    "head": "id at level message",
+    "tail": "id at level message",
+    "ls": "name version rows files bytes last_commit error",
+    "describe": "path version rows files bytes partition_columns min_reader_version min_writer_version columns",
+    "files": "path partition_values num_records size modification_time",
+    "history": "version timestamp operation files_added files_removed rows_added rows_removed bytes_added engine",
+    "show": "change path rows size",
+    "diff": "change path rows size",
+    "du": "part bytes percent",
+    "explain": "version splits splits_read skipped_by rows_in_splits_read bytes_of_splits_read "
+    "foreign_splits_read notes",
+    "import": "rows version unmatched_lines seconds",
+    "export": "rows bytes file version",
+    "sql": "n",
+    "merge": "table_path status merged_files merge_groups original_size_bytes merged_size_bytes message rows linked "
+    "indexed_again dropped_groups skipped_files failed_groups version duration_ms messages",
+    "checkpoint": "version",
+    "restore": "status version files_added files_removed",
+    "drop-partitions": "table_path status partitions_dropped splits_removed total_size_bytes message version",
+    "purge": "table_path status orphaned_files_found orphaned_files_deleted size_mb_deleted retention_hours "
+    "tx_log_files_deleted expired_states_found expired_states_deleted dry_run duration_ms message manifests_deleted "
+    "temporary_files_deleted",
+    "truncate-history": "table_path status checkpoint_version versions_deleted checkpoints_deleted "
+    "files_preserved message",
+    "repair": "source_path target_path source_version total_splits valid_splits missing_splits status",
+    "doctor": "severity check message number command",
+    "settings": "key default meaning",
+    "ui": "url",
+    "demo": "path rows version",
+}
+# What reads the past, with an answer that differs between the two versions.
+PAST = {
+    "search": ["{table}", "*"],
+    "count": ["{table}"],
+    "head": ["{table}"],
+    "tail": ["{table}"],
+    "describe": ["{table}"],
+    "files": ["{table}"],
+    "history": ["{table}"],
+    "du": ["{table}"],
+    "explain": ["{table}"],
+    "export": ["{table}", "-o", "-"],
+    "sql": ["SELECT count(*) AS n FROM t", "t={table}"],
+}
 # Wrong input, and its exit code.
 BAD = {
     "search": (["{table}", "message:("], 2),
@@ -76,10 +124,14 @@ BAD = {
 }
 
 
-def commands() -> list[str]:
+def parsers() -> dict[str, argparse.ArgumentParser]:
     actions = make_parser()._actions
-    (parsers,) = [action for action in actions if isinstance(action, argparse._SubParsersAction)]
-    return list(parsers.choices)
+    (choices,) = [action.choices for action in actions if isinstance(action, argparse._SubParsersAction)]
+    return dict(choices)
+
+
+def commands() -> list[str]:
+    return list(parsers())
 
 
 @pytest.fixture
@@ -98,6 +150,10 @@ def fill(tmp_path, logs, monkeypatch):
 
 def test_the_table_has_every_command():
     assert sorted(GOOD) == sorted(BAD) == sorted(commands())
+    assert sorted([*KEYS, "completion"]) == sorted(commands())
+    assert sorted(PAST) == sorted(
+        name for name, parser in parsers().items() if "--as-of" in parser._option_string_actions
+    )
 
 
 @pytest.mark.parametrize("command", GOOD)
@@ -110,7 +166,7 @@ def test_text_for_people(cli, fill, command):
     assert text in out
 
 
-@pytest.mark.parametrize("command", [name for name in GOOD if name != "completion"])
+@pytest.mark.parametrize("command", KEYS)
 def test_json_for_scripts(cli, fill, command):
     if command == "sql":
         pytest.importorskip("duckdb")
@@ -118,7 +174,21 @@ def test_json_for_scripts(cli, fill, command):
     assert code == 0, err
     found = [json.loads(line) for line in out.splitlines()]
     assert found
-    assert all(isinstance(row, dict) for row in found)
+    assert {" ".join(row) for row in found} == {KEYS[command]}
+
+
+@pytest.mark.parametrize("command", PAST)
+def test_a_time_reads_the_version_of_that_time(cli, fill, command, logs):
+    if command == "sql":
+        pytest.importorskip("duckdb")
+    first = it.open(logs).history().sort_by("version").column("timestamp")[0].as_py()
+    time = first if isinstance(first, str) else first.isoformat()
+    words = [command, *fill(PAST[command]), "--json"]
+    code, then, err = cli(*words, "--as-of", time)
+    assert code == 0, err
+    assert then == cli(*words, "--version", 0)[1]
+    assert then != cli(*words)[1]
+    assert cli(*words, "--as-of", "2001-01-01T00:00:00Z")[0] == 3
 
 
 @pytest.mark.parametrize("command", BAD)

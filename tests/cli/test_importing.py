@@ -59,7 +59,7 @@ def test_parquet_is_imported_and_said_in_words(cli, tmp_path, table):
 def test_columns_of_sentences_are_text_unless_others_are_named(cli, tmp_path, table):
     file = written(tmp_path, "a.csv", CSV)
     kinds = {row["column"]: row["index"] for row in cli.rows("import", table, file, "--dry-run")}
-    assert kinds == {"id": "exact", "at": "exact", "host": "exact", "message": "text"}
+    assert kinds == {"id": "numbers", "at": "times", "host": "exact", "message": "text"}
     assert cli("describe", table)[0] == 3  # a dry run writes nothing
     cli.rows("import", table, file, "--text", "host", "--partition-by", "id")
     (shown,) = cli.rows("describe", table)
@@ -185,7 +185,7 @@ def test_a_column_of_types_that_the_file_does_not_have_is_an_error(cli, tmp_path
 
 
 def test_a_column_of_types_may_come_late_in_a_long_file(cli, tmp_path, table, monkeypatch):
-    monkeypatch.setattr("indextables.cli.sources._BLOCK", 200)
+    monkeypatch.setattr("indextables.cli.formats._BLOCK", 200)
     lines = ['{"id": 1}\n'] * 200
     late = written(tmp_path, "late.ndjson", "".join([*lines, '{"id": 2, "rare": 7}\n']))
     cli.rows("import", table, late, "--types", "rare=long")

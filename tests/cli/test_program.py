@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from indextables import errors
 from indextables.cli import program
 
 
@@ -73,6 +74,51 @@ def test_an_unexpected_error_is_not_nothing_found(cli, logs, monkeypatch):
     code, _, err = cli("count", logs)
     assert code == 70
     assert "ZeroDivisionError" in err
+
+
+EXIT_CODES = {
+    errors.IndexTablesError: 70,
+    errors.TableError: 70,
+    errors.TableNotFoundError: 3,
+    errors.TableExistsError: 2,
+    errors.VersionNotFoundError: 3,
+    errors.CorruptTableError: 5,
+    errors.ProtocolError: 5,
+    errors.UnreadableSplitError: 5,
+    errors.CommitError: 70,
+    errors.CommitConflictError: 4,
+    errors.CommitUnknownError: 7,
+    errors.InputError: 2,
+    errors.SchemaError: 2,
+    errors.PredicateError: 2,
+    errors.QueryError: 2,
+    errors.CommandError: 2,
+    errors.ConfigError: 2,
+    errors.ForkedProcessError: 70,
+    errors.StorageError: 6,
+    errors.ObjectNotFoundError: 6,
+    errors.ObjectExistsError: 6,
+    errors.StorageDeniedError: 6,
+    errors.StorageFullError: 6,
+    errors.IrregularFileError: 5,
+    errors.UnsafeStoreError: 6,
+}
+
+
+def test_every_error_has_an_exit_code():
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    assert set(kinds) == set(EXIT_CODES)
+
+
+@pytest.mark.parametrize("kind", EXIT_CODES, ids=lambda kind: kind.__name__)
+def test_the_exit_code_is_by_the_kind_of_error(cli, logs, monkeypatch, kind):
+    def fail(*arguments: object, **options: object) -> None:
+        raise kind("it failed", **({"path": "a.split"} if kind is errors.UnreadableSplitError else {}))
+
+    monkeypatch.setattr("indextables.cli.reading.open_at", fail)
+    code, out, err = cli("count", logs)
+    assert (code, out) == (EXIT_CODES[kind], "")
+    assert "it failed" in err
 
 
 def test_usage(cli):

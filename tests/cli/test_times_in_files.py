@@ -90,7 +90,7 @@ def test_text_that_looks_like_times_stays_text_in_a_column_of_strings(cli, tmp_p
 
 
 def test_a_file_larger_than_a_block_changes_from_no_zone_to_a_zone(cli, tmp_path, table, monkeypatch):
-    monkeypatch.setattr("indextables.cli.sources._BLOCK", 200)
+    monkeypatch.setattr("indextables.cli.formats._BLOCK", 200)
     zoned = "2026-01-01T10:00:00+01:00"
     cli.rows("import", table, written(tmp_path, "a.csv", *[NAIVE] * 100, *[zoned] * 100))
     found = times(cli, table)

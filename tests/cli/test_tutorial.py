@@ -91,5 +91,15 @@ def parses(arguments: list[str]) -> bool:
     return True
 
 
+INSTALLED = re.compile(r"pip install [^`\n]*indextables[^`\n]*|pip install '?\"?\.\S*")
+
+
+def test_the_package_is_installed_from_a_clone_wherever_the_reader_is():
+    commands = [(page.name, text) for page in PAGES for text in INSTALLED.findall(page.read_text())]
+    assert {"README.md", "tutorial.md", "cli.md", "ui.md", "columns.md"} <= {name for name, _ in commands}
+    for name, command in commands:
+        assert re.match(r'pip install "\$HOME/indextables(\[[a-z,]+\])?"', command), f"{name}: {command}"
+
+
 def test_the_pages_have_commands():
     assert sum(len(written(page)) for page in PAGES) > 30

@@ -112,7 +112,7 @@ def test_version_6_is_written_byte_for_byte():
 
 
 @pytest.mark.spec("Old manifests with metadata deserialize correctly")
-@pytest.mark.skipif(not FIXTURES.is_dir(), reason="the fixtures are not beside this checkout")
+@pytest.mark.skipif(not FIXTURES.is_dir(), reason="the fixtures are not next to this checkout")
 @pytest.mark.parametrize(
     ("name", "version"),
     [("v1-groups", 1), ("v1-deltas-stats", 1), ("ocf-e3", 3), ("ocf-e4", 4), ("ocf-e6", 6), ("ocf-w6", 6)],
@@ -127,13 +127,13 @@ def test_files_of_the_original_read_as_documented_and_are_written_alike(name: st
     assert encode(manifest, version, sync=raw[-16:] if found.container else None) == raw
 
 
-@pytest.mark.skipif(not FIXTURES.is_dir(), reason="the fixtures are not beside this checkout")
+@pytest.mark.skipif(not FIXTURES.is_dir(), reason="the fixtures are not next to this checkout")
 def test_no_file_of_the_original_is_left_out():
     assert len(list(FIXTURES.glob("*.avro"))) == 6
 
 
 def in_json(manifest: Manifest, stream: bool, sections: list[str]) -> dict[str, Any]:
-    """As the files beside the fixtures have it."""
+    """As the files next to the fixtures have it."""
     found = record(manifest)
     for group in found["column_groups"]:
         for file in group["files"]:

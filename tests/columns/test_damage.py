@@ -1,4 +1,4 @@
-"""Damage to a dataset: whatever bit of whatever file flips, the rows are right or the error is one of ours."""
+"""Damage to a dataset: when any bit of any file flips, the rows are right or the error is an IndexTablesError."""
 
 from __future__ import annotations
 

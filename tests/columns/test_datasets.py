@@ -70,7 +70,7 @@ def decoded(monkeypatch) -> list[tuple[tuple[int, ...], tuple[str, ...]]]:
 def test_a_predicate_leaves_row_groups_and_columns_unread(groups, monkeypatch):
     calls = decoded(monkeypatch)
     reader = Reader(groups, ROWS.schema)
-    assert reader.to_table("k = 7", ["t"]).equals(ROWS.slice(700, 100).select(["t"]))
+    assert reader.to_table("k = 7", columns=["t"]).equals(ROWS.slice(700, 100).select(["t"]))
     tested = sum(len(chunks) for chunks, names in calls if names == ("k",))
     fetched = sum(len(chunks) for chunks, names in calls if names == ("t",))
     whole = [reader.get_chunk_reader(i).get_number_of_chunks() for i in (0, 1)]

@@ -34,7 +34,7 @@ def test_a_dataset_lives_on_an_object_store(server: Server, file_format: str):
     live = dataset.reader(apply_deltas=True)
     assert live.num_rows == 20_001
     assert live.take([0, 20_000], ["id"]).column("id").to_pylist() == [1, 4]
-    assert live.to_table("id < 4", ["wide", "id"]).column("id").to_pylist() == [1, 3, 1, 3]
+    assert live.to_table("id < 4", columns=["wide", "id"]).column("id").to_pylist() == [1, 3, 1, 3]
 
 
 def test_a_projection_fetches_little_of_a_file(server: Server):

@@ -21,7 +21,7 @@ HOUR = 3600
 
 
 def merge(base: str, access: dict[str, str], *, processes: int, commits: int) -> None:
-    """Half of the race adds rows, the other half, on a dataset beside it, adds columns."""
+    """Half of the race adds rows, the other half, on a second dataset, adds columns."""
     names = [f"{process}-{n}" for process in range(processes) for n in range(commits)]
     for kind, task in (
         ("rows", committing_process.merge_rows),
@@ -51,12 +51,12 @@ def check_groups(after: Manifest, kind: str, names: list[str]) -> None:
 
 
 def compete(base: str, access: dict[str, str], *, processes: int, commits: int) -> None:
-    """Every version has one winner, and whoever did not win it was told so."""
+    """Every version has one winner, and the other writers got an error."""
     answers = race(committing_process.compete, base, access, processes=processes, commits=commits)
     won = [version for versions_won, _ in answers for version in versions_won]
     lost = [version for _, versions_lost in answers for version in versions_lost]
     assert sorted(won) == list(range(2, 2 + processes * commits)), "one winner a version"
-    assert set(lost) <= set(won), "nobody loses to nobody"
+    assert set(lost) <= set(won), "a version was lost that no writer won"
     store = open_store(base, Settings(access))
     check_versions(store, 1 + len(won))
     assert len(names_of(read_manifest(store), "delta_logs")) == len(won), "a loser leaves nothing"

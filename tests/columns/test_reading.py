@@ -207,9 +207,11 @@ def test_a_reader_gives_what_pyarrow_computes(data):
         condition = data.draw(conditions(case.schema.names), "condition")
         matching = rows.filter(condition.compute(rows))
         if chosen:
-            assert_same(reader.to_table(condition.sql, chosen), matching.select(chosen))
+            assert_same(reader.to_table(condition.sql, columns=chosen), matching.select(chosen))
         assert reader.count(condition.sql) == matching.num_rows
-        assert sum(batch.num_rows for batch in reader.scan(condition.sql, chosen)) == matching.num_rows
+        assert (
+            sum(batch.num_rows for batch in reader.scan(condition.sql, columns=chosen)) == matching.num_rows
+        )
 
         if rows.num_rows:
             indices = data.draw(st.lists(st.integers(0, rows.num_rows - 1), max_size=12), "rows")

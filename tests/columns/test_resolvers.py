@@ -274,7 +274,7 @@ def test_two_first_appends_of_different_shapes_are_a_conflict():
 
 
 @pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
-@pytest.mark.parametrize("seen", [READ, apply(READ, LOG)], ids=["alone", "beside others"])
+@pytest.mark.parametrize("seen", [READ, apply(READ, LOG)], ids=["alone", "next to others"])
 def test_what_did_not_fit_what_was_read_either_is_a_mistake_and_no_conflict(seen: Manifest):
     with pytest.raises(SchemaError, match="column 'a' exists already"):
         merge(READ, seen, add(group("a", ("h", 10))))

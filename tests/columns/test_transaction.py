@@ -326,7 +326,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(base: str):
     assert versions(base) == (1,)
 
 
-# Others commit meanwhile
+# Others commit in between
 
 
 @pytest.mark.spec("Transaction resolver system (MergeResolver, FailResolver)")
@@ -390,7 +390,7 @@ def test_a_resolver_of_ones_own_gets_all_it_needs(base: str):
     assert tx.commit() == 3
     assert logs(base) == ["d2", "mine"]
     (first, second) = given
-    assert first[0] is first[1], "nobody was known to have come between"
+    assert first[0] is first[1], "no other commit was seen in between"
     assert [len(m.delta_logs) for m in second[:2]] == [1, 2]
     assert second[2] == Updates(added_delta_logs=(DeltaLog("mine", 1),))
 

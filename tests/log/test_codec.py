@@ -59,7 +59,7 @@ KNOWN = {"protocol", "metaData", "add", "remove", "mergeskip", "skip", "commitIn
 
 
 def actions(kind: type[Any]) -> st.SearchStrategy[Any]:
-    """Any value of the action: every optional field there or not, and fields that nobody knows yet."""
+    """Any value of the action: every optional field there or not, and fields that no release knows yet."""
     parts: dict[str, st.SearchStrategy[Any]] = {}
     for field in fields(kind):
         plain = str(field.type).removesuffix(" | None")

@@ -281,8 +281,8 @@ def test_manifests_beside_their_state_stay_while_another_state_names_them(store:
     """As older writers lay them out: the later state names a file in the directory of the earlier."""
     grown(store, 2)
     old = read_state(store, 0)
-    beside = f"{LOG_DIRECTORY}/{state_directory(0)}/manifest-abc.avro"
-    store.put(beside, store.get(manifest_key(old.manifests[0].path, 0)))
+    legacy = f"{LOG_DIRECTORY}/{state_directory(0)}/manifest-abc.avro"
+    store.put(legacy, store.get(manifest_key(old.manifests[0].path, 0)))
     newer = read_state(store, 1)
     borrowed = dataclasses.replace(
         old.manifests[0], path=f"{state_directory(0)}/manifest-abc.avro", place=None
@@ -290,7 +290,7 @@ def test_manifests_beside_their_state_stay_while_another_state_names_them(store:
     store.put(state_key(1), encode_state(dataclasses.replace(newer, manifests=(borrowed,))))
     collect(store, AT_ONCE, later(2))
     assert states(store) == [1]
-    assert beside in manifests(store)
+    assert legacy in manifests(store)
     store.put(state_key(1), encode_state(newer))
     with pytest.raises(CorruptTableError):  # its own manifest went, since it did not name it any more
         collect(store, AT_ONCE, later(2))
@@ -371,7 +371,7 @@ def test_a_missing_manifest_ends_it(store: Store):
     assert states(store) == [0, 1, 2]
 
 
-# Beside others
+# Next to others
 
 
 @pytest.mark.spec("testConcurrentCleanup")

@@ -27,7 +27,7 @@ from support.logs import add, live, metadata
 
 @pytest.fixture
 def known(store: MemoryStore) -> Snapshot:
-    """Version 0, which somebody remembers; since then came two more."""
+    """Version 0, as a paused process remembers it; since then came two more."""
     first = commit(store, Append((add("a"),), metadata()), base=None).snapshot
     newest = commit(store, Append((add("b", "tue"),), metadata()), base=first).snapshot
     commit(store, Append((add("c"),), metadata()), base=newest)

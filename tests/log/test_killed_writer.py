@@ -60,12 +60,12 @@ def test_a_killed_writer_leaves_whole_batches_and_all_that_it_was_told_of(tmp_pa
 
 
 def _rest(pipe: multiprocessing.connection.Connection) -> list[int]:
-    heard = []
+    reports = []
     try:
         while True:
-            heard.append(pipe.recv())
-    except (EOFError, OSError):  # the last word may be cut off: then nobody was told
-        return heard
+            reports.append(pipe.recv())
+    except (EOFError, OSError):  # the last word may be cut off: then nothing was reported
+        return reports
 
 
 def _whole_batches(path: str, first: int) -> set[int]:

@@ -19,7 +19,7 @@ from indextables.log import (
     version_key,
 )
 from indextables.log.actions import checkpoint_key, codec
-from indextables.log.changes import table_changes as revisions
+from indextables.log.changes import registry_changes as revisions
 from indextables.log.snapshots import StateWarning, cache, read_snapshot, write_snapshot_checkpoint
 from indextables.log.versions import advance_watermark, record_key, recorded_transaction, watermark
 from indextables.maintenance import renormalize_schemas, repair

@@ -22,31 +22,44 @@ HOUR = 3600
 SMALL = {keys.HEAP_SIZE.key: "15M"}
 
 
-def race(uri: str, tmp_path: Path, access: dict[str, str], *, processes: int, commits: int) -> None:
-    """Every commit is one row and one version, whatever the writers' settings lead them through."""
-    tasks = [(access, uri, str(tmp_path), n, 1, commits) for n in range(processes)]
+def race(uri: str, tmp_path: Path, access: dict[str, str], *, processes: int, commits: int) -> list[int]:
+    """Return the rows. Every commit of a writer is one row and one version, whatever its settings lead it through.
+
+    The last process commits twice as often, and merges after its commits.
+    """
+    tasks = [(access, uri, str(tmp_path), n, 1, commits) for n in range(processes - 1)]
+    merging = access | writing_process.MERGING
+    tasks.append((merging, uri, str(tmp_path), processes, 1, 2 * commits))
     assert run(writing_process.append_with, *tasks) == [[]] * processes
+    first = processes * 2 * commits
+    return [*range((processes - 1) * commits), *range(first, first + 2 * commits)]
 
 
-def check(uri: str, access: dict[str, str], *, rows: int) -> None:
-    assert check_table(open_store(uri, Settings(access))) == rows - 1, "as many versions as commits, dense"
-    found = it.open(uri, settings=access).to_arrow(columns=["id"]).column("id").to_pylist()
-    assert sorted(found) == list(range(rows)), "every row once"
+def check(uri: str, access: dict[str, str], *, rows: list[int], merges: int) -> None:
+    """Check that a table has the rows, and has been merged at least so often."""
+    newest = check_table(open_store(uri, Settings(access)))
+    table = it.open(uri, settings=access)
+    operations = table.history().column("operation").to_pylist()
+    assert len(operations) == newest + 1, "dense"
+    merged = operations.count("MERGE SPLITS")
+    assert len(operations) - merged == len(rows), "as many versions as commits"
+    assert merged >= merges
+    assert sorted(table.to_arrow(columns=["id"]).column("id").to_pylist()) == rows, "every row once"
 
 
 @pytest.mark.servers
 def test_a_few_writers_on_a_server(server: Server, tmp_path: Path):
     uri = server.uri(str(uuid.uuid4()))
-    race(uri, tmp_path, server.settings, processes=4, commits=5)
-    check(uri, server.settings, rows=20)
+    rows = race(uri, tmp_path, server.settings, processes=4, commits=5)
+    check(uri, server.settings, rows=rows, merges=1)
 
 
 @pytest.mark.servers
 def test_a_few_writers_through_a_bad_network(server: Server, tmp_path: Path):
     uri = server.uri(str(uuid.uuid4()))
     with bad_network(server) as proxied:
-        race(uri, tmp_path, proxied.settings, processes=4, commits=5)
-    check(uri, server.settings, rows=20)
+        rows = race(uri, tmp_path, proxied.settings, processes=4, commits=5)
+    check(uri, server.settings, rows=rows, merges=0)
 
 
 @pytest.mark.servers
@@ -58,15 +71,15 @@ def test_one_writer_meets_one_fault_again_and_again(server: Server, fault: Fault
         for n in range(commits):
             assert it.write(uri, pa.table({"id": [n]}), settings=access | SMALL) == n, "known as its own"
     assert proxy.struck[fault] >= commits // 2
-    check(uri, server.settings, rows=commits)
+    check(uri, server.settings, rows=list(range(commits)), merges=0)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(HOUR)
 def test_sixteen_writers_on_a_disk(tmp_path: Path):
     uri = str(tmp_path / "t")
-    race(uri, tmp_path, {}, processes=16, commits=100)
-    check(uri, {}, rows=1600)
+    rows = race(uri, tmp_path, {}, processes=16, commits=100)
+    check(uri, {}, rows=rows, merges=1)
 
 
 @pytest.mark.servers
@@ -74,8 +87,8 @@ def test_sixteen_writers_on_a_disk(tmp_path: Path):
 @pytest.mark.timeout(HOUR)
 def test_sixteen_writers_on_a_server(server: Server, tmp_path: Path):
     uri = server.uri(str(uuid.uuid4()))
-    race(uri, tmp_path, server.settings, processes=16, commits=25)
-    check(uri, server.settings, rows=400)
+    rows = race(uri, tmp_path, server.settings, processes=16, commits=25)
+    check(uri, server.settings, rows=rows, merges=1)
 
 
 @pytest.mark.servers
@@ -84,5 +97,5 @@ def test_sixteen_writers_on_a_server(server: Server, tmp_path: Path):
 def test_sixteen_writers_through_a_bad_network(server: Server, tmp_path: Path):
     uri = server.uri(str(uuid.uuid4()))
     with bad_network(server) as proxied:
-        race(uri, tmp_path, proxied.settings, processes=16, commits=25)
-    check(uri, server.settings, rows=400)
+        rows = race(uri, tmp_path, proxied.settings, processes=16, commits=25)
+    check(uri, server.settings, rows=rows, merges=0)

@@ -334,7 +334,7 @@ def test_a_table_whose_states_are_its_versions_is_told_by_them(store):
     assert LAST_CHECKPOINT in store.objects
 
 
-@pytest.mark.skipif(not TABLES, reason="the fixtures are not beside this checkout")
+@pytest.mark.skipif(not TABLES, reason="the fixtures are not next to this checkout")
 @pytest.mark.parametrize("name", [name for name in TABLES if name in FIXTURE_CHANGES])
 def test_tables_of_another_writer_are_told_by_their_states(name: str):
     """It left no version files but the first, and did not note when files came."""

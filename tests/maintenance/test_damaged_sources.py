@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,7 +15,9 @@ from indextables.config import Settings, keys
 from indextables.log import load_snapshot
 from indextables.maintenance import Merged, merge_small_splits
 from indextables.runtime import now_ms
+from indextables.split import MergeSource
 from indextables.split.container.bundle import Bundle, open_bundle
+from indextables.split.merge import merging
 from indextables.storage import Store, open_store
 from support.invariants import check_table
 
@@ -113,3 +116,32 @@ def test_the_others_are_merged_and_it_is_taken_again_after_its_repair(table: Pat
     assert sorted(found) == list(range(SPLITS * ROWS))
     assert it.open(uri).count("message:host3") == sum(n % 7 == 3 for n in range(SPLITS * ROWS))
     check_table(store)
+
+
+def test_a_group_with_many_damaged_splits_is_merged_twice(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once until the first damaged split, and once without all of them."""
+    uri = str(tmp_path / "t")
+    shutil.copytree(table, uri)
+    store = open_store(uri)
+    keys_ = list(load_snapshot(store).files)
+    damaged = dict(zip(keys_[1::5], [*WAYS.values()] * 2, strict=False))
+    assert len(damaged) == 12
+    for key, way in damaged.items():
+        bad = way(store.get(key), open_bundle(store, key))
+        store.delete(key) if bad is None else store.put(key, bad)
+    merges = list[int]()
+    link = merging.link_splits
+
+    def counted(sources: Sequence[MergeSource], *rest: Any, **named: Any) -> Any:
+        merges.append(len(sources))
+        return link(sources, *rest, **named)
+
+    monkeypatch.setattr(merging, "link_splits", counted)
+    merged = merge_at(store, now_ms())
+    assert (merged.merged_files, merged.skipped_files) == (SPLITS - 12, 12)
+    assert merges[-1:] == [SPLITS - 12]
+    assert len(merges) <= 2
+    assert set(load_snapshot(store).extras.skips) == set(damaged)
+    assert merged.rows == (SPLITS - 12) * ROWS

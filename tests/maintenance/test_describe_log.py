@@ -98,7 +98,7 @@ def rows(store: MemoryStore, **more: Any) -> list[dict[str, Any]]:
 
 
 def told(row: dict[str, Any]) -> dict[str, Any]:
-    """What the row says beside where it is from."""
+    """What the row says, without where it is from."""
     apart = ("version", "log_file_path", "action_type", "is_checkpoint")
     return {name: value for name, value in row.items() if value is not None and name not in apart}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pickle
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -27,9 +28,11 @@ from indextables.maintenance import (
     MergeTask,
     drop_partitions,
     merge_small_splits,
+    merges,
     plan_merge,
     purge,
     run_merge_task,
+    upkeep,
 )
 from indextables.predicates import parse_where
 from indextables.runtime import now_ms
@@ -41,6 +44,7 @@ from support.logs import add, metadata
 MEGABYTE = 1 << 20
 HOUR = 3_600_000
 VERSION_FILE = r"_transaction_log/\d{20}\.json$"
+_DONE = SimpleNamespace(message="")
 NO_CHECK = {keys.PURGE_RETENTION_CHECK.key: "false"}
 
 
@@ -549,15 +553,97 @@ def test_an_unknown_outcome_deletes_nothing() -> None:
     assert it.open(uri).files().num_rows == 2
 
 
-def test_a_failure_costs_one_batch() -> None:
-    uri = "memory://merge-failing"
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("failed", [0, 1])
+@pytest.mark.parametrize("error", [StorageError("no"), OSError("no"), MemoryError("no")], ids=repr)
+def test_a_failure_costs_one_group(failed: int, batch: int, error: Exception) -> None:
+    uri = f"memory://merge-failing-{failed}-{batch}-{type(error).__name__}"
     fill(uri, 3)
-    store = FaultyStore(open_store(uri), Fault("put_file", fails, spare=1))
-    with pytest.raises(StorageError):
-        merge_small_splits(store, Settings({keys.MERGE_BATCH_SIZE.key: "1"}))
+
+    def fail(_call: Callable[[], Any]) -> Any:
+        raise error
+
+    store = FaultyStore(open_store(uri), Fault("put_file", fail, spare=failed))
+    merged = merge_small_splits(store, Settings({keys.MERGE_BATCH_SIZE.key: str(batch)}))
+    assert (merged.status, merged.merge_groups, merged.failed_groups) == ("partial_success", 1, 1)
+    assert merged.message.endswith(f"a group failed: {type(error).__name__}: no")
     assert it.open(uri).files().num_rows == 4
     assert numbers(uri) == INITIAL
     check_table(store)
+
+
+def test_the_first_failure_is_raised_if_nothing_was_merged() -> None:
+    uri = "memory://merge-all-failing"
+    fill(uri, 3)
+    reasons = iter(["the first", "the second"])
+
+    def fail(_call: Callable[[], Any]) -> Any:
+        raise StorageError(next(reasons))
+
+    store = FaultyStore(open_store(uri), Fault("put_file", fail, times=2))
+    with pytest.raises(StorageError, match="the first"):
+        merge_small_splits(store, Settings({keys.MERGE_BATCH_SIZE.key: "1"}))
+    assert next(reasons, None) is None, "the second group was tried"
+    assert (it.open(uri).version, numbers(uri)) == (2, INITIAL)
+
+
+def test_a_merge_that_is_asked_to_stop_in_a_group_stops() -> None:
+    uri = "memory://merge-stopped"
+    fill(uri, 3)
+
+    def stop(_call: Callable[[], Any]) -> Any:
+        raise InterruptedError("the process ends")
+
+    store = FaultyStore(open_store(uri), Fault("put_file", stop, spare=1))
+    before = splits(store)
+    with pytest.raises(InterruptedError):
+        merge_small_splits(store, Settings())
+    assert (it.open(uri).version, splits(store)) == (2, before)
+
+
+FOUR_DAYS = ("fri", "mon", "tue", "wed")
+
+
+@pytest.mark.parametrize("is_automatic", [False, True], ids=["on demand", "automatic"])
+def test_a_partition_that_always_fails_does_not_keep_the_others_from_merging(
+    is_automatic: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of four partitions, the rows of one make every merge of it fail."""
+    uri = f"memory://merge-starving-{is_automatic}"
+    merge_splits = merges.merge_splits
+
+    def fail_on_one(sources: Any, **more: Any) -> Any:
+        if "day=fri" in sources[0].path:
+            raise MemoryError("a row is too large")
+        return merge_splits(sources, **more)
+
+    monkeypatch.setattr(merges.run_merge_task, "__defaults__", (None, fail_on_one))
+    for name in ("merge_tasks", "merge_small_splits"):
+        defaults = getattr(merges, name).__kwdefaults__
+        monkeypatch.setitem(defaults, "merger", fail_on_one)
+    off = {keys.MERGE_ON_WRITE.key: "false"}
+    purges = {keys.PURGE_ON_WRITE.key: "true"}
+    on = {keys.MERGE_ON_WRITE_SPLITS.key: "2", keys.MERGE_ON_WRITE_ASYNC.key: "false"} | purges
+    purged: list[str] = []
+    monkeypatch.setattr(upkeep, "purge_automatically", lambda store, *_: purged.append(store.uri) or _DONE)
+    for round_ in range(2):
+        for n in range(3):
+            last = is_automatic and n == 2
+            new = rows((round_ * 3 + n) * 8, 8, FOUR_DAYS)
+            it.write(uri, new, text=["message"], partition_by=["day"], settings=on if last else off)
+        if not is_automatic:
+            merged = it.open(uri).merge_splits()
+            assert (merged.status, merged.merge_groups, merged.failed_groups) == ("partial_success", 3, 1)
+        by_day = [dict(row["partition_values"])["day"] for row in it.open(uri).files().to_pylist()]
+        assert [by_day.count(day) for day in FOUR_DAYS] == [3 * round_ + 3, 1, 1, 1]
+        assert numbers(uri) == list(range((round_ + 1) * 24))
+    if is_automatic:
+        assert purged == [uri]
+        jobs = it.open(uri).merge_jobs().to_pylist()
+        completed = [job["error_message"] for job in jobs if job["status"] == "COMPLETED"]
+        assert len(completed) == 2
+        assert all("a group failed: MemoryError: a row is too large" in message for message in completed)
+    check_table(open_store(uri))
 
 
 @pytest.mark.parametrize("stop_at", [1, 2])

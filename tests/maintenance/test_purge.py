@@ -528,7 +528,7 @@ def test_a_purge_beside_writers_takes_nothing_of_theirs(store: Store):
     thread = threading.Thread(target=run)
     thread.start()
     for number in range(10):
-        write(store, f"beside{number}")
+        write(store, f"other{number}")
     thread.join()
     check_live_files(store)
     assert len(load_snapshot(store).files) == 11

@@ -1,4 +1,4 @@
-"""A damaged log is written anew from what can be read of it, a lost one from the splits."""
+"""A damaged log is written again from what can be read of it, a lost one from the splits."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def put_in_place(table: Path, repaired: Path) -> it.Table:
 
 
 def numbers(table: it.Table, where: str | None = None) -> list[int]:
-    return sorted(table.to_arrow(["n"], where).column("n").to_pylist())
+    return sorted(table.to_arrow(["n"], where=where).column("n").to_pylist())
 
 
 def damage(table: Path, key: str) -> None:

@@ -29,7 +29,7 @@ from indextables.maintenance import (
 )
 from indextables.maintenance.upkeep_claims import CLAIM_KEY, PURGE_KEY, claim_purge, take_claim
 from indextables.runtime import Runtime, now_ms, use
-from indextables.storage import open_store
+from indextables.storage import Store, open_store
 from support.invariants import check_table
 
 FOUR = {keys.MERGE_ON_WRITE_SPLITS.key: "4"}
@@ -83,6 +83,18 @@ def test_small_splits_stay_few_and_rows_are_rewritten_a_few_times(size: int, lea
 
 def test_a_merge_does_not_exceed_the_target_size() -> None:
     assert due_splits([30] * 32, 32, 100) == 3
+
+
+@pytest.mark.parametrize("files", [2_000, 3_500, 10_000, 50_000])
+@pytest.mark.parametrize("step", [1, 2, 3, 4, 10, 50])
+def test_a_writer_of_some_versions_looks_at_a_large_table_now_and_then(files: int, step: int) -> None:
+    policy, turns = UpkeepPolicy.of(Settings()), files // 1000
+    for first in range(step):
+        versions = range(first, first + 400 * turns * step, step)
+        looks = [policy.may_merge(files=files, version=version) for version in versions]
+        assert 200 <= sum(looks) <= 800
+        longest = max(map(len, "".join("x" if look else "-" for look in looks).split("x")))
+        assert longest <= 30 * turns
 
 
 # --- after a write ----------------------------------------------------------------------------------------------------
@@ -261,6 +273,8 @@ def test_two_writers_do_not_merge_the_same_splits(path: str, monkeypatch: pytest
         ({"since": -HOUR, "until": HOUR, "pid": os.getpid(), "host": socket.gethostname()}, False),
         ({"since": -HOUR, "until": HOUR, "pid": 2**22 + 1, "host": socket.gethostname()}, True),
         ({"since": -HOUR, "until": HOUR, "pid": 2**22 + 1, "host": "elsewhere"}, False),
+        ({"since": 60_000, "until": HOUR}, False),
+        ({"since": 365 * 24 * HOUR, "until": 366 * 24 * HOUR, "pid": 2, "host": "elsewhere"}, True),
         ({"since": "x"}, True),
     ],
 )
@@ -375,7 +389,10 @@ def test_no_purge_deletes_a_file_younger_than_the_longest_running_job(path: str)
             clock.ms += 200 * HOUR
             assert upkeep.automatic_retention(store, policy) == (200, 720)
         assert upkeep.automatic_retention(store, policy) == (168, 720)
-        assert take_claim(store, "a merge", size=0, now=clock.ms - 300 * HOUR)
+        assert take_claim(store, "a merge that died", size=0, now=clock.ms - 301 * HOUR)
+        assert upkeep.automatic_retention(store, policy) == (168, 720)
+        long = 400 * HOUR * 1000  # its lease is a millisecond for a thousand bytes
+        assert take_claim(store, "a merge that runs", size=long, now=clock.ms - 300 * HOUR)
         assert upkeep.automatic_retention(store, policy) == (300, 720)
         assert upkeep.automatic_retention(store, policy, began - 200 * HOUR) == (400, 720)
 
@@ -403,6 +420,56 @@ def test_a_purge_can_follow_every_few_writes(path: str, monkeypatch: pytest.Monk
     }
     append(path, 0, 12, settings)
     assert purged == [0, 5, 10]
+
+
+def test_a_purge_that_waits_for_a_merge_is_not_replaced_by_a_later_merge(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The purge is due at version 5, and version 6 asks for a merge, by other settings, while one is running."""
+    begun, go_on = threading.Event(), threading.Event()
+    merge, retention = upkeep.merge_tasks, list[tuple[int, int]]()
+
+    def slow(*arguments: object, **named: object) -> Merged:
+        begun.set()
+        assert go_on.wait(60)
+        return merge(*arguments, **named)  # type: ignore[arg-type]
+
+    def purge(store: Store, _: Settings, policy: UpkeepPolicy) -> _Done:
+        retention.append(upkeep.automatic_retention(store, policy))
+        return _Done()
+
+    monkeypatch.setattr(upkeep, "merge_tasks", slow)
+    monkeypatch.setattr(upkeep, "purge_automatically", purge)
+    append(path, 0, 4, OFF)
+    append(path, 4, 1, FOUR)
+    assert begun.wait(60)
+    purging = {
+        keys.PURGE_ON_WRITE.key: "true",
+        keys.PURGE_AFTER_WRITES.key: "5",
+        keys.PURGE_ON_WRITE_HOURS.key: "1000",
+    }
+    append(path, 5, 1, FOUR | purging)
+    append(path, 6, 4, FOUR)
+    go_on.set()
+    assert it.open(path).wait_for_upkeep(60)
+    assert retention == [(1000, 720)]
+    assert files(path) < 4
+    assert numbers(path) == list(range(10))
+
+
+def test_a_merge_that_fails_does_not_stop_a_purge_that_is_due(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    purged: list[str] = []
+
+    def failing(*_: object, **__: object) -> Merged:
+        raise MemoryError("no memory")
+
+    monkeypatch.setattr(upkeep, "merge_tasks", failing)
+    monkeypatch.setattr(upkeep, "purge_automatically", lambda store, *_: purged.append(store.uri) or _Done())
+    append(path, 0, 5, OFF)
+    append(path, 5, 1, AT_ONCE | {keys.PURGE_ON_WRITE.key: "true", keys.PURGE_AFTER_WRITES.key: "5"})
+    assert purged == [path]
 
 
 class _Done:

@@ -15,7 +15,17 @@ import pytest
 
 from support import fuzz_columns, fuzz_targets
 from support.fuzz_splits import SLOW
-from support.fuzz_targets import GROUPS, SEEDS, TARGETS, Target, corpus_of, feed, mutated
+from support.fuzz_targets import (
+    GROUPS,
+    MAX_LENGTH,
+    SEEDS,
+    TARGETS,
+    USUAL_LENGTH,
+    Target,
+    corpus_of,
+    feed,
+    mutated,
+)
 
 INPUTS = 1000
 """Inputs for each reader in a normal run."""
@@ -65,6 +75,14 @@ def test_deep_nesting_is_accepted_or_refused_with_an_error_of_this_package(targe
         feed(target, b'{"type":"record","name":"x","fields":' + opening * depth + closing * depth + b"}")
 
 
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_reader_is_in_one_group_and_no_seed_is_cut(group: str):
+    longest = max(len(data) for data in corpus_of(GROUPS[group]).values())
+    assert longest <= MAX_LENGTH.get(group, USUAL_LENGTH)
+    others = [target for name, targets in GROUPS.items() if name != group for target in targets]
+    assert sorted(map(repr, [*GROUPS[group], *others])) == sorted(map(repr, TARGETS))
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(SOAK_S + 600)
 @pytest.mark.skipif(
@@ -84,7 +102,7 @@ def test_ten_minutes_of_atheris_find_no_other_error(tmp_path: Path, group: str):
         f"-max_total_time={SOAK_S}",
         "-timeout=20",
         "-rss_limit_mb=3000",
-        "-max_len=8192",
+        f"-max_len={MAX_LENGTH.get(group, USUAL_LENGTH)}",
         f"-artifact_prefix={tmp_path}/",
         str(corpus),
     ]

@@ -210,7 +210,7 @@ def first_violation(choose: Callable[[random.Random], list[Role]] = cast) -> Vio
     return found
 
 
-def believes_the_store(store: Any, wanted: Any, backoff: Any) -> bool:
+def believes_the_store(store: Any, target: Any) -> bool:
     """No read-back: after anything but success, the version is taken to be another writer's."""
     return False
 

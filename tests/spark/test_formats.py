@@ -21,7 +21,7 @@ from indextables.runtime import current
 from indextables.spark import gc_freeze
 from indextables.spark.commands import format_of
 from indextables.spark.formats import DATASETS, TABLES
-from indextables.spark.request import Request
+from indextables.spark.request_json import parse_request
 from indextables.spark.source import ANSWER, IndexTablesDataSource
 
 SCHEMA = StructType([StructField("id", LongType()), StructField("message", StringType())])
@@ -104,7 +104,7 @@ def files(path: str) -> set[Path]:
 
 
 def test_a_request_names_its_format(kind, path):
-    request = Request.parse(json.dumps({"command": "describe", "path": path} | kind.fields))
+    request = parse_request(json.dumps({"command": "describe", "path": path} | kind.fields))
     assert format_of(request) is (DATASETS if kind.noun == "dataset" else TABLES)
 
 

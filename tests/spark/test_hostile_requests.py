@@ -1,4 +1,4 @@
-"""Whatever SQL puts into `__request`, into a plan or into a job file: plain values, or an error of ours; never code."""
+"""What SQL puts into `__request`, into a plan or into a job file: plain values, or an IndexTablesError; never code."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from indextables.predicates import from_spark
 from indextables.predicates.spark import MAX_DEPTH
 from indextables.schema import Field, TableSchema
 from indextables.spark.formats.plan_json import DecodedScan, decode_write, encode_scan, encode_write
-from indextables.spark.formats.tables import scan_plan
-from indextables.spark.request import Request
+from indextables.spark.formats.table_scan import scan_plan
+from indextables.spark.request_json import parse_request
 from indextables.spark.source import IndexTablesDataSource
-from indextables.spark.sql import Job, finish_job, job_files, job_tasks, run_command, run_job_task
-from indextables.spark.sql.job_files import WaitingPurge
+from indextables.spark.sql import Job, finish_job, job_tasks, run_command, run_job_task
+from indextables.spark.sql.jobs import WaitingPurge, read_job
 from indextables.storage import ObjectInfo
-from indextables.table.writes.write import plan_write
+from indextables.table import plan_write
 
 SCHEMA = StructType([StructField("id", LongType())])
 SOURCES = Path(__file__).parent.parent.parent / "src"
@@ -137,9 +137,9 @@ class TestJobFiles:
             failures=("why",),
         )
         purge = WaitingPurge(str(tmp_path), {"spark.indextables.purge.parallelism": "3"}, prepared)
-        file = job_files.save(purge)
+        file = purge.save()
         assert file is not None
-        assert job_files.read(file) == purge
+        assert read_job(file) == purge
         yield file
         Path(file).unlink(missing_ok=True)
 
@@ -280,7 +280,7 @@ def test_garbage_is_an_error_of_ours(request_):
 
 
 def test_a_request_is_bounded(monkeypatch):
-    monkeypatch.setattr("indextables.spark.request.MAX_REQUEST_BYTES", 10)
+    monkeypatch.setattr("indextables.spark.request_json.MAX_REQUEST_BYTES", 10)
     with pytest.raises(InputError, match="it has 100 characters; the maximum is 10"):
         source(scan("/t")).reader(SCHEMA)
 
@@ -323,7 +323,7 @@ FILTERS = st.recursive(
 @given(NODES)
 def test_any_json_for_filters_is_refused_or_understood(node):
     try:
-        request = Request.parse(json.dumps(scan("/t", filters=[node])))
+        request = parse_request(json.dumps(scan("/t", filters=[node])))
     except InputError:
         return
     for accepted in request.arguments["filters"]:
@@ -333,7 +333,7 @@ def test_any_json_for_filters_is_refused_or_understood(node):
 @settings(max_examples=100, deadline=None)
 @given(FILTERS)
 def test_any_tree_of_filters_is_left_to_spark_or_understood(node):
-    request = Request.parse(json.dumps(scan("/t", filters=[node])))
+    request = parse_request(json.dumps(scan("/t", filters=[node])))
     from_spark(request.arguments["filters"][0], PARTITIONED)
 
 
@@ -342,7 +342,7 @@ def test_a_filter_nested_too_deeply_is_left_to_spark(op):
     """The deepest that is taken can be pickled, as Spark does with tasks."""
     for depth, is_taken in ((MAX_DEPTH - 1, True), (MAX_DEPTH, False), (400, False)):
         text = f'{{"op":"{op}","args":[' * depth + '{"col":["hot"]}' + "]}" * depth
-        request = Request.parse(json.dumps(scan("/t")).replace('"filters": []', f'"filters": [{text}]'))
+        request = parse_request(json.dumps(scan("/t")).replace('"filters": []', f'"filters": [{text}]'))
         predicate = from_spark(request.arguments["filters"][0], PARTITIONED)
         assert (predicate is not None) == is_taken
         assert pickle.loads(cloudpickle.dumps(predicate)) == predicate
@@ -364,7 +364,7 @@ def test_a_scan_comes_back_as_it_was_sent(tmp_path):
     )
     it.write(path, rows, partition_by=["day", "at", "host", "hot", "n"])
     search = {"op": ">", "args": [{"col": ["id"]}, {"lit": "0", "type": "bigint"}]}
-    request = Request.parse(
+    request = parse_request(
         json.dumps(scan(path, version=0, parallelism=3, limit=5, filters=[search], command="scan"))
     )
     tasks = scan_plan(request).tasks

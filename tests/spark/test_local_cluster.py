@@ -21,7 +21,8 @@ from indextables.config import keys
 from indextables.log.snapshots import cache
 from indextables.storage import open_store
 from support.invariants import check_table
-from support.statements import STATEMENTS, run_statement, write_table
+from support.scan_figures import figures_of
+from support.statements import ROWS, STATEMENTS, run_statement, write_table
 
 SOAK_KILLS = 10
 STREAM_KILLS = 20
@@ -126,6 +127,10 @@ def splits_are_searched_where_they_were_prewarmed(spark: Any, directory: Path) -
     (row,) = spark.sql(f"PREWARM INDEXTABLES CACHE '{table}'").collect()
     assert (row.splits_prewarmed, row.locality_hits, row.locality_misses) == (6, 6, 0)
     assert row.host == row.assigned_host
+    by_tasks = spark.read.format("indextables").option("spark.indextables.read.answerOnDriver.maxRows", 0)
+    searched = figures_of(by_tasks.load(str(table)).filter("message TEXTSEARCH 'disk'"))
+    assert (searched["rows"], searched["splitsSearched"]) == (ROWS // 2, 6)
+    assert (searched["cacheHits"], searched["cacheMisses"]) == (6, 0)
 
 
 def an_executor_is_killed_in_the_middle_of_a_merge(spark: Any, directory: Path) -> None:
@@ -274,7 +279,17 @@ def merge_and_kill(spark: Any, path: Path, moment: float) -> bool:
     assert table.count("disk") == len(ids)
     check_table(open_store(path))
     unlocked = {"spark.indextables.purge.retentionCheckEnabled": "false"}
-    it.open(path, settings=unlocked).purge(older_than="0 hours")
+    store = open_store(path)
+    versions = table.history().column("version").to_pylist()
+    named = {key for version in versions for key in it.open(path, version=version).snapshot.files}
+    assert len(named) == (SPLITS_A_GROUP + 1) * GROUPS
+    for _ in range(300):  # a Python worker of the executor may go on for a moment, and store its split
+        it.open(path, settings=unlocked).purge(older_than="0 hours")
+        stored = {info.key for info in store.list_from("") if info.key.endswith(".split")}
+        if stored == named:
+            break
+        time.sleep(0.1)
+    assert stored == named
     assert it.open(path).merge_splits().status == "no_action"
     return info is not None and info.isDefined() and info.get().numFailedTasks() > 0
 

@@ -14,7 +14,8 @@ from pyspark.errors import AnalysisException, ParseException
 import indextables as it
 from indextables.errors import CommandError, InputError, StorageError
 from indextables.log.snapshots import cache
-from indextables.spark.sql import Job, finish_job, job_tasks, jobs, run_command, run_job_task
+from indextables.spark.sql import Job, finish_job, job_tasks, run_command, run_job_task
+from indextables.spark.sql.jobs import merge_job
 from indextables.storage import open_store
 from support.invariants import check_table
 
@@ -175,14 +176,14 @@ class TestJobs:
     def test_a_group_that_fails_is_reported_and_the_others_are_committed(self, path, monkeypatch):
         job = run_command(f"MERGE SPLITS {quoted(path)}", {}, with_jobs=True)
         assert isinstance(job, Job)
-        merge = jobs.run_merge_task
+        merge = merge_job.run_merge_task
 
         def fail_once(task):
             if task.partition_values["day"] == "1":
                 raise StorageError("the disk is full")
             return merge(task)
 
-        monkeypatch.setattr(jobs, "run_merge_task", fail_once)
+        monkeypatch.setattr(merge_job, "run_merge_task", fail_once)
         results = [next(run_job_task(task)).column("result")[0].as_py() for task in job_tasks(job.file)]
         metrics = finish_job(job.file, results).column("metrics")[0].as_py()
         assert (metrics["status"], metrics["merge_groups"]) == ("partial_success", 2)
@@ -193,7 +194,7 @@ class TestJobs:
         def fail(task):
             raise StorageError("the disk is full")
 
-        monkeypatch.setattr(jobs, "run_merge_task", fail)
+        monkeypatch.setattr(merge_job, "run_merge_task", fail)
         results = [next(run_job_task(task)).column("result")[0].as_py() for task in job_tasks(job.file)]
         with pytest.raises(CommandError, match="nothing was merged: .*the disk is full"):
             finish_job(job.file, results)

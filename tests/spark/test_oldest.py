@@ -36,6 +36,14 @@ SUBJECTS = (
     "row_changes",
     "stream_sink",
     "stream_source",
+    "commands",
+    "command_sql",
+    "delete",
+    "replacing",
+    "catalog",
+    "aggregates",
+    "alter_table",
+    "on_connect",
 )
 """The files of tests that run on the oldest release too: all that depends on how Spark plans a search or a write."""
 
@@ -58,7 +66,7 @@ def test_an_older_spark_is_refused(monkeypatch):
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(3 * 3600)
+@pytest.mark.timeout(5 * 3600)
 def test_the_oldest_release_runs(tmp_path):
     """With the jar that was compiled against the newest one. Spark and its tests leave nothing behind."""
     packages = tmp_path / "packages"
@@ -82,7 +90,7 @@ def test_the_oldest_release_runs(tmp_path):
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=9000,
+            timeout=16000,
             check=False,
         )
     finally:

@@ -18,10 +18,18 @@ from indextables.storage import open_store
 KEY = "spark.indextables.write.optimizeWrite."
 
 
-@pytest.fixture
-def rows(spark) -> DataFrame:
+def prepare(spark, directory: Path) -> str:
+    return str(directory)
+
+
+def few_rows(spark) -> DataFrame:
     """Few rows in many tasks."""
     return spark.range(0, 120, 1, 40).selectExpr("id", "id % 3 AS day", "concat('message ', id) AS message")
+
+
+@pytest.fixture
+def rows(spark) -> DataFrame:
+    return few_rows(spark)
 
 
 @pytest.fixture
@@ -42,11 +50,25 @@ def splits(path: str) -> int:
     return table.files().num_rows
 
 
-def test_many_tasks_of_few_rows_write_one_split_a_partition(rows, path):
+def many_tasks_of_few_rows_write_one_split_a_partition(spark, path: str) -> None:
+    rows = few_rows(spark)
     writer(rows, enabled="true").save(f"{path}-plain")
     assert splits(f"{path}-plain") == 1
     writer(rows, enabled="true").partitionBy("day").save(path)
     assert splits(path) == 3
+
+
+CASES = {case.__name__: case for case in (many_tasks_of_few_rows_write_one_split_a_partition,)}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_on_classic(spark, path, case):
+    CASES[case](spark, path)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_on_connect(connect_report, case):
+    assert connect_report[case] is None, connect_report[case]
 
 
 def test_a_partitioned_table_is_optimised_unless_it_is_turned_off(rows, path):

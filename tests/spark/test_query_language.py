@@ -88,7 +88,7 @@ def test_a_date_is_the_whole_day_in_the_sessions_zone(spark):
 def test_a_time_with_an_offset_is_that_moment(spark, path):
     assert ids(spark, "at INDEXQUERY '\"2024-05-01T00:00:00Z\"'") == [1]
     assert it.open(path).count(query='at:"2024-05-01T00:00:00"') == 1
-    assert it.open(path).to_arrow(["id"], "at = '2024-05-01T00:00:00'").column("id").to_pylist() == [1]
+    assert it.open(path).to_arrow(["id"], where="at = '2024-05-01T00:00:00'").column("id").to_pylist() == [1]
 
 
 def test_another_zone_of_the_session_is_another_moment(spark):

@@ -149,7 +149,7 @@ def test_connect_answers_as_parquet_does(connect_report, case):
 
 
 def test_an_old_dataframe_keeps_its_version(spark, world, tmp_path):
-    # On Connect a DataFrame is a question, asked anew each time; versionAsOf pins it there.
+    # On Connect a DataFrame is a question, asked again each time; versionAsOf pins it there.
     path = str(tmp_path / "growing")
     world["ours"].limit(10).write.format("indextables").save(path)
     before = spark.read.format("indextables").load(path)

@@ -201,6 +201,7 @@ class TestACluster:
                 again = run(f"DESCRIBE INDEXTABLES {subject}", table)
                 with pytest.raises(InputError, match="is not that of a command about processes"):
                     finish_job(again.file, [forged] * 2, [place(TWO[0])] * 2)
+                Path(again.file).unlink(missing_ok=True)
         for forged in (
             "",
             "7",
@@ -208,10 +209,49 @@ class TestACluster:
             "[null, 1e400, 1, []]",
             f'["h", {1 << 31}, 1, []]',
             '["h", 1, 1, [1]]',
+            '["h", "1", 1, []]',
+            '["h", 1, true, []]',
+            "[7, 1, 1, []]",
+            '["h", 1, 1, [["a.split", 1]]]',
         ):
             again = run("PREWARM INDEXTABLES CACHE {}", table)
             with pytest.raises(InputError, match="is not the result of a prewarming"):
                 finish_job(again.file, [forged])
+            Path(again.file).unlink()  # a result that is refused does not end the job
         for location in ("host1", "executor_", "executor_host1", "executor__1"):
             with pytest.raises(InputError, match="not the location of an executor"):
                 Executor.at(location)
+
+    @pytest.mark.parametrize(
+        ("sql", "change"),
+        [
+            ("DESCRIBE INDEXTABLES DISK CACHE", {"subject": "SECRETS"}),
+            ("DESCRIBE INDEXTABLES DISK CACHE", {"subject": []}),
+            ("DESCRIBE INDEXTABLES DISK CACHE", {"options": {"spark.indextables.cache.diskMaxBytes": 1}}),
+            ("DESCRIBE INDEXTABLES DISK CACHE", {"options": {"spark.indextables.aws.secretKey": None}}),
+            ("DESCRIBE INDEXTABLES DISK CACHE", {"executors": [7]}),
+            ("DESCRIBE INDEXTABLES DISK CACHE", {"executors": "executor_host1_1"}),
+            ("DESCRIBE INDEXTABLES DISK CACHE", {"own": [1]}),
+            ("PREWARM INDEXTABLES CACHE {}", {"version": True}),
+            ("PREWARM INDEXTABLES CACHE {}", {"where": 1}),
+            ("PREWARM INDEXTABLES CACHE {}", {"hosts": "host1"}),
+            ("PREWARM INDEXTABLES CACHE {}", {"options": {"a": 1}}),
+            ("MERGE SPLITS {}", {"result": {}}),
+            ("MERGE SPLITS {}", {"result": {"rows": "many"}}),
+            ("MERGE SPLITS {}", {"metadata": []}),
+            ("MERGE SPLITS {}", {"groups": []}),
+            ("MERGE SPLITS {}", {"groups": [[{}, {}, [["a.txt", 1, 1, 0, None]]]]}),
+            ("MERGE SPLITS {}", {"batch": 0}),
+            ("MERGE SPLITS {}", {"kind": "unheard-of"}),
+            ("MERGE SPLITS {}", {"kind": ["merge"]}),
+        ],
+    )
+    def test_the_file_of_a_job_is_checked(self, table, sql, change):
+        job = run(sql, table)
+        file = Path(job.file)
+        document = json.loads(file.read_bytes())
+        more = {"result": document["result"] | change["result"]} if change.get("result") else {}
+        file.write_text(json.dumps(document | change | more))
+        with pytest.raises(InputError, match="is not a job of this session"):
+            job_tasks(job.file)
+        file.unlink()

@@ -11,6 +11,7 @@ import pytest
 import indextables as it
 from indextables.runtime import current
 from indextables.spark.formats.figures import with_figures
+from support.scan_figures import figures_of
 
 BY_TASKS = {"spark.indextables.read.answerOnDriver.maxRows": "0"}
 
@@ -22,26 +23,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
         words = ["disk full", "all well", f"only{n} here"]
         it.write(path, pa.table({"n": range(n * 3, n * 3 + 3), "message": words}), text=["message"])
     return path
-
-
-def figures_of(frame) -> dict[str, int]:
-    """Run a query, and return the metrics of its scan."""
-    rows = frame.collect()
-    found = {}
-    pending = [frame._jdf.queryExecution().executedPlan()]
-    while pending:
-        plan = pending.pop()
-        if plan.getClass().getSimpleName() == "AdaptiveSparkPlanExec":
-            pending.append(plan.executedPlan())
-        children = plan.children().iterator()
-        while children.hasNext():
-            pending.append(children.next())
-        metrics = plan.metrics().iterator()
-        if plan.getClass().getSimpleName() == "BatchScanExec":
-            while metrics.hasNext():
-                metric = metrics.next()
-                found[metric._1()] = metric._2().value()
-    return {"rows": len(rows), **found}
 
 
 def test_the_metrics_of_a_search(spark, path):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
+import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ import indextables as it
 from indextables.errors import InputError
 from indextables.maintenance.upkeep_claims import CLAIM_KEY
 from indextables.spark.commands import answer
-from indextables.spark.request import Request
+from indextables.spark.request_json import parse_request
 from indextables.spark.sql import run_command
 from indextables.storage import open_store
 
@@ -147,6 +150,62 @@ def a_merge_can_follow_a_delete_and_an_overwrite_of_a_part(spark, world) -> None
         spark.conf.unset(f"{PREFIX}mergeOnWrite.async.enabled")
 
 
+def a_purge_that_waits_for_a_merge_is_not_replaced_by_a_later_merge(spark, world) -> None:
+    """Deletes of whole partitions need no task, so that they commit while tasks of another query have all cores."""
+    path = world["path"] + "-waiting"
+    rows = spark.range(0, 10, 1, 1).selectExpr("id", "CAST(id % 4 AS STRING) AS day")
+    off = {f"{PREFIX}mergeOnWrite.enabled": "false"}
+    for _ in range(5):
+        rows.write.format("indextables").mode("append").options(**off).partitionBy("day").save(path)
+    orphan = "splits/split-00000000-0000-0000-0000-000000000000.split"
+    open_store(path).put(orphan, b"left by a writer that was killed")
+    ten_days_ago = time.time() - 240 * 3600
+    os.utime(Path(path) / orphan, (ten_days_ago, ten_days_ago))
+    begun, go_on = Path(f"{path}-begun"), Path(f"{path}-go-on")
+    begun.mkdir()
+
+    def occupy(batches):
+        (Path(begun) / str(uuid.uuid4())).touch()
+        while not go_on.exists():
+            time.sleep(0.05)
+        yield from batches
+
+    def delete(day: int, **settings: str) -> None:
+        for name, value in settings.items():
+            spark.conf.set(PREFIX + name.replace("_", "."), value)
+        try:
+            spark.sql(f"DELETE FROM indextables.`{path}` WHERE day = '{day}'").collect()
+        finally:
+            for name in settings:
+                spark.conf.unset(PREFIX + name.replace("_", "."))
+
+    busy = spark.range(0, 2, 1, 2).mapInArrow(occupy, "id long")
+    occupying = threading.Thread(target=busy.collect)
+    occupying.start()
+    try:
+        wait_until(lambda: len(list(begun.iterdir())) == 2)
+        delete(0, mergeOnWrite_minSplits="4")
+        wait_until(lambda: [job.status for job in jobs(spark, path)] == ["RUNNING"])
+        delete(
+            1, mergeOnWrite_enabled="false", purgeOnWrite_enabled="true", purgeOnWrite_triggerAfterWrites="1"
+        )
+        delete(2, mergeOnWrite_minSplits="4")
+        assert open_store(path).exists(orphan)
+        assert [job.status for job in jobs(spark, path)] == ["RUNNING"]
+    finally:
+        go_on.touch()
+        occupying.join()
+    wait_until(lambda: not open_store(path).exists(orphan))
+    assert ids(spark, path) == sorted([3, 7] * 5)
+
+
+def wait_until(is_done: Callable[[], bool]) -> None:
+    end = time.monotonic() + SECONDS
+    while not is_done():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
 def merging_before_the_write_returns(spark, world) -> None:
     path = world["path"] + "-at-once"
     append(spark, path, 0, 4, FOUR | {"mergeOnWrite.async.enabled": "false"})
@@ -163,6 +222,7 @@ CASES = {
         a_mistake_in_the_settings_fails_the_write,
         a_purge_can_follow_a_write,
         a_merge_can_follow_a_delete_and_an_overwrite_of_a_part,
+        a_purge_that_waits_for_a_merge_is_not_replaced_by_a_later_merge,
         merging_before_the_write_returns,
     )
 }
@@ -183,7 +243,7 @@ def test_on_connect(connect_report, case):
 
 def ask(path: str, **fields: object) -> dict[str, Any]:
     request = {"command": "upkeep", "path": path, "claim": "a claim", **fields}
-    answered = answer(Request.parse(json.dumps(request)))
+    answered = answer(parse_request(json.dumps(request)))
     answered.pop("counts", None)  # what the process has counted, which is not part of what it was asked
     return answered
 

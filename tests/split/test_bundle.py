@@ -89,7 +89,7 @@ def test_what_is_not_a_bundle_is_refused_by_name(tmp_path: Path, raw: bytes) -> 
         open_bundle(open_store(str(tmp_path)), "x.split")
 
 
-@pytest.mark.skipif(not FOREIGN, reason="the fixtures are not beside this checkout")
+@pytest.mark.skipif(not FOREIGN, reason="the fixtures are not next to this checkout")
 def test_bundles_of_the_original_open_with_their_members() -> None:
     for path in FOREIGN:
         bundle = open_bundle(open_store(str(path.parent)), path.name, path.stat().st_size)

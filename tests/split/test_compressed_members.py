@@ -1,4 +1,4 @@
-"""Compressed members of a split: what is written is read back, and damage is an error of ours in bounded memory."""
+"""Compressed members of a split: what is written is read back, and damage is an IndexTablesError in bounded memory."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from support.foreign import FIXTURES, TABLES, pack, write_foreign
 
 Row = dict[str, Any]
 
-needs_fixtures = pytest.mark.skipif(not TABLES, reason="the fixtures are not beside this checkout")
+needs_fixtures = pytest.mark.skipif(not TABLES, reason="the fixtures are not next to this checkout")
 
 EVERY = TableSchema(
     (

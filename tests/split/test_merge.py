@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -40,7 +41,10 @@ from indextables.split import (
     merge_splits,
     open_split,
 )
+from indextables.split import writer as writer_module
+from indextables.split.container import open_bundle
 from indextables.split.index import RowRuns
+from indextables.split.index_cache import index_bytes
 from indextables.split.merge import index_linking, linking, merging, row_copies, sources
 from indextables.split.merge.index_linking import CannotLinkError
 from indextables.split.rows_writer import RowsWriter
@@ -287,7 +291,7 @@ def test_a_split_of_the_older_tokenizer_gets_the_words_that_its_index_lacks(tmp_
             assert new.count(query) == 2 * old.count(query) > 0
 
 
-@pytest.mark.skipif(not TABLES, reason="the fixtures are not beside this checkout")
+@pytest.mark.skipif(not TABLES, reason="the fixtures are not next to this checkout")
 @pytest.mark.parametrize("name", TABLES)
 def test_splits_of_the_original_become_one_of_this_package(tmp_path: Path, name: str) -> None:
     path = FIXTURES / name
@@ -485,6 +489,20 @@ def test_the_same_row_ids_twice_are_indexed_again(tmp_path: Path, three: list[Fi
     assert "their row ids overlap" in str(_again(tmp_path, [three[0], three[0]]))
 
 
+def test_many_runs_of_row_ids_become_one(
+    tmp_path: Path, three: list[FinishedSplit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linking, "_MAX_RUNS", 3)
+    linked = merge(tmp_path / "linked", *map(source, three))
+    assert linked.method == "linked"
+    more = write(tmp_path / "sources", random_rows(random.Random(1), 300, 50))
+    assert _again(tmp_path, [linked, more]) == "their row ids are in 4 runs, more than 3"
+    again = merge(tmp_path / "again", source(linked), source(more))
+    with opened(again) as reader:
+        assert len(reader._contents.row_runs.runs) == 1
+    assert merge(tmp_path / "later", source(again), source(three[0])).method == "linked"
+
+
 def test_rows_of_other_compression_are_written_again(tmp_path: Path, three: list[FinishedSplit]) -> None:
     options = {**OPTIONS, "spark.indextables.write.compression": "zstd"}
     other = write(tmp_path / "sources", random_rows(random.Random(1), 300, 50), options=options)
@@ -517,14 +535,72 @@ def test_little_space_is_an_error_before_anything_is_written(
     tmp_path: Path, three: list[FinishedSplit], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = sum(split.size for split in three)
+    need = 2 * size + 2 * sum(map(index_size, three))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9 - 77, 77))
     with pytest.raises(StorageFullError) as error:
         merge(tmp_path / "merged", *map(source, three))
     message = str(error.value)
-    assert f"cannot merge 3 splits of {size} bytes: this takes up to {4 * size} bytes in" in message
+    assert f"cannot merge 3 splits of {size} bytes: this takes up to {need} bytes in" in message
     assert "where 77 are free" in message
     assert "spark.indextables.indexWriter.tempDirectoryPath" in message
     assert list((tmp_path / "merged").iterdir()) == []
+
+
+def index_size(split: FinishedSplit) -> int:
+    return index_bytes(open_bundle(open_store(str(split.path.parent)), split.path.name))
+
+
+@pytest.mark.parametrize("is_linked", [True, False], ids=["linked", "indexed again"])
+def test_the_space_that_is_checked_is_enough_for_repetitive_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_linked: bool
+) -> None:
+    """Their indexes are many times as large as they are in a split."""
+    count = 6000
+    line = " ".join(f"word{n % 40}" for n in range(60))
+    batch = random_rows(random.Random(SEED), 0, count)
+    repeated = {"text": pa.array([line] * count), "title": pa.array([line] * count)}
+    columns = {name: repeated.get(name, batch.column(name)) for name in batch.schema.names}
+    for name in ("host", "number", "double", "flag", "at", "raw"):
+        columns[name] = pa.nulls(count, batch.schema.field(name).type)
+    splits = [write(tmp_path / "sources", pa.record_batch(columns), options={}) for _ in range(4)]
+    directory = tmp_path / "merged"
+    directory.mkdir()
+    needed = list[int]()
+    peak = 0
+
+    def measured(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            nonlocal peak
+            try:
+                return function(*arguments, **named)
+            finally:
+                files = [path for path in directory.rglob("*") if path.is_file()]
+                peak = max(peak, sum(path.stat().st_size for path in files))
+
+        return call
+
+    needed_bytes = merging._needed_bytes
+    monkeypatch.setattr(
+        merging, "_needed_bytes", lambda bundle: needed.append(needed_bytes(bundle)) or needed[-1]
+    )
+    if not is_linked:
+        monkeypatch.setattr(merging, "link_splits", _cannot_link)
+        monkeypatch.setattr(writer_module, "assemble_split", measured(writer_module.assemble_split))
+    for module, name in (
+        (linking, "extract_members"),
+        (linking, "link_indexes"),
+        (linking, "_merge_rows"),
+        (linking, "assemble_split"),
+        (index_linking, "_link_segments"),
+        (index_linking, "built_index"),
+    ):
+        monkeypatch.setattr(module, name, measured(getattr(module, name)))
+    merged = merge(directory, *map(source, splits), options={})
+    size = sum(split.size for split in splits)
+    print(f"{merged.method}: sources {size}, peak {peak}, checked {sum(needed)}")
+    assert peak <= sum(needed)
+    if is_linked:
+        assert peak > 4 * size, "the rows are not as repetitive as they should be"
 
 
 def test_a_merge_that_the_engine_refuses_is_indexed_again(

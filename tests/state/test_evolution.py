@@ -119,7 +119,7 @@ def our_fields() -> list[dict]:
 
 
 def random_schema(rng: random.Random) -> tuple[list[dict], dict[str, str], dict[str, Any]]:
-    """Fields of another release, its name for each of ours that it has, and values for those we do not know."""
+    """Fields of another release, its name for each of our fields that it has, and values for those we do not know."""
     fields, names, strange = [], {}, {}
     for field in our_fields():
         name = field["name"]

@@ -1,4 +1,4 @@
-"""The metrics of states: each is told by what happens to a table, and costs nothing where nobody listens."""
+"""The metrics of states: each follows from what happens to a table, and costs nothing without a listener."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def store() -> MemoryStore:
 
 @pytest.fixture
 def table(store: MemoryStore) -> MemoryStore:
-    """A table made while nobody listened: only fixtures named after this one hear of what follows."""
+    """A table made without a listener: only fixtures named after this one get what follows."""
     tabled(store)
     return store
 

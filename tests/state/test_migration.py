@@ -113,7 +113,7 @@ def test_writes_after_it_use_the_new_format():
     assert pointer is not None
     assert (pointer.version, pointer.kind) == (snapshot.version, "avro-state")
     assert sorted(by_state_alone(store, snapshot.version)) == ["a", "b", "c"]
-    assert len(read_state(store, snapshot.version).manifests) > 1, "added to, not written anew"
+    assert len(read_state(store, snapshot.version).manifests) > 1, "added to, not written again"
 
 
 @pytest.mark.spec("testReadMissingStateDir")

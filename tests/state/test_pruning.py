@@ -1,4 +1,4 @@
-"""Pruning is sound: what holds a matching row is never left out, whoever wrote the bounds. And it prunes."""
+"""Pruning is sound: what holds a matching row is never left out, whichever program wrote the bounds. And it prunes."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_a_manifest_of_any_number_of_entries_reads_back(count: int):
 
 @pytest.mark.spec("testReadEmptyManifest", "testWriteEmptyManifest")
 def test_a_manifest_without_entries_is_a_manifest():
-    """No state of ours names one; those of others may."""
+    """No state that this package writes names one; those of other programs may."""
     store = MemoryStore()
     data = write_container(AVRO_SCHEMA, encode_entries(many(0).select(ENTRY_SCHEMA.names)), codec="zstandard")
     store.put("_transaction_log/manifests/manifest-ab.avro", data)

@@ -109,7 +109,7 @@ def test_opening_reads_the_state_and_the_versions_since(store):
         ("list_from", "_transaction_log"),
         ("get", state_key(20)),
         *(("get", version_key(version)) for version in range(21, 25)),
-        ("get", record_key(0)),  # has clean-up passed meanwhile?
+        ("get", record_key(0)),  # has clean-up passed since?
     ]
     assert dict(snapshot.files) == replayed(store)
 

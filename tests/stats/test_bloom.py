@@ -308,7 +308,7 @@ def test_planning_skips_the_splits_that_lack_a_value(path):
     assert splits_read(table, "id <=> 'id-7'") == 1
     assert splits_read(table, "id IN ('id-7', 'id-9')") == 2
     assert splits_read(table, "id = 'no such id'") == 0
-    assert splits_read(table, "id = 'id-7' AND n >= 0 OR id = 'nobody'") == 1
+    assert splits_read(table, "id = 'id-7' AND n >= 0 OR id = 'absent'") == 1
     assert splits_read(table, "NOT id = 'id-7'") == 4
     assert splits_read(table, "id = '!first'") == 4
     assert table.files("id = 'id-7'").num_rows == 1
@@ -328,7 +328,7 @@ def test_a_large_filter_is_read_from_the_split_and_spares_its_index(path, monkey
 
     monkeypatch.setattr(contents, "open_index", opened)
     assert table.count(where="id = 'no such id'") == 0
-    assert table.to_arrow(where="id IN ('nobody', 'none')").num_rows == 0
+    assert table.to_arrow(where="id IN ('absent', 'none')").num_rows == 0
     with pytest.raises(AssertionError, match="the index was opened"):
         table.count(where="id = 'id-7'")
     monkeypatch.undo()

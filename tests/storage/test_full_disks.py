@@ -1,4 +1,4 @@
-"""Disks that are full, read-only or absent, and processes without file descriptors: every error is one of ours.
+"""Disks that are full, read-only or absent, and processes without file descriptors: every error is an IndexTablesError.
 
 Limits are set in a process of their own: they hold for root too, and need no file system to be mounted.
 """

@@ -383,7 +383,7 @@ def test_an_azure_store_without_an_account_says_so(monkeypatch: pytest.MonkeyPat
 
 
 class Counting:
-    """Passes everything on to an obstore store; forgets the precondition if it is told to."""
+    """Passes everything on to an obstore store; forgets the precondition on request."""
 
     def __init__(self, *, honest: bool) -> None:
         self.inner, self.honest, self.puts = MemoryStore(), honest, []

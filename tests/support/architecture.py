@@ -7,7 +7,8 @@ A *package* is a directory below `indextables`, or a single module at the top of
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -59,6 +60,10 @@ unless they are named here."""
 PROCESS_STATE = ("indextables.config.settings._warned",)
 """State of a process outside of the runtime, each with its reason where it stands."""
 
+WIDE = 6
+MOST_POSITIONAL = 2
+"""A call of a dataclass of `WIDE` fields or more passes at most so many of them without their names."""
+
 _CONTAINERS = (
     "dict",
     "list",
@@ -109,6 +114,7 @@ def violations(modules: Mapping[str, str]) -> list[str]:
         *(f"private: {found}" for found in imports if _is_private(found, modules, packages)),
         *_shadows(modules, packages),
         *(state for name, text in modules.items() for state in _process_state(name, text)),
+        *_wide_calls(modules),
     ]
 
 
@@ -121,6 +127,29 @@ def _import_nodes(text: str) -> tuple[ast.Import | ast.ImportFrom, ...]:
 @cache
 def _parse(text: str) -> ast.Module:
     return ast.parse(text)
+
+
+def names_of(file: Path) -> set[str]:
+    """Return the names that a Python module defines or imports, with those of its classes. None for another file."""
+    return set(_bound(_parse(file.read_text()).body)) if file.suffix == ".py" else set()
+
+
+def _bound(body: Iterable[ast.stmt]) -> Iterator[str]:
+    for node in body:
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+            case ast.FunctionDef(name=name):
+                yield name
+            case ast.ClassDef(name=name):
+                yield name
+                yield from _bound(node.body)
+            case ast.Assign(targets=targets):
+                yield from (target.id for target in targets if isinstance(target, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                yield name
+            case ast.If() | ast.Try():
+                yield from _bound([*node.body, *node.orelse])
 
 
 def _imports(importer: str, text: str, modules: Mapping[str, str]) -> Iterator[Import]:
@@ -248,6 +277,52 @@ def _process_state(module: str, text: str) -> Iterator[str]:
     for rebound in ast.walk(_parse(text)):
         if isinstance(rebound, ast.Global):
             yield f"process state outside of the runtime: {module} rebinds {', '.join(rebound.names)}"
+
+
+def _wide_calls(modules: Mapping[str, str]) -> Iterator[str]:
+    """Name the calls that build a dataclass of many fields from values without their names."""
+    widths = {name: dict(_dataclass_widths(text)) for name, text in modules.items()}
+    definitions = Counter(cls for classes in widths.values() for cls in classes)
+    shared = {cls: n for classes in widths.values() for cls, n in classes.items() if definitions[cls] == 1}
+    for module, text in modules.items():
+        wide = {cls for cls, n in (shared | widths[module]).items() if n >= WIDE}
+        for call, name in _calls(_parse(text)):
+            is_wide = len(call.args) > MOST_POSITIONAL or any(
+                isinstance(arg, ast.Starred) for arg in call.args
+            )
+            if name in wide and is_wide:
+                yield f"by position: {module}:{call.lineno} calls {name}, which has {WIDE} fields or more"
+
+
+def _dataclass_widths(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the dataclasses of a module, each with the number of its public fields."""
+    for node in ast.walk(_parse(text)):
+        if isinstance(node, ast.ClassDef) and any(
+            "dataclass" in ast.unparse(each) for each in node.decorator_list
+        ):
+            fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
+            yield (
+                node.name,
+                sum(
+                    "ClassVar" not in ast.unparse(each.annotation)
+                    and not ast.unparse(each.target).startswith("_")
+                    for each in fields
+                ),
+            )
+
+
+def _calls(node: ast.AST, owner: str = "") -> Iterator[tuple[ast.Call, str]]:
+    """Yield the calls in functions, each with the name of what is called: `cls` is the class around it.
+
+    A table that is written out at the top of a module is read by its columns.
+    """
+    for child in ast.iter_child_nodes(node):
+        if isinstance(node, ast.Module) and isinstance(child, ast.Assign | ast.AnnAssign):
+            continue
+        if isinstance(child, ast.Call):
+            name = ast.unparse(child.func).rpartition(".")[2]
+            yield child, owner if name == "cls" else name
+        yield from _calls(child, child.name if isinstance(child, ast.ClassDef) else owner)
 
 
 def _begins_empty(value: ast.expr | None) -> bool:

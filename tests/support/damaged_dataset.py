@@ -1,8 +1,8 @@
 """Reads a dataset with one bit flipped, again and again, in a process of its own, which may be aborted.
 
 `damaged_dataset.py <dataset> <bits> <file> ...` flips so many bits of each file, spread over it (0: every third), and
-prints for each outcome that is neither the right rows nor an error of ours a line that begins with BAD. The last line
-is the number of bits that were flipped.
+prints for each outcome that is neither the right rows nor an IndexTablesError a line that begins with BAD. The last
+line is the number of bits that were flipped.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def check_dataset(manifests: Sequence[tuple[bytes, Manifest]], ledger: DatasetLe
     states = [EMPTY, *(state_of(manifest) for _, manifest in manifests)]
     places: dict[bytes, int] = {}
     for version, (made, _) in enumerate(manifests, 1):
-        assert made in meant, f"version {version} is nobody's"
+        assert made in meant, f"version {version} has no writer"
         assert made not in places, f"versions {places[made]} and {version} are one transaction"
         places[made] = version
         check_version(version, states, meant[made])

@@ -1,7 +1,7 @@
 """A store in memory and the faults that real ones have, to be combined: `FaultyStore(MemoryStore(), fault, ...)`.
 
 A fault strikes the calls of one operation whose key matches, a given number of times, and decides whether the
-call reaches the store and what its caller is told.
+call reaches the store and what its caller gets.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def fails(call: Call) -> Any:
 
 
 def loses_the_answer(call: Call) -> Any:
-    """The request is carried out and its caller is told nothing good."""
+    """The request is carried out, and its caller gets an error."""
     call()
     raise StorageError("the connection was reset")
 

@@ -18,7 +18,7 @@ U32 = struct.Struct("<I")
 
 
 def pack(files: Iterable[tuple[str, bytes]], target: Path, hotcache: bytes = b"hot") -> Path:
-    """One bundle of the files, without any checksums of ours."""
+    """One bundle of the files, without the checksums that this package adds."""
     table, content = {}, b""
     for name, data in files:
         table[name] = {"start": len(content), "end": len(content) + len(data)}

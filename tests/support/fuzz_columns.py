@@ -52,7 +52,7 @@ def _read(path: str, properties: dict[str, str], file_format: str = "parquet") -
         tuple(ROWS.schema.names), file_format, (ColumnGroupFile(path, 0, 12, b"", properties),)
     )
     reader = Reader(Manifest((group,)), ROWS.schema)
-    reader.to_table("id > 3 AND word = 'red'", ["vector"]).to_pylist()
+    reader.to_table("id > 3 AND word = 'red'", columns=["vector"]).to_pylist()
     reader.take([11, 0]).to_pylist()
 
 

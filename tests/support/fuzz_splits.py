@@ -1,4 +1,4 @@
-"""Fuzz targets for the readers of splits: the container, its members, the disk cache's records, the query language.
+"""Fuzz targets for the readers of splits: the container, its members, the records of the disk cache.
 
 A member is put into a container with valid checksums. Every way to read runs: rows, pages, counts, scores, snippets.
 """
@@ -14,11 +14,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from indextables.config import Settings, keys
-from indextables.errors import QueryError
-from indextables.predicates import TextQuery, parse_where
+from indextables.predicates import parse_where
 from indextables.runtime import current
 from indextables.schema import FieldMapping, TableSchema
-from indextables.split import RowRequest, SplitWriter, check_text_query, open_split
+from indextables.split import RowRequest, SplitWriter, open_split
 from indextables.split.container.bundle import CHECKSUMS, open_bundle, write_bundle
 from indextables.split.index_cache.cache import OPEN_INDEXES, entry_name, open_index
 from support.faults import MemoryStore
@@ -111,51 +110,6 @@ def cached_record(data: bytes) -> None:
     assert open_index(_BUNDLE, _SETTINGS).searcher.num_docs == _ROWS
 
 
-_KINDS = pa.schema(
-    {
-        "t": pa.string(),
-        "s": pa.string(),
-        "n": pa.int64(),
-        "f": pa.float64(),
-        "b": pa.bool_(),
-        "d": pa.date32(),
-        "ts": pa.timestamp("us", "UTC"),
-        "local": pa.timestamp("us"),
-        "price": pa.decimal128(8, 2),
-        "wide": pa.decimal128(38, 4),
-        "ip": pa.string(),
-        "tags": pa.list_(pa.string()),
-        "times": pa.list_(pa.timestamp("us")),
-        "user": pa.struct({"name": pa.string(), "at": pa.timestamp("us", "UTC")}),
-        "attrs": pa.map_(pa.string(), pa.string()),
-        "seen": pa.map_(pa.string(), pa.timestamp("us")),
-        "bytes": pa.binary(),
-    }
-)
-_EVERY_KIND = FieldMapping.of(TableSchema.from_arrow(_KINDS), (), {"t": "text", "ip": "ip"})
-_ASKED = [
-    (op, column)
-    for op, columns in {
-        "TEXTSEARCH": ["t", "*"],
-        "FIELDMATCH": ["s", "ip", "attrs", "*"],
-        "INDEXQUERY": [*_KINDS.names, "user.name", "user.at", "attrs.k", "seen.k", "*"],
-    }.items()
-    for column in columns
-]
-
-
-def query_text(data: bytes) -> None:
-    """Bind any text by every operator to a column of every kind, and to all columns. Raise if all refuse it."""
-    text, refusals = data.decode(errors="replace"), []
-    for op, column in _ASKED:
-        try:
-            check_text_query(TextQuery(op, column, text, now=0), _EVERY_KIND, max_all_fields=10)
-        except QueryError as refusal:
-            refusals.append(refusal)
-    if len(refusals) == len(_ASKED):
-        raise refusals[-1]
-
-
 def _record() -> bytes:
     open_index(_BUNDLE, _SETTINGS)
     return (_CACHE / entry_name(_BUNDLE) / ".files").read_bytes()
@@ -165,12 +119,6 @@ SPLIT_SEEDS: dict[Target, list[bytes]] = {
     split_file: [SPLIT],
     split_member: [bytes([number]) + MEMBERS[name] for number, name in enumerate(_NAMES)],
     cached_record: [_record()],
-    query_text: [
-        b'alpha AND (beta* OR -gamma) "a b"~2 t:[a TO c} x^2.5',
-        b"t:IN [a b] foo~1 NOT bar t:* it\\(s 'it'",
-        b'ip:10.0.0.0/8 OR price:[1 TO 2.5} OR seen.k:"2024-05-01T12:00:00" OR local:2024-05 OR ts:>=now-1d/d',
-        b'n:>5 b:true d:2024-01-31||+1M user.name:"\\\\server\\share\\dir" attrs.k: IN [a b] tags:/a(b|c)/ s:"C:\\x*"',
-    ],
 }
 SLOW: dict[Target, int] = {split_file: 60, split_member: 150, cached_record: 60}
 """Inputs in a normal run for targets that unpack an index each time, which takes milliseconds."""

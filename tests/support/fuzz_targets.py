@@ -2,7 +2,8 @@
 
 Formats with a container have two kinds of targets: one takes the bytes of the whole file, the others take its content
 and build a valid container around it, so that checksums and compression do not stop the fuzzer. The targets for files
-of column groups are in `fuzz_columns`, those for splits in `fuzz_splits`.
+of column groups are in `fuzz_columns`, those for splits in `fuzz_splits`,
+that for queries in `fuzz_queries`.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ from indextables.stats.hashing import hash_of
 from support import fuzz_columns
 from support.columns_values import FULL
 from support.faults import MemoryStore
+from support.fuzz_queries import QUERY_SEEDS
 from support.fuzz_splits import SPLIT_SEEDS
 from support.logs import add, metadata
 
@@ -260,11 +262,17 @@ SEEDS: dict[Target, list[bytes]] = {
 GROUPS: dict[str, list[Target]] = {
     "log": [target for target in SEEDS if target not in fuzz_columns.SEEDS],
     "columns": list(fuzz_columns.SEEDS),
-    "splits": list(SPLIT_SEEDS),
+    "bundles": list(SPLIT_SEEDS),
+    "queries": list(QUERY_SEEDS),
 }
-"""The readers that one fuzzing process works on together."""
+"""The readers that one fuzzing process works on together. A fast one is not in a group with slow ones: all have the
+same number of inputs."""
 
-SEEDS |= SPLIT_SEEDS
+MAX_LENGTH = {"bundles": 32_768}
+"""The most bytes of an input of a group, where it is not `USUAL_LENGTH`: a whole split has to fit."""
+USUAL_LENGTH = 8192
+
+SEEDS |= SPLIT_SEEDS | QUERY_SEEDS
 TARGETS = list(SEEDS)
 
 _NUMBERS = (0, 1, 0x7F, 0x80, 0xFF)

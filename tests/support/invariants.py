@@ -259,7 +259,7 @@ def is_derivable(version: int, names: Collection[str]) -> bool:
 def is_late(key: str, objects: Mapping[str, tuple[bytes, int]]) -> bool:
     """Whether this is the state or the file of a version that clean-up has passed.
 
-    Nobody has promised that such a state can be read, and such a file is a stray that its writer takes back.
+    No rule says that such a state can be read, and such a file is a stray that its writer takes back.
     """
     number = version_of(key)
     (version,) = _starts([key]) or {NO_WATERMARK if number is None else number}

@@ -12,8 +12,9 @@ import pyarrow as pa
 import indextables as it
 from indextables.log.snapshots import cache
 from indextables.maintenance import COMPONENT_SCHEMA, LOG_SCHEMA, MERGE_JOBS_SCHEMA
-from indextables.spark.sql import merging, prewarming, purging, running, versions
-from indextables.spark.sql.gathering import SCHEMAS
+from indextables.spark.sql import running, versions
+from indextables.spark.sql.jobs import MERGE_COLUMNS, PREWARM_COLUMNS, PURGE_COLUMNS
+from indextables.spark.sql.process_rows import SCHEMAS
 from indextables.table import SKIPPING_SCHEMA
 from indextables.table.history.listing import HISTORY_SCHEMA
 
@@ -29,23 +30,21 @@ STATEMENTS: dict[str, list[str]] = {
     "DESCRIBE INDEXTABLES ENVIRONMENT": SCHEMAS["ENVIRONMENT"].names,
     "DESCRIBE INDEXTABLES STORAGE STATS": SCHEMAS["STORAGE STATS"].names,
     "DESCRIBE INDEXTABLES DISK CACHE": SCHEMAS["DISK CACHE"].names,
-    "PREWARM INDEXTABLES CACHE {table}": prewarming.PREWARM_COLUMNS.names,
+    "PREWARM INDEXTABLES CACHE {table}": PREWARM_COLUMNS.names,
     "PREWARM INDEXTABLES CACHE {table} FOR SEGMENTS (TERM_DICT, POSTINGS) ON FIELDS (message, id) "
-    "WITH PERWORKER PARALLELISM OF 2 WHERE day = 1": prewarming.PREWARM_COLUMNS.names,
+    "WITH PERWORKER PARALLELISM OF 2 WHERE day = 1": PREWARM_COLUMNS.names,
     "FLUSH INDEXTABLES SEARCHER CACHE": SCHEMAS["FLUSH SEARCHER CACHE"].names,
     "FLUSH INDEXTABLES DISK CACHE": SCHEMAS["FLUSH DISK CACHE"].names,
-    "MERGE SPLITS {table}": merging.MERGE_COLUMNS.names,
+    "MERGE SPLITS {table}": MERGE_COLUMNS.names,
     "MERGE SPLITS {table} WHERE day = 1 TARGET SIZE 100M MAX DEST SPLITS 2 MAX SOURCE SPLITS PER MERGE 2": (
-        merging.MERGE_COLUMNS.names
+        MERGE_COLUMNS.names
     ),
-    "REORG TABLE {table} APPLY (PURGE)": merging.MERGE_COLUMNS.names,
+    "REORG TABLE {table} APPLY (PURGE)": MERGE_COLUMNS.names,
     "DESCRIBE INDEXTABLES MERGE JOBS": MERGE_JOBS_SCHEMA.names,
-    "OPTIMIZE {table}": merging.MERGE_COLUMNS.names,
-    "OPTIMIZE indextables.`{path}` WHERE day = 1": merging.MERGE_COLUMNS.names,
-    "PURGE INDEXTABLE {table} DRY RUN": purging.PURGE_COLUMNS.names,
-    "PURGE INDEXTABLE {table} OLDER THAN 7 DAYS TRANSACTION LOG RETENTION 30 DAYS": (
-        purging.PURGE_COLUMNS.names
-    ),
+    "OPTIMIZE {table}": MERGE_COLUMNS.names,
+    "OPTIMIZE indextables.`{path}` WHERE day = 1": MERGE_COLUMNS.names,
+    "PURGE INDEXTABLE {table} DRY RUN": PURGE_COLUMNS.names,
+    "PURGE INDEXTABLE {table} OLDER THAN 7 DAYS TRANSACTION LOG RETENTION 30 DAYS": (PURGE_COLUMNS.names),
     "REPAIR INDEXFILES TRANSACTION LOG '{path}/_transaction_log' AT LOCATION '{path}-2/_transaction_log'": (
         running.REPAIR_COLUMNS.names
     ),

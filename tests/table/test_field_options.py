@@ -110,7 +110,7 @@ def test_long_ids_in_a_text_can_be_left_out_of_the_index(tmp_path):
         _ids(small, f"m:{ids[17]}")
     assert _ids(small, 'm:"of user 3"') == _ids(full, 'm:"of user 3"')
     where = f"m LIKE '%{ids[17]}%'"
-    assert small.to_arrow(["id"], where).column("id").to_pylist() == [17]
+    assert small.to_arrow(["id"], where=where).column("id").to_pylist() == [17]
 
 
 @pytest.mark.parametrize("option", ["storeonlyfields", "nonfastfields"])

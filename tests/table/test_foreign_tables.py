@@ -23,7 +23,7 @@ from support.foreign import FIXTURES, TABLES, write_foreign
 Row = dict[str, Any]
 Holds = Callable[[Row], bool]
 
-needs_fixtures = pytest.mark.skipif(not TABLES, reason="the fixtures are not beside this checkout")
+needs_fixtures = pytest.mark.skipif(not TABLES, reason="the fixtures are not next to this checkout")
 each_table = pytest.mark.parametrize("name", TABLES)
 
 

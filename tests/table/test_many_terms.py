@@ -65,7 +65,8 @@ def one_by_one(table: it.Table, column: str, terms: list[str], where: str | None
         text = query.query.replace("\\", "\\\\").replace("'", "\\'")
         condition = f"{column} INDEXQUERY '{text}'" + ("" if where is None else f" AND {where}")
         found += [
-            (row["id"], row["day"], term) for row in table.to_arrow(["id", "day"], condition).to_pylist()
+            (row["id"], row["day"], term)
+            for row in table.to_arrow(["id", "day"], where=condition).to_pylist()
         ]
     return sorted(found)
 

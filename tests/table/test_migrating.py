@@ -23,7 +23,7 @@ from support.snippets import ROOT, blocks, run_python
 PAGE = ROOT / "docs" / "migrating.md"
 Row = dict[str, Any]
 
-needs_fixtures = pytest.mark.skipif(not TABLES, reason="the fixtures are not beside this checkout")
+needs_fixtures = pytest.mark.skipif(not TABLES, reason="the fixtures are not next to this checkout")
 each_table = pytest.mark.parametrize("name", TABLES)
 
 

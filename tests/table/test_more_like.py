@@ -9,7 +9,7 @@ import pytest
 
 import indextables as it
 from indextables.errors import InputError, QueryError
-from indextables.table.answers.likeness import MAX_WORDS, Like, like_query
+from indextables.table.answers.likeness import MAX_WORDS, Example, like_query
 
 TEXTS = [
     "disk full on db1",
@@ -83,13 +83,13 @@ def test_the_words_that_set_a_text_apart_are_chosen():
     table = it.open("memory://like-words")
     words = [f"rare{3 * n}" for n in range(10)]
     text = " ".join([*common, *words, "unknown"])
-    query = like_query(table, Like({"m": [text]}, None))
+    query = like_query(table, Example({"m": [text]}, None))
     assert query is not None
     clauses = query.split(" OR ")
     assert len(clauses) == MAX_WORDS
     assert set(clauses[:10]) <= {f'm:"rare{n}"' for n in range(30)}
     assert 'm:"unknown"' not in clauses
-    often = like_query(table, Like({"m": [f"{text} {'c7 ' * 200}"]}, None))
+    often = like_query(table, Example({"m": [f"{text} {'c7 ' * 200}"]}, None))
     assert often is not None
     assert often.split(" OR ")[0] == 'm:"c7"'
 

@@ -143,7 +143,7 @@ def test_a_merge_that_does_not_say_where_rows_are_is_a_conflict(path: str, monke
     without_tags = file_changes.remove_files
     monkeypatch.setattr(
         file_changes,
-        "_merged",
+        "_source_removes",
         lambda group, now: without_tags([now.files[key] for key in group.sources], data_change=False),
     )
     statement = RowStatement(path, "UPDATE", "n = 9")
@@ -153,14 +153,14 @@ def test_a_merge_that_does_not_say_where_rows_are_is_a_conflict(path: str, monke
 
 
 def test_a_merge_with_other_numbers_of_rows_is_a_conflict(path: str, monkeypatch: pytest.MonkeyPatch):
-    merged = file_changes._merged
+    merged = file_changes._source_removes
 
     def lying(group: Any, now: Any) -> Any:
         return [
             dataclasses.replace(remove, num_deleted=None, delta_log=None) for remove in merged(group, now)
         ]
 
-    monkeypatch.setattr(file_changes, "_merged", lying)
+    monkeypatch.setattr(file_changes, "_source_removes", lying)
     statement = RowStatement(path, "UPDATE", "n = 9")
     merge(path)
     with pytest.raises(CommitConflictError, match="the log does not tell where they are"):

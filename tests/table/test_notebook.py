@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import builtins
 import io
 import logging
+import sys
+import types
 from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
 
 import indextables as it
+from indextables import progress
 from indextables.maintenance import repair
 from indextables.progress import Lines, shown_progress
 from support.cli_rows import rows
@@ -83,15 +87,24 @@ def test_hits_without_times_or_texts_have_no_histogram_and_no_snippets(tmp_path)
     assert hits.histogram is None
     assert hits.arrow.column_names == ["name", "_score"]
     assert it.open(tmp_path / "plain").hits("name:absent").total == 0
+
+
+def test_hits_over_times_without_a_zone(tmp_path):
+    at = pa.array([0, 3600 * 10**6, 7200 * 10**6], pa.timestamp("us"))
+    it.write(tmp_path / "local", pa.table({"at": at, "message": ["disk"] * 3}), text=["message"])
+    hits = it.open(tmp_path / "local").hits("disk")
+    assert sum(hits.histogram.column("count").to_pylist()) == 3
+    assert hits.histogram.schema.field("bucket").type == pa.timestamp("us")
+    assert "1970-01-01 02:00:00" in hits._repr_html_()
     parsed(hits._repr_html_())
 
 
 def test_frames_of_other_libraries_have_the_same_rows(path):
     table = it.open(path)
     expected = table.to_arrow(columns=["id", "message"], where="id > 0").to_pylist()
-    assert table.to_pandas(["id", "message"], "id > 0").to_dict("records") == expected
+    assert table.to_pandas(["id", "message"], where="id > 0").to_dict("records") == expected
     polars = pytest.importorskip("polars")
-    assert table.to_polars(["id", "message"], "id > 0").to_dicts() == expected
+    assert table.to_polars(["id", "message"], where="id > 0").to_dicts() == expected
     assert polars.DataFrame(table)["id"].to_list() == [0, 1, 2, 3]
     assert pa.table(table).equals(table.to_arrow())
     assert len(table) == 4
@@ -164,3 +177,93 @@ def test_a_commit_a_merge_and_a_purge_are_one_line_in_the_log(tmp_path, caplog):
     caplog.set_level(logging.DEBUG, "indextables")
     it.open(path).count(where="n = 1")
     assert any("a scan of version 2 reads 1 of 1 splits" in text for text in caplog.messages)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class ZMQInteractiveShell:
+    """What a cell of Jupyter runs in, by its name."""
+
+
+def test_progress_on_a_terminal_is_a_bar(monkeypatch):
+    pytest.importorskip("rich")
+    monkeypatch.setattr("sys.stderr", err := Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    with shown_progress(True, "writing rows") as tell:
+        tell(50, 200)
+    printed = err.getvalue()
+    assert "writing rows" in printed
+    assert "50/200" in printed
+    assert "\x1b[2K" in printed  # it is removed at the end
+
+
+def test_progress_on_a_terminal_without_rich_is_one_line_that_is_written_over(monkeypatch):
+    monkeypatch.setattr("sys.stderr", err := Terminal())
+    monkeypatch.setattr("indextables.progress._rich_bar", lambda: None)
+    monkeypatch.setattr("indextables.progress._REDRAW", 0.0)
+    with shown_progress(True, "writing rows") as tell:
+        tell(50, 200)
+        tell(100, None)
+    assert err.getvalue() == "\rwriting rows: 50 of 200 (25 %)\x1b[K\rwriting rows: 100\x1b[K\r\x1b[K"
+
+
+@pytest.fixture
+def jupyter(monkeypatch) -> list[object]:
+    """What a cell of a notebook displays, with IPython as it is there."""
+    shown: list[object] = []
+    display = types.ModuleType("IPython.display")
+    display.display = shown.append
+    package = types.ModuleType("IPython")
+    package.get_ipython = ZMQInteractiveShell
+    package.display = display
+    monkeypatch.setitem(sys.modules, "IPython", package)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    monkeypatch.setattr(builtins, "get_ipython", ZMQInteractiveShell, raising=False)  # where rich looks
+    return shown
+
+
+class Output:
+    """A widget that shows what is displayed inside of it."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def clear_output(self, wait: bool) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def test_progress_in_a_notebook_is_a_widget_of_the_cell(jupyter, monkeypatch):
+    pytest.importorskip("rich")
+    widgets = types.ModuleType("ipywidgets")
+    widgets.Output = Output
+    monkeypatch.setitem(sys.modules, "ipywidgets", widgets)
+    monkeypatch.setattr("sys.stderr", err := io.StringIO())
+    assert progress._is_notebook()
+    with shown_progress(True, "writing rows") as tell:
+        tell(50, 200)
+    assert isinstance(jupyter[0], Output)
+    assert any("writing rows" in shown.text for shown in jupyter[1:])
+    assert err.getvalue() == ""
+
+
+def test_progress_in_a_notebook_without_widgets_is_one_line(jupyter, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    monkeypatch.setattr("sys.stderr", err := io.StringIO())
+    monkeypatch.setattr("indextables.progress._REDRAW", 0.0)
+    with shown_progress(True, "writing rows") as tell:  # a warning would be an error
+        tell(50, 200)
+    assert err.getvalue().startswith("\rwriting rows: 50 of 200 (25 %)")
+    assert jupyter == []
+
+
+def test_a_shell_of_ipython_on_a_terminal_is_no_notebook(jupyter, monkeypatch):
+    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: None)
+    assert not progress._is_notebook()
+    monkeypatch.delitem(sys.modules, "IPython")
+    assert not progress._is_notebook()

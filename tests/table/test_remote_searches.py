@@ -34,11 +34,18 @@ def rows(number: int) -> pa.Table:
     )
 
 
+@pytest.fixture(scope="module", params=["seaweedfs", "azurite"])
+def remote(request: pytest.FixtureRequest) -> Server:
+    """S3 and Azure: what a search asks for is the same in both."""
+    server: Server = request.getfixturevalue(request.param)
+    return server
+
+
 @pytest.fixture(scope="module")
-def stored(seaweedfs: Server) -> str:
-    uri = seaweedfs.uri(f"{uuid.uuid4()}/logs")
+def stored(remote: Server) -> str:
+    uri = remote.uri(f"{uuid.uuid4()}/logs")
     for number in range(SPLITS):
-        it.write(uri, rows(number), text=["message"], settings=seaweedfs.settings)
+        it.write(uri, rows(number), text=["message"], settings=remote.settings)
     return uri
 
 
@@ -50,14 +57,14 @@ def _fresh_process() -> Iterator[None]:
 
 
 @pytest.fixture
-def proxy(seaweedfs: Server) -> Iterator[SlowProxy]:
-    with running(SlowProxy(seaweedfs.address, delay=0.02)) as proxy:
+def proxy(remote: Server) -> Iterator[SlowProxy]:
+    with running(SlowProxy(remote.address, delay=0.02)) as proxy:
         yield proxy
 
 
 @pytest.fixture
-def settings(seaweedfs: Server, proxy: SlowProxy, tmp_path: Path) -> dict[str, str]:
-    return seaweedfs.through(proxy.address).settings | {keys.CACHE_DIRECTORY.key: str(tmp_path / "cache")}
+def settings(remote: Server, proxy: SlowProxy, tmp_path: Path) -> dict[str, str]:
+    return remote.through(proxy.address).settings | {keys.CACHE_DIRECTORY.key: str(tmp_path / "cache")}
 
 
 def answers(table: it.Table) -> list[object]:

@@ -17,7 +17,7 @@ JVM = Path("src/indextables/spark/jvm")
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A copy of what git tracks, as a clone has it. setuptools leaves files beside what it builds."""
+    """A copy of what git tracks, as a clone has it. setuptools leaves files next to what it builds."""
     copy = tmp_path / "checkout"
     copy.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):

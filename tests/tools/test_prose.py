@@ -33,11 +33,21 @@ def test_a_part_of_a_word_is_not_the_word(prose, text):
 
 
 def test_every_kind_of_file_is_read(prose, tmp_path):
-    for name in ("src/a/b.py", "src/a/C.java", "docs/d.md"):
+    files = (
+        "src/a/b.py",
+        "src/a/C.java",
+        "src/a/d.js",
+        "src/a/e.html",
+        "examples/f.py",
+        "tests/g/test_h.py",
+        "docs/i.md",
+    )
+    for name in (*files, "src/a/uplot.js"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     names = {str(path.relative_to(tmp_path)) for path in prose.checked_files(tmp_path)}
-    assert {"src/a/b.py", "src/a/C.java", "docs/d.md", "README.md", "CHANGELOG.md"} <= names
+    assert {*files, "README.md", "CHANGELOG.md"} <= names
+    assert "src/a/uplot.js" not in names
 
 
 def test_the_project_has_no_banned_word(prose):

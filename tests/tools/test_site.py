@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -84,6 +85,29 @@ def test_every_link_leads_to_a_page_and_an_anchor(site, pages):
                     broken.append(f"{name}: {link}")
             elif not (site / path).is_file():
                 broken.append(f"{name}: {link}")
+    assert broken == []
+
+
+PAGES = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def anchors_of(page: Path) -> set[str]:
+    """Return the anchors that a page of Markdown has for its headings."""
+    heads = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_links_of_a_page_outside_of_the_site_lead_to_a_file_and_a_heading(name):
+    links = [urlsplit(link) for link in LINK.findall((ROOT / name).read_text())]
+    local = [link for link in links if not link.scheme]
+    assert local or name == "ARCHITECTURE.md"
+    broken = []
+    for link in local:
+        target = ROOT / unquote(link.path) if link.path else ROOT / name
+        if not target.exists() or (link.fragment and link.fragment not in anchors_of(target)):
+            broken.append(link.geturl())
     assert broken == []
 
 

@@ -69,18 +69,18 @@ class RecordClasses:
 def parse_schema(text: str) -> object:
     """Parse the JSON of a schema. AvroError for what is not JSON or too long."""
     if len(text) > _LONGEST_TEXT:
-        raise _refused(f"has {len(text):,} characters")
+        raise _refusal(f"has {len(text):,} characters")
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as reason:
-        raise _refused(f"is not JSON ({reason})") from reason
+        raise _refusal(f"is not JSON ({reason})") from reason
 
 
 def parse_record_schema(text: str) -> Schema:
     """Parse and check the schema of a record. AvroError for any other."""
     document = parse_schema(text)
     if not isinstance(document, dict) or document.get("type") != "record":
-        raise _refused("is not that of a record")
+        raise _refusal("is not that of a record")
     Resolution(RecordClasses({})).compile(document)
     return document
 
@@ -110,13 +110,13 @@ class Resolution:
         """Compile a type of the writer; `ours` is the reader's type, or None for values to skip."""
         plain = self._plain(written)
         if depth > _DEEPEST:
-            raise _refused(f"nests more than {_DEEPEST} types")
+            raise _refusal(f"nests more than {_DEEPEST} types")
         if isinstance(plain, str):
             return _SKIP[plain] if ours is None else _primitive(plain, ours, where)
         # A pair of types is compiled once, however often a hostile schema repeats a name.
         pair = (id(plain), id(ours))
         if pair in self._open:
-            raise _refused("has a type that contains itself")
+            raise _refusal("has a type that contains itself")
         if pair not in self._compiled:
             self._open.add(pair)
             try:
@@ -125,7 +125,7 @@ class Resolution:
                 self._open.discard(pair)
         compiled = self._compiled[pair]
         if depth + compiled.height > _DEEPEST:
-            raise _refused(f"nests more than {_DEEPEST} types")
+            raise _refusal(f"nests more than {_DEEPEST} types")
         return compiled
 
     def _plain(self, node: object) -> str | Schema | list[Any]:
@@ -136,11 +136,11 @@ class Resolution:
                     return node
                 named = self._named.get(node.rpartition(".")[2])
                 if named is None:
-                    raise _refused(f"names a type that it does not define: {node!r}")
+                    raise _refusal(f"names a type that it does not define: {node!r}")
                 return named
             if not isinstance(node, dict) or "type" not in node:
                 # A plain repr of what is nested deeply ends with a RecursionError.
-                raise _refused(f"has no type where one has to be, but {reprlib.repr(node):.100}")
+                raise _refusal(f"has no type where one has to be, but {reprlib.repr(node):.100}")
             kind = node["type"]
             if kind in ("array", "map"):
                 return node
@@ -162,12 +162,12 @@ class Resolution:
             if kind != "array" or ours.get("name") not in self._classes.shorthands:
                 raise _misfit(plain, ours, where)
             shorthand, construct = self._classes.shorthands[ours["name"]]
-            return _converted(self._compile(plain, shorthand, where, depth), construct)
+            return _convert(self._compile(plain, shorthand, where, depth), construct)
         match kind:
             case "array":
                 items = self.compile(plain.get("items"), ours and ours["items"], where, depth)
                 if not items.takes_bytes:
-                    raise _refused("has an array of items that take no bytes")
+                    raise _refusal("has an array of items that take no bytes")
                 read = self._classes.fast_arrays.get(items.read) or array_of(items.read)
                 return Compiled(read, height=items.height + 1)
             case "map":
@@ -179,7 +179,7 @@ class Resolution:
             case "fixed":
                 size = plain.get("size")
                 if not isinstance(size, int) or size < 0:
-                    raise _refused(f"has a fixed type of size {size!r:.100}")
+                    raise _refusal(f"has a fixed type of size {size!r:.100}")
                 return _skip_fixed(size)
         if ours is None:
             return _skip_record([self.compile(type_, depth=depth) for _, type_ in _fields_of(plain)])
@@ -190,7 +190,7 @@ class Resolution:
         if ours is None:
             return self.compile(written, depth=depth)
         if isinstance(written, list):
-            raise _refused("has a union in a union")
+            raise _refusal("has a union in a union")
         try:
             return self.compile(written, ours, where, depth)
         except AvroError as reason:
@@ -214,7 +214,7 @@ class Resolution:
         self.fields[name] = frozenset(member for member, _ in _fields_of(written))
         for member in ours["fields"]:
             if member["name"] not in self.fields[name] and "default" not in member:
-                raise _refused(f"has no field {name}.{member['name']}")
+                raise _refusal(f"has no field {name}.{member['name']}")
         takes_bytes = any(part.takes_bytes for part in parts)
         return Compiled(self._record_reader(name, steps), takes_bytes, _height(parts))
 
@@ -252,10 +252,10 @@ def _fields_of(record: Schema) -> list[tuple[str, object]]:
     """Return the names and types of a record's fields."""
     members = record.get("fields")
     if not isinstance(members, list) or not all(isinstance(member, dict) for member in members):
-        raise _refused(f"has a record without fields: {record.get('name')!r:.100}")
+        raise _refusal(f"has a record without fields: {record.get('name')!r:.100}")
     names = [member.get("name") for member in members]
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-        raise _refused(f"has a record with nameless or repeated fields: {record.get('name')!r:.100}")
+        raise _refusal(f"has a record with nameless or repeated fields: {record.get('name')!r:.100}")
     return [(member["name"], member.get("type")) for member in members]
 
 
@@ -271,7 +271,7 @@ def _union(branches: list[Compiled]) -> Compiled:
     return Compiled(read_union, height=_height(branches))
 
 
-def _converted(compiled: Compiled, construct: Callable[[Any], Any]) -> Compiled:
+def _convert(compiled: Compiled, construct: Callable[[Any], Any]) -> Compiled:
     def read_converted(raw: bytes, at: int) -> tuple[Any, int]:
         value, at = compiled.read(raw, at)
         return construct(value), at
@@ -316,8 +316,8 @@ def _height(parts: list[Compiled]) -> int:
 
 def _misfit(written: object, ours: str | Schema, where: str) -> AvroError:
     kind = ours if isinstance(ours, str) else ours["type"]
-    return _refused(f"has no {kind} at {where}, but {written!r:.100}")
+    return _refusal(f"has no {kind} at {where}, but {written!r:.100}")
 
 
-def _refused(why: str) -> AvroError:
+def _refusal(why: str) -> AvroError:
     return AvroError(f"the schema {why}")

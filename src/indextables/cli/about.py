@@ -28,7 +28,8 @@ def settings(args: Namespace, output: Output) -> int:
     ]
     text = (args.key or "").lower().removeprefix("spark.")
     rows = sorted((row for row in rows if text in row["key"].lower()), key=lambda row: row["key"].lower())
-    output.rows(["key", "default", "meaning"], rows)
+    if not output.rows(["key", "default", "meaning"], rows):
+        output.note(f"no setting has {args.key!r} in its key")
     return DONE if rows else NOTHING_FOUND
 
 

@@ -19,5 +19,8 @@ def confirm(question: str, *, yes: bool) -> None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InputError(f"{question} Add --yes to do it, or --dry-run to see what it would do.")
     print(printable_message(f"{question} [y/N] "), end="", file=sys.stderr, flush=True)  # noqa: T201 - a question
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    answer = sys.stdin.readline()
+    if answer.strip().lower() not in ("y", "yes"):
+        said = "nothing is done" if answer else "\nno answer, so nothing is done"
+        print(said, file=sys.stderr)  # noqa: T201 - the answer to an answer
         raise Refused

@@ -36,7 +36,7 @@ class Rejoined(io.RawIOBase):
 class _InUtf8(io.RawIOBase):
     def __init__(self, file: IO[bytes], encoding: str) -> None:
         super().__init__()
-        self._file, self._decoder = file, codecs.getincrementaldecoder(encoding)()
+        self._file, self._decoder = file, incremental_decoder(encoding)
         self._ready = b""
 
     def readable(self) -> bool:
@@ -59,10 +59,16 @@ def in_utf8(file: IO[bytes], encoding: str) -> IO[bytes]:
     >>> in_utf8(io.BytesIO(b"caf\xe9"), "latin-1").read().decode()
     'café'
     """
+    return io.BufferedReader(_InUtf8(file, encoding))
+
+
+def incremental_decoder(encoding: str) -> codecs.IncrementalDecoder:
+    """Return a decoder of text that comes in parts. InputError if Python has no such encoding of text."""
     try:
-        codecs.lookup(encoding).incrementaldecoder().decode(b"")
+        decoder = codecs.lookup(encoding).incrementaldecoder
+        decoder().decode(b"")
     except (LookupError, TypeError, AttributeError):
         raise InputError(
             f"there is no encoding {encoding!r}; write utf-8, latin-1, cp1252 or utf-16"
         ) from None
-    return io.BufferedReader(_InUtf8(file, encoding))
+    return decoder()

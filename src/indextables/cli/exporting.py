@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -40,6 +41,7 @@ _SUFFIXES: Final = {
 }
 _BINARY: Final = ("parquet", "arrow")
 _STDOUT: Final = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+_SEARCH: Final = re.compile(r"\b(?:TEXTSEARCH|FIELDMATCH|INDEXQUERY)\b", re.IGNORECASE)
 _NESTED: Final = (pa.types.is_map, pa.types.is_list, pa.types.is_struct)
 
 
@@ -133,7 +135,15 @@ def sql(args: Namespace, output: Output) -> int:
             raise InputError("two columns of the result have one name; name them with AS")
         count = output.rows(reader.schema.names, plain_rows(reader))
     except duckdb.Error as reason:
+        word = _SEARCH.search(args.statement)
+        if word is not None:
+            raise InputError(
+                f"DuckDB does not know {word[0].upper()}. To search: indextables search TABLE QUERY, or --where with "
+                f"{word[0].upper()} for search, count, head and export; DuckDB reads what export writes"
+            ) from None
         raise InputError(f"DuckDB: {reason}") from None
+    if not count:
+        output.note("no row")
     return DONE if count else NOTHING_FOUND
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from shlex import quote
 
 import pyarrow as pa
 
 from indextables.cli.asking import confirm
+from indextables.cli.commits import Commits
 from indextables.cli.exit_codes import DONE
+from indextables.cli.formats import SourceOptions
 from indextables.cli.log_lines import (
     ARROW_TYPES,
     MESSAGE,
@@ -23,7 +25,7 @@ from indextables.cli.log_lines import (
 )
 from indextables.cli.opening import check_no_file, split_names, to_settings
 from indextables.cli.output import Output
-from indextables.cli.sources import STDIN, Source, SourceOptions, format_of, open_source, to_types
+from indextables.cli.sources import STDIN, Source, format_of, open_source, to_types
 from indextables.cli.terminal_progress import progress_of
 from indextables.cli.text import counted
 from indextables.errors import IndexTablesError, InputError, SchemaError, TableNotFoundError
@@ -42,28 +44,41 @@ def import_files(args: Namespace, output: Output) -> int:
     if replaced and not args.dry_run:
         confirm(f"Replace the {len(existing or ())} rows of {args.path}?", yes=args.yes)
     started, total, unmatched, version, mode = time.monotonic(), 0, 0, None, args.mode
+    commits = Commits(args.commit_every, args.commit_seconds)
+    patience = commits.patience if commits.are_divided else None
     for place, name in enumerate(args.files):
         try:
             kept = None if replaced else existing
-            with open_source(name, _options(args, name, kept, output)) as source:
+            with open_source(name, _options(args, name, kept, output), patience) as source:
                 first = next(source.batches, None)
                 text = _text_columns(args, kept, source, first)
                 indexed = text if kept is None else text_columns(kept)
                 if args.dry_run:
-                    _print_plan(source, indexed, output)
+                    partitions = (
+                        (split_names(args.partition_by) or []) if kept is None else kept.partition_columns
+                    )
+                    _print_plan(source, indexed, partitions, output)
                     continue
                 output.note(f"{_shown(name)}: {source.format}, {_columns(source.schema, indexed)}")
+                if source.is_live and kept is None and first is not None and source.format != "log":
+                    output.warn(_guess(name, first, to_types(args.types)))
                 batches = iter([] if first is None else chain([first], source.batches))
                 with progress_of(args, f"importing {_shown(name)}") as progress:
-                    for part in _parts(batches, args.commit_every):
+                    for part in commits.parts(batches):
                         batches_read = _Counted(part, progress, total)
                         version = _write(args, source.schema, batches_read, mode, text)
                         mode, total = "append", batches_read.rows
+                        if source.is_live:
+                            output.note(f"version {version}: {counted(total, 'row')}")
             if version is not None:
                 existing, replaced = _existing(args), False
         except IndexTablesError as reason:
             if version is not None:
                 reason.add_note(_what_is_committed(args, place, total, version))
+            raise
+        except KeyboardInterrupt:
+            if version is not None:
+                output.warn(f"interrupted: {_what_is_committed(args, place, total, version)}")
             raise
         unmatched += source.log.unmatched if source.log is not None else 0
         if source.moments.without_zone:
@@ -71,24 +86,27 @@ def import_files(args: Namespace, output: Output) -> int:
             output.warn(f"{_shown(name)}: times of {columns} have no zone and are read as UTC")
     if args.dry_run:
         return DONE
-    seconds = time.monotonic() - started
     if version is None:
         raise InputError(f"there is no row in {', '.join(map(_shown, args.files))}; the table is as it was")
+    seconds = time.monotonic() - started
     values = {"rows": total, "version": version, "unmatched_lines": unmatched, "seconds": round(seconds, 3)}
-    lines = [f"imported {counted(total, 'row')} in {seconds:.1f} s; {args.path} is at version {version}"]
-    if unmatched:
-        lines.append(
-            f"{counted(unmatched, 'line')} without a match of the pattern: the text is the message, the rest is null"
-        )
-    output.record(values, "\n".join(lines))
+    output.record(values, _summary(args.path, total, version, unmatched, seconds))
     return DONE
+
+
+def _summary(path: str, rows: int, version: int, unmatched: int, seconds: float) -> str:
+    text = f"imported {counted(rows, 'row')} in {seconds:.1f} s; {path} is at version {version}"
+    if not unmatched:
+        return text
+    lines = counted(unmatched, "line")
+    return f"{text}\n{lines} without a match of the pattern: the text is the message, the rest is null"
 
 
 def _what_is_committed(args: Namespace, place: int, rows: int, version: int) -> str:
     """Return what a failed import has committed, and how to go on."""
     done, rest = args.files[:place], args.files[place:]
     committed = f"{counted(rows, 'row')} committed, up to version {version} of {args.path}"
-    if args.commit_every is not None:
+    if args.commit_every is not None or args.commit_seconds is not None:
         return (
             f"{committed}: of {_shown(rest[0])} some may be among them. Restore the version before this import, or "
             f"import {_shown(rest[0])} without the rows that the table has"
@@ -96,6 +114,22 @@ def _what_is_committed(args: Namespace, place: int, rows: int, version: int) -> 
     return (
         f"{committed}: all of {', '.join(map(_shown, done))}. Go on with the rest: "
         f"indextables import {quote(args.path)} {' '.join(map(quote, rest))}"
+    )
+
+
+def _guess(name: str, first: pa.RecordBatch, types: Collection[str]) -> str:
+    """Return how the columns of a new table were found, and those for which the first rows tell no type."""
+    empty = [
+        field.name
+        for field, column in zip(first.schema, first.columns, strict=True)
+        if column.null_count == len(column) and field.name not in types
+    ]
+    unknown = (
+        f"; {', '.join(empty)} {'has' if len(empty) == 1 else 'have'} no value there: string" if empty else ""
+    )
+    return (
+        f"{_shown(name)}: columns and types are those of the first {counted(first.num_rows, 'row')}{unknown}; "
+        "--types column=type gives others, --text the columns with words"
     )
 
 
@@ -220,40 +254,26 @@ def _has_words(column: pa.Array) -> bool:
     return bool(texts) and sum(len(text.split()) for text in texts) >= _WORDS * len(texts)
 
 
-def _parts(batches: Iterator[pa.RecordBatch], rows: int | None) -> Iterator[Iterator[pa.RecordBatch]]:
-    """Yield the batches of each commit: all of them, or `rows` rows."""
-    if rows is None:
-        first = next(batches, None)
-        if first is not None:
-            yield chain([first], batches)
-        return
-    part: list[pa.RecordBatch] = []
-    count = 0
-    for batch in batches:
-        start = 0
-        while start < batch.num_rows:
-            piece = batch.slice(start, rows - count)
-            part.append(piece)
-            start += piece.num_rows
-            count += piece.num_rows
-            if count == rows:
-                yield iter(part)
-                part, count = [], 0
-    if part:
-        yield iter(part)
-
-
-def _print_plan(source: Source, text: list[str], output: Output) -> None:
+def _print_plan(source: Source, text: Collection[str], partitions: Collection[str], output: Output) -> None:
     columns = [
-        {
-            "file": source.name,
-            "column": f.name,
-            "type": str(f.type),
-            "index": "text" if f.name in text else "exact",
-        }
+        {"file": source.name, "column": f.name, "type": str(f.type), "index": _index(f, text, partitions)}
         for f in source.schema
     ]
     output.rows(["file", "column", "type", "index"], columns)
+
+
+def _index(field: pa.Field, text: Collection[str], partitions: Collection[str]) -> str:
+    """Return in one word how a column is going to be indexed."""
+    if field.name in partitions:
+        return "partition"
+    if field.name in text:
+        return "text"
+    if pa.types.is_temporal(field.type):
+        return "times"
+    is_number = (
+        pa.types.is_integer(field.type) or pa.types.is_floating(field.type) or pa.types.is_decimal(field.type)
+    )
+    return "numbers" if is_number else "exact"
 
 
 def _columns(schema: pa.Schema, text: list[str]) -> str:

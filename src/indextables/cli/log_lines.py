@@ -81,6 +81,10 @@ class LogRows:
         """The columns: strings, but for those that have a type."""
         return pa.schema([(name, _ARROW[self._types.get(name, "string")]) for name in self.names])
 
+    def has_match(self, lines: Iterable[str]) -> bool:
+        """Return True if a line matches."""
+        return any(self._regex.match(line) for line in lines)
+
     def batches(self, lines: Iterable[str]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the lines in batches."""
         remaining = iter(lines)

@@ -8,14 +8,16 @@ from argparse import Namespace
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from indextables.cli.exit_codes import DONE, NOTHING_FOUND
-from indextables.cli.opening import open_at, open_version, to_settings
+from indextables.cli.index_names import index_name
+from indextables.cli.opening import at_version, open_at, open_version, to_settings
 from indextables.cli.output import Output
 from indextables.cli.text import counted, size
 from indextables.config import Settings
-from indextables.errors import IndexTablesError
+from indextables.errors import IndexTablesError, InputError
 from indextables.storage import LOG_DIRECTORY, is_on_this_machine, open_store, table_uri
 from indextables.table import Table, file_differences, open_table, plain_rows, row_differences
 
@@ -27,15 +29,6 @@ _HISTORY = {
     "rows_removed": "-rows",
     "bytes_added": "+bytes",
 }
-_INDEXES = {
-    "text": "text, by its words",
-    "string": "exact values",
-    "i64": "numbers",
-    "i128": "numbers",
-    "f64": "numbers",
-    "bool": "exact values",
-    "none": "not indexed",
-}
 _TABLES = ["name", "version", "rows", "files", "bytes", "last_commit", "error"]
 
 
@@ -44,6 +37,8 @@ def ls(args: Namespace, output: Output) -> int:
     settings = to_settings(args)
     tables = (_summary(args.path, name, settings) for name in _tables(args.path, settings))
     found = output.rows(_TABLES, tables, sizes=["bytes"])
+    if not found:
+        output.note(f"no table below {args.path}")
     return DONE if found else NOTHING_FOUND
 
 
@@ -73,14 +68,17 @@ def describe(args: Namespace, output: Output) -> int:
     if table.partition_columns:
         lines.append(f"partitioned by {', '.join(table.partition_columns)}")
     longest = max((len(column["name"]) for column in columns), default=0)
-    lines += [f"  {c['name']:{longest}}  {c['type']:22}  {_index(c)}" for c in columns]
+    lines += [
+        f"  {c['name']:{longest}}  {c['type']:22}  {index_name(c['index'], c['type'])}" for c in columns
+    ]
     output.record(values, "\n".join(lines))
     return DONE
 
 
 def files(args: Namespace, output: Output) -> int:
     """Print the live splits."""
-    output.rows(_FILES, plain_rows(open_at(args).files(where=args.where)), sizes=["size"])
+    if not output.rows(_FILES, plain_rows(open_at(args).files(where=args.where)), sizes=["size"]):
+        output.note("no split" if args.where is None else "no split that may hold such a row")
     return DONE
 
 
@@ -104,8 +102,15 @@ def history(args: Namespace, output: Output) -> int:
 
 def show(args: Namespace, output: Output) -> int:
     """Print the files that one version added and removed."""
+    if args.number is None:
+        path, version = at_version(args.path)
+        if version is None:
+            raise InputError(f"which version? indextables show {quote(args.path)} VERSION")
+        args.path, args.number = path, version
     table = open_version(args, args.number)
-    output.rows(["change", "path", "rows", "size"], _changed_files(table, args.number - 1), sizes=["size"])
+    changed = _changed_files(table, args.number - 1)
+    if not output.rows(["change", "path", "rows", "size"], changed, sizes=["size"]):
+        output.note(f"version {args.number} changed no file")
     return DONE
 
 
@@ -120,6 +125,8 @@ def diff(args: Namespace, output: Output) -> int:
         count = output.rows(
             ["change", "path", "rows", "size"], _changed_files(table, args.old), sizes=["size"]
         )
+    if not count:
+        output.note(f"versions {args.old} and {args.new} have the same {'rows' if args.rows else 'files'}")
     return NOTHING_FOUND if args.exit_code and not count else DONE
 
 
@@ -156,13 +163,6 @@ def explain(args: Namespace, output: Output) -> int:
 
 def _rows(count: int | None) -> str:
     return "? rows" if count is None else counted(count, "row")
-
-
-def _index(column: dict[str, str]) -> str:
-    """Return in words how a column is indexed."""
-    if column["index"] == "i64" and column["type"].startswith(("timestamp", "date")):
-        return "times"
-    return _INDEXES.get(column["index"], column["index"])
 
 
 def _tables(directory: str, settings: Settings) -> Iterator[str]:

@@ -34,6 +34,9 @@ class Moments:
     def convert(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yield the batches in the types of the schema."""
         for batch in batches:
+            if not batch.num_rows:
+                yield pa.RecordBatch.from_pylist([], schema)
+                continue
             columns = [
                 self._moments(column, field.name)
                 if field.name in self._names and pa.types.is_string(column.type)

@@ -33,7 +33,23 @@ def to_settings(args: Namespace) -> Settings:
 def open_at(args: Namespace) -> Table:
     """Open the table at the version or time that the arguments give, or at its newest version."""
     check_no_file(args.path)
-    return open_table(args.path, version=args.version, as_of=args.as_of, settings=to_settings(args))
+    try:
+        return open_table(args.path, version=args.version, as_of=args.as_of, settings=to_settings(args))
+    except TableNotFoundError as reason:
+        path, version = at_version(args.path)
+        if version is not None:
+            reason.add_note(f"To read version {version}: {quote(path)} --version {version}")
+        raise
+
+
+def at_version(text: str) -> tuple[str, int | None]:
+    """Return the path and the version of `TABLE@VERSION`.
+
+    >>> at_version("s3://bucket/logs@12"), at_version("logs")
+    (('s3://bucket/logs', 12), ('logs', None))
+    """
+    path, at, version = text.rpartition("@")
+    return (path, int(version)) if at and path and version.isdecimal() else (text, None)
 
 
 def open_newest(args: Namespace) -> Table:

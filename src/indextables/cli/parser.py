@@ -11,6 +11,8 @@ _EPILOG: Final = (
     "writer, 5 damaged or unreadable table, 6 storage or credentials, 7 outcome of a commit unknown, 70 internal "
     "error, 130 interrupted."
 )
+VALUES: Final = 20
+"""How many values `count --by` prints for people, if nothing else is asked for."""
 _SOURCES: Final = ("csv", "tsv", "json", "ndjson", "parquet", "log")
 
 
@@ -87,6 +89,13 @@ def _add_reading(commands: _Commands) -> None:
     count.add_argument("query", metavar="QUERY", nargs="?")
     count.add_argument("--where", metavar="SQL")
     count.add_argument("--by", metavar="COL", help="count for each value of a column, most frequent first")
+    count.add_argument(
+        "-n",
+        "--limit",
+        type=_count,
+        metavar="N",
+        help=f"values of --by at most (for people {VALUES}, else all)",
+    )
     count.add_argument("--every", metavar="WIDTH", help="count for each interval: 15m, 1h, 1d, or a number")
     count.add_argument("--on", metavar="COL", help="the column of --every; the default is the first of times")
     count.add_argument(
@@ -113,7 +122,9 @@ def _add_looking(commands: _Commands) -> None:
     history = commands.add("history", "looking:history", "the versions, newest first", at=True)
     history.add_argument("-n", "--limit", type=_count, metavar="N")
     show = commands.add("show", "looking:show", "what one version changed")
-    show.add_argument("number", metavar="VERSION", type=_count)
+    show.add_argument(
+        "number", metavar="VERSION", type=_count, nargs="?", help="may be written TABLE@VERSION too"
+    )
     diff = commands.add("diff", "looking:diff", "the files or rows that differ between two versions")
     diff.add_argument("old", metavar="OLD", type=_count)
     diff.add_argument("new", metavar="NEW", type=_count)
@@ -150,6 +161,9 @@ def _add_moving(commands: _Commands) -> None:
     )
     load.add_argument("--mode", choices=["append", "overwrite", "error"], default="append")
     load.add_argument("--commit-every", type=_above_zero, metavar="ROWS", help="a version for so many rows")
+    load.add_argument(
+        "--commit-seconds", type=_seconds, metavar="S", help="a version S seconds after rows have come"
+    )
     _careful(load, "replace rows without asking", "print the columns and import nothing")
     store = commands.add("export", "exporting:export", "rows of a table into a file", at=True)
     store.add_argument("query", metavar="QUERY", nargs="?")

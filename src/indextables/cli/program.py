@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
-from indextables.cli.advice import advice
+from indextables.cli.advice import advice, message_of
 from indextables.cli.asking import Refused
 from indextables.cli.exit_codes import BROKEN_PIPE, DONE, INTERNAL, INTERRUPTED, STORAGE, USAGE, exit_code
 from indextables.cli.output import make_output
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run(arguments)
         sys.stdout.flush()
     except IndexTablesError as error:
-        _complain("\n".join([str(error), *getattr(error, "__notes__", ()), *advice(error)]))
+        _complain("\n".join([message_of(error), *getattr(error, "__notes__", ()), *advice(error)]))
         return exit_code(error)
     except BrokenPipeError:
         _silence()

@@ -6,6 +6,7 @@ import html
 import time
 from argparse import Namespace
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,8 +14,11 @@ import pyarrow.compute as pc
 from indextables.cli.appended_rows import appended_rows
 from indextables.cli.exit_codes import DONE, NOTHING_FOUND
 from indextables.cli.layout import LogLayout
+from indextables.cli.nothing_found import nothing_found
 from indextables.cli.opening import open_at, split_names
 from indextables.cli.output import SNIPPET, Output, PeopleOutput, to_json
+from indextables.cli.parser import VALUES
+from indextables.cli.text import counted
 from indextables.errors import InputError
 from indextables.table import EXPLANATION, Table, plain_rows, score_text, text_columns
 
@@ -36,12 +40,14 @@ def search(args: Namespace, output: Output) -> int:
     if snippet is None and isinstance(output, PeopleOutput):  # people see the hits in the text itself
         snippet = replaced = next((name for name in text_columns(table) if name in shown), None)
     limit = None if args.all else args.limit
+    started = time.monotonic()
     if args.like is not None:
         rows = table.more_like(args.like, limit=limit, columns=columns, where=args.where, snippet=snippet)
     else:
         rows = table.search(
             args.query, limit=limit, columns=columns, where=args.where, snippet=snippet, explain=args.explain
         )
+    seconds = time.monotonic() - started
     names = rows.column_names
     if replaced is not None:
         rows = _with_text(rows, replaced)
@@ -54,13 +60,33 @@ def search(args: Namespace, output: Output) -> int:
     if explained:
         for number, parts in enumerate(rows.column(EXPLANATION).to_pylist(), start=1):
             output.record({}, f"row {number}: {score_text(parts)}")
-    if limit is not None and count == limit:
-        output.note(f"the best {count} rows; --all prints every match")
+    if isinstance(output, PeopleOutput):
+        if not count:
+            output.note(nothing_found(table, args.query, args.where))
+        output.note(_footer(table, args, count, seconds))
     return DONE if count else NOTHING_FOUND
+
+
+def _footer(table: Table, args: Namespace, count: int, seconds: float) -> str:
+    """Return how many rows were found, where, and in what time."""
+    took = f"{1000 * seconds:,.0f} ms, version {table.version}"
+    more = not args.all and count == args.limit
+    if args.like is not None:
+        return f"{counted(count, 'row')}, {took}"
+    every = table.count(args.query, where=args.where) if more else count
+    plan = table.explain(args.query, where=args.where)
+    hits = counted(every, "hit") if every == count else f"the best {count:,} of {counted(every, 'hit')}"
+    rest = "" if every == count else "; --all prints every match"
+    skipped = "" if plan.splits == plan.splits_read else f" of {plan.splits:,}"
+    return (
+        f"{hits} in {plan.splits_read:,}{skipped} {'split' if plan.splits == 1 else 'splits'}, {took}{rest}"
+    )
 
 
 def count(args: Namespace, output: Output) -> int:
     """Print a number, or one for each value of a column."""
+    if args.limit is not None and (args.by is None or args.every is not None):
+        raise InputError("-n is for the values of --by, without --every")
     table = open_at(args)
     if args.every is not None:
         return _intervals(table, args, output)
@@ -86,7 +112,14 @@ def count(args: Namespace, output: Output) -> int:
             found[key] += 1
     ordered = sorted(found.items(), key=lambda item: (-item[1], str(values[item[0]])))
     if not args.quiet:
-        output.rows(["value", "count"], ({"value": values[key], "count": number} for key, number in ordered))
+        people = isinstance(output, PeopleOutput)
+        limit = args.limit if args.limit is not None or not people else VALUES
+        shown = [{"value": values[key], "count": number} for key, number in ordered[:limit]]
+        output.rows(*(_with_bars(["value", "count"], shown) if people else (["value", "count"], shown)))
+        if people and not ordered:
+            output.note(nothing_found(table, args.query, args.where))
+        elif len(shown) < len(ordered):
+            output.note(f"{len(shown):,} of {counted(len(ordered), 'value')}; -n N prints more")
     return NOTHING_FOUND if args.quiet and not ordered else DONE
 
 
@@ -96,6 +129,11 @@ def _intervals(table: Table, args: Namespace, output: Output) -> int:
     field = table.snapshot.schema.field(column)
     every: str | float = args.every
     if field.type not in ("timestamp", "date"):
+        if field.type in ("string", "binary", "boolean") or pa.types.is_nested(field.arrow_type):
+            raise InputError(
+                f"--every takes a column of times or numbers, and {column!r} is {field.type_name}; "
+                f"--by {column} counts its values"
+            )
         try:
             every = int(args.every) if args.every.lstrip("-").isdigit() else float(args.every)
         except ValueError:
@@ -106,11 +144,21 @@ def _intervals(table: Table, args: Namespace, output: Output) -> int:
     rows = list(plain_rows(found))
     names = found.column_names
     if isinstance(output, PeopleOutput):
-        most = max((row["count"] for row in rows), default=1)
-        rows = [{**row, "": "█" * max(1, round(_BAR * row["count"] / most))} for row in rows]
-        names = [*names, ""]
+        names, rows = _with_bars(names, rows)
+        if not rows:
+            output.note(nothing_found(table, args.query, args.where))
     output.rows(names, rows)
     return DONE
+
+
+def _with_bars(
+    names: Sequence[str], rows: Sequence[Mapping[str, object]]
+) -> tuple[list[str], list[dict[str, object]]]:
+    """Return the columns and the rows with a bar for the count of each."""
+    counts = [number if isinstance(number := row["count"], int) else 0 for row in rows]
+    most = max(counts, default=1)
+    bars = ["█" * max(1, round(_BAR * number / most)) for number in counts]
+    return [*names, ""], [{**row, "": bar} for row, bar in zip(rows, bars, strict=True)]
 
 
 def head(args: Namespace, output: Output) -> int:
@@ -119,7 +167,9 @@ def head(args: Namespace, output: Output) -> int:
     limit = None if args.all else args.limit
     batches = table.to_batches(split_names(args.columns), where=args.where, limit=limit)
     layout = _log_layout(table, split_names(args.columns))
-    output.rows(batches.schema.names, plain_rows(batches), layout=layout)
+    count = output.rows(batches.schema.names, plain_rows(batches), layout=layout)
+    if not count and limit != 0 and isinstance(output, PeopleOutput):
+        output.note(nothing_found(table, None, args.where))
     return DONE
 
 
@@ -132,7 +182,9 @@ def tail(args: Namespace, output: Output) -> int:
     rows = _newest(table, args)
     names = [table.snapshot.schema.field(name).name for name in columns or table.schema.names]
     layout = _log_layout(table, columns)
-    output.rows(names, plain_rows(rows.select(names)), layout=layout)
+    count = output.rows(names, plain_rows(rows.select(names)), layout=layout)
+    if not count and args.limit != 0 and isinstance(output, PeopleOutput):
+        output.note(nothing_found(table, args.query, args.where))
     while args.follow:
         pause(args.interval)
         newest = table.refresh()

@@ -37,7 +37,7 @@ def write_sample_log(path: str, rows: int) -> int:
                     time = f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond:06}Z"
                     out.write(f"{time} {level:5} {service} {host or '-'}: {message}\n")
     except FileExistsError:
-        raise InputError(f"{path} exists already") from None
+        raise InputError(f"{path} exists already; name another file, or delete this one first") from None
     except OSError as reason:
         raise InputError(f"{path} cannot be written: {reason.strerror}") from None
     return rows

@@ -84,5 +84,7 @@ class ChunkReader:
     def _chunk(self, index: int) -> Chunk:
         expect(index, int, "the number of a chunk", "an int")
         if not 0 <= index < len(self._chunks):
-            raise InputError(f"there is no chunk {index}; there are {len(self._chunks)}, from 0")
+            raise InputError(
+                f"there is no chunk {index}; the column group has {len(self._chunks)}, numbered from 0"
+            )
         return self._chunks[index]

@@ -48,8 +48,8 @@ def comparable(schema: pa.Schema) -> TableSchema:
 
 def roots(tree: Predicate, schema: pa.Schema) -> list[str]:
     """Return the columns that a condition reads: for a field of a struct, that of the struct."""
-    known = comparable(schema)
-    return sorted({known.root(name) if known.resolve(name) else name for name in columns_of(tree)})
+    types = comparable(schema)
+    return sorted({types.root(name) if types.resolve(name) else name for name in columns_of(tree)})
 
 
 def matches(tree: Predicate, rows: pa.RecordBatch) -> pa.BooleanArray:

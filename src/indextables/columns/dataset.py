@@ -85,22 +85,22 @@ class Dataset:
     def scan(
         self,
         where: Predicate | str | None = None,
-        columns: Sequence[str] | None = None,
         *,
+        columns: Sequence[str] | None = None,
         apply_deltas: bool = False,
     ) -> pa.RecordBatchReader:
         """Return the rows that satisfy `where`, as a stream."""
-        return self._reading(apply_deltas).scan(where, columns)
+        return self._reading(apply_deltas).scan(where, columns=columns)
 
     def to_arrow(
         self,
         columns: Sequence[str] | None = None,
-        where: Predicate | str | None = None,
         *,
+        where: Predicate | str | None = None,
         apply_deltas: bool = False,
     ) -> pa.Table:
         """Return the rows that satisfy `where`, all at once."""
-        return self._reading(apply_deltas).to_table(where, columns)
+        return self._reading(apply_deltas).to_table(where, columns=columns)
 
     def take(
         self,

@@ -47,7 +47,7 @@ def store_schema(store: Store, schema: pa.Schema, groups: Iterable[ColumnGroup])
 
 def dataset_schema(manifest: Manifest, files: Files) -> pa.Schema:
     """Return the schema of a version, whose paths are addresses."""
-    noted = _noted(manifest, files)
+    noted = _read_notes(manifest, files)
     fields: dict[str, pa.Field] = {}
     for group in manifest.column_groups:
         fields |= _of_group(group, files, noted)
@@ -73,7 +73,7 @@ def _of_group(group: ColumnGroup, files: Files, noted: _Noted) -> dict[str, pa.F
     return {name: noted.fields[name] for name in group.columns}
 
 
-def _noted(manifest: Manifest, files: Files) -> _Noted:
+def _read_notes(manifest: Manifest, files: Files) -> _Noted:
     statistics = manifest.stats.get(SCHEMA_STAT)
     if statistics is None or not statistics.paths:
         return _Noted({}, frozenset())

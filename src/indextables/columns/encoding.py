@@ -58,7 +58,7 @@ def _writer(node: str | Schema, version: int) -> Write[Any]:
         return lambda out, items: write_array(out, items, write_item)
     if node["type"] == "map":
         write_value = _writer(node["values"], version)
-        return lambda out, entries: write_map(out, _sorted(entries), write_value)
+        return lambda out, entries: write_map(out, _by_key(entries), write_value)
     if node["name"] == "ColumnGroupFile":
         return _old_file_writer(version) if version < 4 else _write_file
     getters = [
@@ -143,6 +143,6 @@ def _with_metadata(file: ColumnGroupFile) -> Mapping[str, str]:
     return {**file.properties, METADATA: text}
 
 
-def _sorted(entries: Mapping[str, T]) -> list[tuple[str, T]]:
+def _by_key(entries: Mapping[str, T]) -> list[tuple[str, T]]:
     """Sort the entries by the bytes of their keys, as the original's maps do."""
     return sorted(entries.items(), key=lambda entry: entry[0].encode("utf-8", "surrogateescape"))

@@ -81,13 +81,13 @@ class Reader:
     @property
     def num_rows(self) -> int:
         """The number of rows, without deleted ones if delta logs are applied."""
-        return self._rows.num_rows - (len(self._deleted) if self._apply_deltas else 0)
+        return self._rows.num_rows - (len(self._deleted_rows) if self._apply_deltas else 0)
 
     def scan(
         self,
         predicate: Predicate | str | None = None,
-        columns: Sequence[str] | None = None,
         *,
+        columns: Sequence[str] | None = None,
         rows: tuple[int, int] | None = None,
     ) -> pa.RecordBatchReader:
         """Return the rows for which the predicate is TRUE, in order, as a stream. The predicate may be SQL text.
@@ -101,7 +101,7 @@ class Reader:
         return pa.RecordBatchReader.from_batches(self._rows.schema(names), batches)
 
     def to_table(
-        self, predicate: Predicate | str | None = None, columns: Sequence[str] | None = None
+        self, predicate: Predicate | str | None = None, *, columns: Sequence[str] | None = None
     ) -> pa.Table:
         """Return the rows of a scan, all at once. Without columns, the table still has its number of rows."""
         names = self._names(columns)
@@ -174,7 +174,7 @@ class Reader:
         )
 
     @lazy_property
-    def _deleted(self) -> RowIds:
+    def _deleted_rows(self) -> RowIds:
         """The positions of all deleted rows."""
         if not self._deletes.keys:
             return self._deletes.positions
@@ -187,7 +187,7 @@ class Reader:
 
     def _stored_positions(self, live: RowIds) -> RowIds:
         """Return where the n-th row that is not deleted is stored: n plus the deleted rows before it."""
-        before = self._deleted - np.arange(len(self._deleted))
+        before = self._deleted_rows - np.arange(len(self._deleted_rows))
         return live + np.searchsorted(before, live, side="right")
 
     def _tables(self, tree: Predicate, names: Sequence[str], span: tuple[int, int]) -> Iterator[pa.Table]:

@@ -341,11 +341,11 @@ class Transaction:
         be there already, or arrive later. Any other error is about this request alone, so that an earlier doubt stays.
         """
         attempt = Claim(
-            manifest_path(version),
-            manifest.to_bytes(version=MANIFEST_VERSION, tag=self._id),
-            lambda raw: raw.endswith(self._id),
-            f"version {version}",
-            f"call commit() of this transaction again, or look for a manifest that ends with {self._id.hex()},",
+            key=manifest_path(version),
+            data=manifest.to_bytes(version=MANIFEST_VERSION, tag=self._id),
+            is_ours=lambda raw: raw.endswith(self._id),
+            what=f"version {version}",
+            advice=f"call commit() of this transaction again, or look for a manifest that ends with {self._id.hex()},",
         )
         was_in_doubt, self._in_doubt = self._in_doubt, True
         try:

@@ -78,7 +78,7 @@ def versions(
     >>> versions("memory:no-such-dataset")
     ()
     """
-    return _listed(store_at(place, as_settings(settings, options)))
+    return _list_versions(store_at(place, as_settings(settings, options)))
 
 
 def latest_version(
@@ -122,7 +122,7 @@ def find(store: Store, version: int) -> int:
     if version != LATEST and version < 0:
         raise InputError(f"there is no version {version}; versions begin with 1, and {LATEST} is the latest")
     if version == LATEST:
-        return max(_listed(store), default=0)
+        return max(_list_versions(store), default=0)
     if version and not exists(store, version):
         raise _missing(store, version)
     return version
@@ -164,14 +164,14 @@ def load(store: Store, version: int) -> Manifest:
         raise CorruptTableError(f"{store.uri}/{key}: {reason}") from reason
 
 
-def _listed(store: Store) -> tuple[int, ...]:
+def _list_versions(store: Store) -> tuple[int, ...]:
     names = (info.key.removeprefix(f"{METADATA_DIR}/") for info in store.list_from(METADATA_DIR))
     numbers = (manifest_version(name) for name in names)
     return tuple(sorted(version for version in numbers if version))
 
 
 def _missing(store: Store, version: int) -> VersionNotFoundError:
-    existing = _listed(store)
+    existing = _list_versions(store)
     advice = f"there are {_ranges(existing)}" if existing else "there are none"
     return VersionNotFoundError(f"{store.uri} has no version {version}; {advice}")
 

@@ -6,6 +6,8 @@ import re
 from datetime import timedelta
 from typing import Final
 
+HOUR_MS: Final = 3_600_000
+
 _DURATION: Final = re.compile(r"(\d{1,9})\s*(hour|day)s?", re.IGNORECASE)
 
 EXPECTED: Final = "whole hours or days, as in '36 hours' or '7 days'"
@@ -43,12 +45,7 @@ def hours(text: str) -> int:
     >>> hours("168"), hours("7 days")
     (168, 168)
     """
-    if text.strip().isdecimal():
-        return int(text)
-    try:
-        return in_hours(parse_duration(text))
-    except ValueError:
-        raise ValueError(f"a whole number of hours, or {EXPECTED}") from None
+    return _number_of(text, timedelta(hours=1), "hours")
 
 
 def milliseconds(text: str) -> int:
@@ -57,9 +54,13 @@ def milliseconds(text: str) -> int:
     >>> milliseconds("1000"), milliseconds("1 hour")
     (1000, 3600000)
     """
+    return _number_of(text, timedelta(milliseconds=1), "milliseconds")
+
+
+def _number_of(text: str, unit: timedelta, units: str) -> int:
     if text.strip().isdecimal():
         return int(text)
     try:
-        return parse_duration(text) // timedelta(milliseconds=1)
+        return parse_duration(text) // unit
     except ValueError:
-        raise ValueError(f"a whole number of milliseconds, or {EXPECTED}") from None
+        raise ValueError(f"a whole number of {units}, or {EXPECTED}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from indextables.config.definitions import Family, Setting
-from indextables.config.durations import hours, milliseconds
+from indextables.config.durations import HOUR_MS, hours, milliseconds
 from indextables.config.parsers import (
     between,
     boolean,
@@ -367,7 +367,7 @@ LOG_RETENTION_HOURS: Final = Setting[int | None](
 LOG_RETENTION_MS: Final = Setting(
     "spark.indextables.logRetention.duration",
     milliseconds,
-    30 * 24 * 3_600_000,
+    30 * 24 * HOUR_MS,
     "Minimum age of a version file before clean-up deletes it, in milliseconds (30 days). An older key: "
     "`purge.txLogRetentionHours` has precedence.",
 )

@@ -64,7 +64,7 @@ class Settings:
                     values[name] = str(value)
                 case Member(family, name):
                     if family.substitutes_value(name, str(value)):
-                        _warn_once(_substituted(key, family))
+                        _warn_once(_substitution(key, family))
                     self._families.setdefault(family.prefix, {})[name] = str(value)
                 case Unread() as unread:
                     _warn_once(_without_effect(key, unread))
@@ -153,7 +153,7 @@ session; did you mean 'spark.indextables.write.compression'? It is ignored.",))
             elif match is not None:
                 valid[key] = value
                 if isinstance(match, Member) and match.family.substitutes_value(match.name, value):
-                    warnings.append(_substituted(key, match.family))
+                    warnings.append(_substitution(key, match.family))
             elif not is_session:
                 unknown[key] = value
             elif is_ours(key):
@@ -213,9 +213,9 @@ def _is_known(key: str) -> bool:
 
 
 def _recognise(canonical: str) -> Setting[Any] | Member | Unread | None:
-    found = keys.BY_NAME.get(canonical.lower()) or EXACT.get(canonical.lower())
-    if found is not None:
-        return found
+    setting = keys.BY_NAME.get(canonical.lower()) or EXACT.get(canonical.lower())
+    if setting is not None:
+        return setting
     for family in keys.FAMILIES:
         if canonical.lower().startswith(family.prefix.lower()):
             return Member(family, canonical[len(family.prefix) :])
@@ -226,7 +226,7 @@ def _without_effect(key: str, unread: Unread) -> str:
     return f"setting {key!r} has no effect in this release: {unread.reason}."
 
 
-def _substituted(key: str, family: Family) -> str:
+def _substitution(key: str, family: Family) -> str:
     return f"setting {key!r}: {family.substitution}."
 
 

@@ -86,7 +86,7 @@ def _missing(store: Store, files: list[dict[str, Any]]) -> Iterator[Finding]:
     gone = missing_files(store, [file[KEY] for file in files])
     if not gone:
         yield Finding(
-            "files", "ok", f"{_counted(len(files), 'split')} in the store, none missing", len(files)
+            "files", "ok", f"{_count_text(len(files), 'split')} in the store, none missing", len(files)
         )
         return
     message = f"{len(gone)} of {len(files)} splits are missing: {_some(gone)}"
@@ -112,7 +112,7 @@ def _skew(files: list[dict[str, Any]]) -> Finding:
         partition = tuple(sorted(map(tuple, file["partitionValues"] or ())))
         sizes[partition] = sizes.get(partition, 0) + (file["size"] or 0)
     if len(sizes) < _FEWEST_PARTITIONS:
-        return Finding("skew", "ok", _counted(len(sizes), "partition"), len(sizes))
+        return Finding("skew", "ok", _count_text(len(sizes), "partition"), len(sizes))
     largest, middle = max(sizes.values()), median(sizes.values())
     if largest <= _SKEW * max(middle, 1):
         return Finding("skew", "ok", f"{len(sizes)} partitions of similar size", len(sizes))
@@ -140,16 +140,14 @@ def _state(store: Store, snapshot: Snapshot, settings: Settings) -> Finding:
 
 def _purgeable(store: Store, settings: Settings, files: list[dict[str, Any]]) -> Finding:
     try:
-        found = purge(store, settings, dry_run=True)
+        purged = purge(store, settings, dry_run=True)
     except IndexTablesError as reason:
         return Finding("purge", "warning", f"what can be purged is unknown: {reason}")
-    size = int(found.size_mb_deleted * _MEGABYTE)
+    size = int(purged.size_mb_deleted * _MEGABYTE)
     live = sum(file["size"] or 0 for file in files)
     if size <= _PURGEABLE_SHARE * live:
-        return Finding("purge", "ok", found.message, size)
-    message = (
-        f"{found.message}: {found.size_mb_deleted:.1f} MiB, against {live / _MEGABYTE:.1f} MiB of live splits"
-    )
+        return Finding("purge", "ok", purged.message, size)
+    message = f"{purged.message}: {purged.size_mb_deleted:.1f} MiB, against {live / _MEGABYTE:.1f} MiB of live splits"
     return Finding("purge", "warning", message, size, "purge {table}")
 
 
@@ -157,7 +155,7 @@ def _unreadable(snapshot: Snapshot) -> Finding:
     skips = snapshot.extras.skips
     if not skips:
         return Finding("unreadable splits", "ok", "no merge has met a split that it could not read")
-    message = f"merges could not read {_counted(len(skips), 'split')}: {_some(list(skips))}"
+    message = f"merges could not read {_count_text(len(skips), 'split')}: {_some(list(skips))}"
     return Finding("unreadable splits", "error", message, len(skips), "doctor {table} --deep")
 
 
@@ -167,7 +165,7 @@ def _checksums(store: Store, files: list[dict[str, Any]]) -> Finding:
     ]
     if not damaged:
         return Finding(
-            "checksums", "ok", f"{_counted(len(files), 'split')} read, every checksum is right", len(files)
+            "checksums", "ok", f"{_count_text(len(files), 'split')} read, every checksum is right", len(files)
         )
     message = f"{len(damaged)} of {len(files)} splits are damaged: {_some(damaged)}"
     return Finding("checksums", "error", message, len(damaged), "history {table}")
@@ -188,7 +186,7 @@ def _verify(store: Store, file: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _counted(count: int, noun: str) -> str:
+def _count_text(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 

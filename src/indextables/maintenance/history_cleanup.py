@@ -119,14 +119,14 @@ def truncate_time_travel(
         versions = len(_history_before(store, snapshot.version, settings).versions)
         checkpoints = len(_older_checkpoints(store, snapshot.version, frozenset()))
         message = f"would delete {versions} version files and {checkpoints} files of states and checkpoints"
-        return _truncated(snapshot, "DRY_RUN", versions, checkpoints, message)
+        return _result(snapshot, "DRY_RUN", versions, checkpoints, message)
     snapshot = _secure_state(store, snapshot, settings, clock())
     current = snapshot.version
     versions, failures = delete_versions(store, _history_before(store, current, settings), settings)
     older = _older_checkpoints(store, current, _manifests(store, current))
     checkpoints, more = _delete(store, older, settings)
     message = f"deleted {versions} version files and {checkpoints} files of states and checkpoints"
-    return _truncated(snapshot, "SUCCESS", versions, checkpoints, "; ".join([message, *failures, *more]))
+    return _result(snapshot, "SUCCESS", versions, checkpoints, "; ".join([message, *failures, *more]))
 
 
 def _history_before(store: Store, current: int, settings: Settings) -> Expiry:
@@ -219,7 +219,7 @@ def _delete(store: Store, names: list[str], settings: Settings) -> tuple[int, li
     return len(names) - len(failures), failures
 
 
-def _truncated(snapshot: Snapshot, status: str, versions: int, checkpoints: int, message: str) -> Truncated:
+def _result(snapshot: Snapshot, status: str, versions: int, checkpoints: int, message: str) -> Truncated:
     return Truncated(
         table_path=snapshot.uri,
         status=status,

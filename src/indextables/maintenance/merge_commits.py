@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from indextables.config import Settings, keys
+from indextables.config import HOUR_MS, Settings, keys
 from indextables.errors import (
     CommitConflictError,
     CommitUnknownError,
@@ -50,7 +50,6 @@ OPERATION: Final = "merge"
 
 _log: Final = logging.getLogger(__name__)
 
-_HOUR_MS: Final = 3_600_000
 
 _REMOVED: Final = "concurrent commits have removed one of their splits, or deleted rows of it"
 _DELETED: Final = "their new split was deleted from the store before the commit"
@@ -108,14 +107,14 @@ def commit_merge(
     try:
         stored, deleted = _by_presence(store, outputs)
         if not stored and not skipped:
-            return _dropped(base, deleted, _DELETED)
+            return _drop_groups(base, deleted, _DELETED)
         change = _change(stored, skipped, metadata, settings, clock())
         done = commit(store, change, base=base, settings=settings, clock=clock)
     except CommitUnknownError:
         raise
     except CommitConflictError as reason:
         discard_groups(store, outputs)
-        return _dropped(base, outputs, str(reason))
+        return _drop_groups(base, outputs, str(reason))
     except IndexTablesError:
         discard_groups(store, outputs)
         raise
@@ -143,7 +142,7 @@ def discard_groups(store: Store, groups: Iterable[MergedGroup]) -> None:
                 store.delete(group.add.path)
 
 
-def _dropped(base: Snapshot, groups: tuple[MergedGroup, ...], reason: str) -> CommittedMerge:
+def _drop_groups(base: Snapshot, groups: tuple[MergedGroup, ...], reason: str) -> CommittedMerge:
     return CommittedMerge(base, dropped=groups, reason=reason if groups else None)
 
 
@@ -154,7 +153,7 @@ def _change(
     settings: Settings,
     now: int,
 ) -> MergeSplits:
-    retry_after = now + settings.get(keys.MERGE_SKIP_HOURS) * _HOUR_MS
+    retry_after = now + settings.get(keys.MERGE_SKIP_HOURS) * HOUR_MS
     return MergeSplits(
         groups=_merge_groups(groups),
         metadata=metadata,

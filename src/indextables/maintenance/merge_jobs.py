@@ -48,10 +48,15 @@ class MergeJob:
     ended_ms: int | None = None
     error_message: str | None = None
 
-    def ended(self, failure: str | None = None) -> MergeJob:
-        """Return the job at its end: completed, or failed for a reason."""
+    def ended(self, failure: str | None = None, *, message: str | None = None) -> MergeJob:
+        """Return the job at its end: completed, or failed for a reason.
+
+        `message` says which groups of a completed job were not merged.
+        """
         status = COMPLETED if failure is None else FAILED
-        return dataclasses.replace(self, status=status, ended_ms=now_ms(), error_message=failure)
+        return dataclasses.replace(
+            self, status=status, ended_ms=now_ms(), error_message=message if failure is None else failure
+        )
 
 
 def record_job(job: MergeJob) -> None:

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 import pyarrow.compute as pc
 
-from indextables.config import Settings, keys
+from indextables.config import HOUR_MS, Settings, keys
 from indextables.errors import CorruptTableError, InputError
 from indextables.log import Metadata, SkipFile, Snapshot, writer_metadata
 from indextables.log.actions import check_writable, is_elsewhere
@@ -21,8 +21,6 @@ from indextables.storage import options_for_tasks
 
 DEFAULT_TARGET_BYTES: Final = 5 << 30
 MIN_TARGET_BYTES: Final = 1 << 20
-
-_HOUR_MS: Final = 3_600_000
 
 
 @dataclass(frozen=True)
@@ -94,6 +92,11 @@ class MergeTask:
     @property
     def size(self) -> int:
         return sum(source.size for source in self.sources)
+
+
+def total_size(tasks: Iterable[MergeTask]) -> int:
+    """Return the size in bytes of the splits that tasks replace."""
+    return sum(task.size for task in tasks)
 
 
 def plan_merge(
@@ -189,7 +192,7 @@ def _candidates(
 ) -> dict[_PartitionKey, list[_Candidate]]:
     """Return the splits that may be merged, by partition."""
     limit = settings.get(keys.MERGE_SKIP_THRESHOLD) * options.target_size
-    cooldown_ms = settings.get(keys.MERGE_SKIP_HOURS) * _HOUR_MS
+    cooldown_ms = settings.get(keys.MERGE_SKIP_HOURS) * HOUR_MS
     entries = snapshot.prune(options.where).entries
     # Only the columns that are needed become objects, and only for the files that matter.
     has_deletes = pc.is_valid(entries.column("deltaLog"))

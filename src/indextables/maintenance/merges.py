@@ -18,7 +18,12 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from indextables.config import Settings, keys
-from indextables.errors import CorruptTableError, UnreadableSplitError, VersionNotFoundError
+from indextables.errors import (
+    CorruptTableError,
+    IndexTablesError,
+    UnreadableSplitError,
+    VersionNotFoundError,
+)
 from indextables.log import Snapshot, load_snapshot, store_split
 from indextables.log.snapshots import is_expired, mapping_of, read_snapshot
 from indextables.maintenance.merge_commits import CommittedMerge, MergedGroup, commit_merge, discard_groups
@@ -33,6 +38,7 @@ from indextables.storage import ScratchDirectory, Store, open_store
 _log: Final = logging.getLogger(__name__)
 
 _SHOWN: Final = 3
+_LONGEST_REASON: Final = 500
 _INDEXED_AGAIN: Final = "indexed again: "
 """The beginning of the messages that say how a split was made; the others are about what was not merged."""
 
@@ -132,8 +138,9 @@ def run_merge_task(
                     directory=directory,
                 )
             except UnreadableSplitError as reason:
-                unreadable.append((reason.path, str(reason.__cause__ or reason)))
-                sources = [source for source in sources if source.key != reason.path]
+                damaged = {error.path: str(error.__cause__ or error) for error in (reason, *reason.others)}
+                unreadable += damaged.items()
+                sources = [source for source in sources if source.key not in damaged]
                 continue
             return MergedGroup(
                 sources=tuple(source.key for source in sources),
@@ -167,8 +174,9 @@ def merge_small_splits(
 ) -> Merged:
     """Merge the small splits of the newest version, and commit after each batch. Safe next to any other commit.
 
-    `progress` is called after each group. An error or an interrupt leaves the batches that are committed; the rest
-    of the table is as it was.
+    `progress` is called after each group. A group that fails is counted in the result, and the others are merged. If
+    nothing was merged, its error is raised. An interrupt, or an error of a commit, leaves the batches that are
+    committed; the rest of the table is as it was.
     """
     started = clock()
     snapshot, tasks = plan_newest(store, options or MergeOptions(), settings, now=started)
@@ -186,14 +194,26 @@ def merge_tasks(
     clock: Callable[[], int] = now_ms,
     merger: GroupMerger = merge_splits,
 ) -> Merged:
-    """Merge the groups of a plan, which was made for `snapshot`, and commit after each batch."""
+    """Merge the groups of a plan, which was made for `snapshot`, and commit after each batch.
+
+    A group that fails does not stop the others. If nothing was merged, the error of the first that failed is raised.
+    """
     result = empty_result(snapshot)
     size = settings.get(keys.MERGE_BATCH_SIZE)
+    errors: list[Exception] = []
     for first in range(0, len(tasks), size):
         groups: list[MergedGroup] = []
+        failures: list[str] = []
         try:
             for number, task in enumerate(tasks[first : first + size], first + 1):
-                groups.append(run_merge_task(task, store, merger))
+                try:
+                    groups.append(run_merge_task(task, store, merger))
+                except InterruptedError:  # an OSError that asks the merge to stop
+                    raise
+                except (IndexTablesError, OSError, MemoryError) as reason:
+                    _log.warning("%s: a group of splits was not merged: %s", store.uri, reason)
+                    errors.append(reason)
+                    failures.append(failure_of(reason))
                 if progress is not None:
                     progress(number, len(tasks))
         except BaseException:
@@ -203,9 +223,16 @@ def merge_tasks(
             store, groups, metadata=tasks[0].metadata, base=snapshot, settings=settings, clock=clock
         )
         snapshot = committed.snapshot
-        result = add_committed(result, committed)
+        result = add_committed(result, committed, failures)
+    if errors and not result.merge_groups:
+        raise errors[0]
     _log.info("%s: merge: %s", store.uri, result.message)
     return result
+
+
+def failure_of(reason: Exception) -> str:
+    """Return the text that says why a group was not merged."""
+    return f"{type(reason).__name__}: {reason}"[:_LONGEST_REASON]
 
 
 def empty_result(snapshot: Snapshot) -> Merged:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from indextables.config import Settings, keys
+from indextables.config import HOUR_MS, Settings, keys
 from indextables.errors import CorruptTableError, InputError, VersionNotFoundError
 from indextables.log import Snapshot, commit
 from indextables.log.actions import check_writable
@@ -51,7 +51,6 @@ from indextables.storage import ObjectInfo, Store, remove_leftovers
 
 _log: Final = logging.getLogger(__name__)
 
-_HOUR_MS: Final = 3_600_000
 _MEGABYTE: Final = 1 << 20
 _SHOWN: Final = 3
 _SURVEYS: Final = 20
@@ -188,9 +187,9 @@ def prepare_purge(
         if expiry.versions or states:
             # Survey again. A file that could not be deleted keeps its version readable. So does a file that another
             # process created before the watermark advanced, such as the state of an old version by a slow writer.
-            newest, reachable = _survey(store, settings, _unchanged)
+            newest, reachable = _survey(store, settings, _same_listing)
     orphans = orphaned_splits(store.list_from(""), reachable)
-    cutoff = started - hours * _HOUR_MS
+    cutoff = started - hours * HOUR_MS
     temporary, more = _clear_temporary(store, settings, started, hours, dry_run=dry_run)
     failures = (*failures, *more)
     splits = [info for info in orphans if info.modified_ms <= cutoff][: settings.get(keys.PURGE_MAX_FILES)]
@@ -267,7 +266,7 @@ def _clear_temporary(
     Returns how many files, and what could not be deleted and why. The purge fence does not protect a temporary file
     that a writer has just created, so they are kept for an hour at least.
     """
-    abandoned = abandoned_files(store, started - max(hours, 1) * _HOUR_MS)
+    abandoned = abandoned_files(store, started - max(hours, 1) * HOUR_MS)
     if dry_run:
         return len(abandoned), ()
     remove_leftovers(settings)
@@ -314,7 +313,7 @@ def _named_since(store: Store, before: Snapshot, after: Snapshot, settings: Sett
     except CorruptTableError:
         # Another clean-up may have deleted some of these versions, so the files that only they name are not needed. A
         # survey that does not reach the later snapshot, because a listing lags behind, proves nothing.
-        newest, reachable = _survey(store, settings, _unchanged)
+        newest, reachable = _survey(store, settings, _same_listing)
         if newest.version < after.version:
             raise
         return reachable
@@ -331,7 +330,7 @@ def _without(versions: Sequence[int], bases: Sequence[int]) -> Callable[[LogList
     return remaining
 
 
-def _unchanged(listing: LogListing) -> LogListing:
+def _same_listing(listing: LogListing) -> LogListing:
     return listing
 
 

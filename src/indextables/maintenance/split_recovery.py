@@ -113,15 +113,15 @@ def _metadata(mapping: FieldMapping, columns: tuple[str, ...], ref: str) -> Meta
     schema = TableSchema((*fields, *(Field(name, "string") for name in columns)))
     text = {f"{TYPEMAP_PREFIX}{mapped.name}": mapped.typemap for mapped in mapping.of_kind("text", "ip")}
     configuration = {f"{REGISTRY_PREFIX}{ref}": mapping.to_json(), **text}
-    return Metadata(str(new_id()), schema.to_json(), columns, configuration)
+    return Metadata(str(new_id()), schema.to_json(), partition_columns=columns, configuration=configuration)
 
 
 def _add(split: FoundSplit, ref: str) -> AddFile:
     """Return the split as an action. It has no min/max, which would take reading every row, so it is never skipped."""
     return AddFile(
-        split.info.key,
-        {name: value for name, value in split.partition_values if value != NULL_DIRECTORY},
-        split.info.size,
+        path=split.info.key,
+        partition_values={name: value for name, value in split.partition_values if value != NULL_DIRECTORY},
+        size=split.info.size,
         modification_time=split.info.modified_ms,
         num_records=split.num_rows,
         footer_start_offset=split.footer_start,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from indextables.config import Settings
 from indextables.log import Snapshot
 from indextables.log.snapshots import VersionSelector, is_in_parts, read_snapshot
 from indextables.log.versions import list_log
+from indextables.runtime import EPOCH
 from indextables.state import StateManifest, StateOptions, compaction_reason, read_pointer
 from indextables.stats import total_bytes
 from indextables.storage import Store
@@ -123,7 +124,7 @@ def _of_checkpoint(checkpoint: Snapshot, current: Snapshot, form: str, created_m
 def _moment(ms: int) -> datetime | None:
     """Return the time, or None if it is out of range."""
     try:
-        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
+        return EPOCH + timedelta(milliseconds=ms)
     except OverflowError:
         return None
 

@@ -14,13 +14,14 @@ import dataclasses
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from indextables.config import Settings, keys
 from indextables.errors import IndexTablesError
 from indextables.log import Snapshot, load_snapshot
 from indextables.maintenance.merge_jobs import MergeJob, record_job
-from indextables.maintenance.merge_plan import MergeTask, plan_due_merge
+from indextables.maintenance.merge_plan import MergeTask, plan_due_merge, total_size
 from indextables.maintenance.merges import merge_tasks
 from indextables.maintenance.purges import Purged, purge
 from indextables.maintenance.upkeep_claims import (
@@ -88,29 +89,69 @@ def start_upkeep(snapshot: Snapshot, before: int | None, settings: Settings, pol
     purges = policy.purge_due(before=before, version=snapshot.version)
     if not merges and not purges:
         return
-    uri = snapshot.uri
-
-    def work() -> None:
-        run_upkeep(uri, settings, policy, merges=merges, purges=purges)
-
+    request = _Request(settings, policy)
+    work = _Upkeep(snapshot.uri, request if merges else None, request if purges else None)
     if policy.is_asynchronous:
-        current().background.start(uri, work, exit_seconds=policy.exit_seconds)
+        current().background.start(
+            snapshot.uri,
+            work,
+            exit_seconds=policy.exit_seconds,
+            unite=lambda waiting, new: new.after(waiting),
+        )
     else:
         work()
 
 
-def run_upkeep(uri: str, settings: Settings, policy: UpkeepPolicy, *, merges: bool, purges: bool) -> None:
-    """Merge and purge now, as far as it is due. Raises nothing but interrupts."""
-    try:
-        store = open_store(uri, settings)
-        merged = merges and _merge_if_due(store, settings)
-        if purges or (
-            merged and policy.after_merge and claim_purge(store, now_ms(), policy.purge_interval_ms)
-        ):
-            done = purge_automatically(store, settings, policy)
-            _log.info("%s: automatic purge: %s", uri, done.message)
-    except Exception as reason:  # noqa: BLE001 - the write that started it is committed, and has not failed
-        _log.warning("automatic upkeep of %s failed: %s: %s", uri, type(reason).__name__, reason)
+@dataclass(frozen=True)
+class _Request:
+    """The settings of a write that asks for upkeep, and their policy."""
+
+    settings: Settings
+    policy: UpkeepPolicy
+
+
+@dataclass(frozen=True)
+class _Upkeep:
+    """The upkeep of a table that writes have asked for. Each part has the settings of the last that asked for it.
+
+    A purge by the settings of another write could delete what that write is to keep.
+    """
+
+    uri: str
+    merge: _Request | None
+    purge: _Request | None
+
+    def after(self, waiting: _Upkeep) -> _Upkeep:
+        """Return what does this, and what is waiting to be done."""
+        return _Upkeep(self.uri, self.merge or waiting.merge, self.purge or waiting.purge)
+
+    def __call__(self) -> None:
+        """Merge and purge now, as far as it is due. Raises nothing but interrupts."""
+        try:
+            purge_request = self.purge
+            if self.merge is not None and self._merge(self.merge) and purge_request is None:
+                policy = self.merge.policy
+                store = open_store(self.uri, self.merge.settings)
+                if policy.after_merge and claim_purge(store, now_ms(), policy.purge_interval_ms):
+                    purge_request = self.merge
+            if purge_request is not None:
+                settings = purge_request.settings
+                done = purge_automatically(open_store(self.uri, settings), settings, purge_request.policy)
+                _log.info("%s: automatic purge: %s", self.uri, done.message)
+        except Exception as reason:  # noqa: BLE001 - the write that started it is committed, and has not failed
+            _log.warning("automatic upkeep of %s failed: %s: %s", self.uri, type(reason).__name__, reason)
+
+    def _merge(self, request: _Request) -> bool:
+        """Merge what is due. Return True if something was merged. A merge that fails does not stop a purge."""
+        try:
+            return _merge_if_due(open_store(self.uri, request.settings), request.settings)
+        except InterruptedError:
+            raise
+        except Exception as reason:
+            if self.purge is None:
+                raise
+            _log.warning("automatic merge of %s failed: %s: %s", self.uri, type(reason).__name__, reason)
+            return False
 
 
 def wait_for_upkeep(uri: str, seconds: float | None = None) -> bool:
@@ -138,10 +179,11 @@ def automatic_retention(
     starts = [
         write[1] for write in map(writes.get, writes.keys()) if write is not None and write[0] == store.uri
     ]
-    claim = read_claim(store)
-    starts += [] if claim is None else [claim.since]
+    claim, now = read_claim(store), now_ms()
+    # A job that died leaves a claim that is over: its files are orphans, and no reason to keep others.
+    starts += [] if claim is None or claim.is_over(now) else [claim.since]
     starts += [] if running_since is None else [running_since]
-    return policy.purge_hours(running_since=min(starts, default=None), now=now_ms()), policy.log_hours
+    return policy.purge_hours(running_since=min(starts, default=None), now=now), policy.log_hours
 
 
 def due_tasks(store: Store, settings: Settings) -> tuple[Snapshot, tuple[MergeTask, ...]]:
@@ -161,9 +203,18 @@ def _merge_if_due(store: Store, settings: Settings) -> bool:
         # Plan again: the job that had the claim before may have merged these splits.
         snapshot, tasks = due_tasks(store, settings)
         while tasks:
-            extend_claim(store, claim, size=_size(tasks), now=now_ms())
-            if not _run_job(store, settings, snapshot, tasks):
-                break  # other commits have removed the sources, or none can be read
+            extend_claim(store, claim, size=total_size(tasks), now=now_ms())
+            try:
+                if not _run_job(store, settings, snapshot, tasks):
+                    break  # other commits have removed the sources, or none can be read
+            except InterruptedError:
+                raise
+            except Exception as reason:
+                if not merged:
+                    raise
+                # What the rounds before left fails again. What they merged is committed, and a purge may follow.
+                _log.warning("%s: the rest is not merged: %s", store.uri, reason)
+                break
             merged = True
             snapshot, tasks = due_tasks(store, settings)
     finally:
@@ -174,7 +225,7 @@ def _merge_if_due(store: Store, settings: Settings) -> bool:
 def _take_claim(store: Store, settings: Settings, tasks: tuple[MergeTask, ...], claim: str) -> bool:
     """Claim the table. A claim that fails is a job that fails."""
     try:
-        return take_claim(store, claim, size=_size(tasks), now=now_ms())
+        return take_claim(store, claim, size=total_size(tasks), now=now_ms())
     except Exception as reason:
         record_job(_new_job(store, settings, tasks).ended(f"{type(reason).__name__}: {reason}"))
         raise
@@ -208,10 +259,6 @@ def _run_job(store: Store, settings: Settings, snapshot: Snapshot, tasks: tuple[
     except BaseException as reason:
         record_job(job.ended(f"{type(reason).__name__}: {reason}"))
         raise
-    record_job(job.ended())
+    record_job(job.ended(message=result.message if result.failed_groups else None))
     _log.info("%s: automatic merge: %s", store.uri, result.message)
     return result.merge_groups > 0
-
-
-def _size(tasks: tuple[MergeTask, ...]) -> int:
-    return sum(task.size for task in tasks)

@@ -26,6 +26,8 @@ PURGE_KEY: Final = f"{LOG_DIRECTORY}/_upkeep/last_purge"
 _LEASE_MS: Final = 60_000
 _BYTES_PER_MS: Final = 1000
 """A merge is slower than this only where something is wrong."""
+_CLOCK_SKEW_MS: Final = 300_000
+"""How far the clocks of two machines may be apart."""
 _MAX_BYTES: Final = 4096
 
 
@@ -40,9 +42,15 @@ class MergeClaim:
     pid: int | None = None
 
     def is_over(self, now: int) -> bool:
-        """Return True if the job has had its time, or was of a process of this machine that has ended."""
-        return now >= self.until or (
-            self.pid is not None and self.host == socket.gethostname() and not _is_alive(self.pid)
+        """Return True if the job has had its time, or was of a process of this machine that has ended.
+
+        A claim that begins in the future is over as well: the clock of its owner is ahead, and its end says nothing. If
+        the owner is still merging, another job may do the same work, of which one commit is discarded.
+        """
+        return (
+            now >= self.until
+            or self.since > now + _CLOCK_SKEW_MS
+            or (self.pid is not None and self.host == socket.gethostname() and not _is_alive(self.pid))
         )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Final
 
-from indextables.config import Settings, keys
+from indextables.config import HOUR_MS, Settings, keys
 from indextables.maintenance.purges import retention_hours
 
-_HOUR_MS: Final = 3_600_000
 _PURGES_PER_RETENTION: Final = 8
 _FILES_PER_LOOK: Final = 1000
 """Looking for small splits takes time in proportion to the live files. After every write it may look at this many."""
@@ -60,18 +60,22 @@ class UpkeepPolicy:
         >>> UpkeepPolicy.of(Settings()).purge_interval_ms / 3_600_000
         21.0
         """
-        return max(min(self.split_hours, self.log_hours) * _HOUR_MS // _PURGES_PER_RETENTION, _HOUR_MS)
+        return max(min(self.split_hours, self.log_hours) * HOUR_MS // _PURGES_PER_RETENTION, HOUR_MS)
 
     def may_merge(self, *, files: int, version: int) -> bool:
         """Return True if it is worth looking for small splits: there are enough files, and it is the turn of a version.
 
-        A table with many files is looked at after every so many versions only.
+        A table with many files is looked at after one of so many versions only. Which ones is as good as random: other
+        writers may take every other version, and may not look.
 
         >>> policy = UpkeepPolicy.of(Settings())
-        >>> [policy.may_merge(files=files, version=7) for files in (31, 32, 1999, 2000, 7000)]
-        [False, True, True, False, True]
+        >>> [policy.may_merge(files=files, version=1) for files in (31, 32, 1999, 2000)]
+        [False, True, True, False]
+        >>> [version for version in range(10) if policy.may_merge(files=2000, version=version)]
+        [0, 2, 3, 4, 7, 8]
         """
-        is_turn = version % max(1, files // _FILES_PER_LOOK) == 0
+        mixed = int.from_bytes(blake2b(version.to_bytes(8, "big"), digest_size=4).digest(), "big")
+        is_turn = mixed % max(1, files // _FILES_PER_LOOK) == 0
         return self.min_splits is not None and files >= self.min_splits and is_turn
 
     def purge_due(self, *, before: int | None, version: int) -> bool:
@@ -96,4 +100,4 @@ class UpkeepPolicy:
         """
         if running_since is None:
             return self.split_hours
-        return max(self.split_hours, -(-(now - running_since) // _HOUR_MS))
+        return max(self.split_hours, -(-(now - running_since) // HOUR_MS))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 
 import numpy as np
 
 from indextables.errors import PredicateError
+from indextables.runtime import EPOCH, EPOCH_DAY
 from indextables.schema import (
     FLOAT_TYPES,
     INTEGER_TYPES,
@@ -20,9 +21,6 @@ from indextables.schema import (
     parse_wall_time,
     shorten,
 )
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_EPOCH_DATE = date(1970, 1, 1)
 
 NESTED_ADVICE = (
     "compare a field of a struct (column.field = value), use array_contains, or search it with INDEXQUERY"
@@ -122,13 +120,13 @@ def _boolean(text: str | float | bool) -> bool:
 
 def _date_of_days(days: int) -> date | None:
     try:
-        return _EPOCH_DATE + timedelta(days=days)
+        return EPOCH_DAY + timedelta(days=days)
     except OverflowError:  # Spark's calendar goes further than Python's
         return None
 
 
 def _timestamp_of_micros(micros: int) -> datetime | None:
     try:
-        return _EPOCH + timedelta(microseconds=micros)
+        return EPOCH + timedelta(microseconds=micros)
     except OverflowError:
         return None

@@ -215,7 +215,7 @@ class _Reader:
                 column = self._column(node)
                 if column.type == "boolean":
                     return Compare("=", column.name, True)
-        raise self._unsupported(node)
+        raise self._refusal(node)
 
     def _comparison(self, node: exp.Expression) -> Predicate:
         op = _COMPARISONS[type(node)]
@@ -232,11 +232,11 @@ class _Reader:
             column = self._column(node.this)
             if column.type == "boolean":
                 return Compare("<=>", column.name, bool(node.expression.this))
-        raise self._unsupported(node)
+        raise self._refusal(node)
 
     def _in(self, node: exp.In) -> Predicate:
         if not node.expressions:
-            raise self._unsupported(node)
+            raise self._refusal(node)
         column = self._column(node.this)
         return In(column.name, tuple(self._value(item, column) for item in node.expressions))
 
@@ -246,7 +246,7 @@ class _Reader:
             return Constant(None)
         body = pattern.strip("%")
         if any(c in body for c in "%_\\"):
-            raise self._unsupported(node)
+            raise self._refusal(node)
         match pattern.startswith("%"), pattern.endswith("%"):
             case (True, True):
                 return StringMatch("contains", column.name, body)
@@ -271,22 +271,22 @@ class _Reader:
         column = self._column(node.this)
         value = self._value(node.expression, column)
         if column.type != "string" or not (value is None or isinstance(value, str)):
-            raise self._unsupported(node)
+            raise self._refusal(node)
         return column, value
 
     def _text_query(self, node: exp.Anonymous) -> Predicate:
         if len(node.expressions) != 2:
-            raise self._unsupported(node)
+            raise self._refusal(node)
         target, query = node.expressions
         is_text = isinstance(query, exp.RawString) or (isinstance(query, exp.Literal) and query.is_string)
         if not is_text:
-            raise self._unsupported(node)
+            raise self._refusal(node)
         name = ALL_FIELDS if target.name == ALL_COLUMN else self._column(target).name
         return TextQuery(_OPERATORS[node.name.upper()], name, query.this, self._zone)
 
     def _column(self, node: exp.Expression) -> Field:
         if not isinstance(node, exp.Column | exp.Dot):
-            raise self._unsupported(node)
+            raise self._refusal(node)
         parts = [part.name for part in node.parts]
         column = self._schema.resolve(".".join(parts))
         if column is None and len(parts) > 1 and self._schema.get(parts[0]) is not None:
@@ -316,9 +316,9 @@ class _Reader:
                 return from_sql(node.this.this, column, self._zone)
             case exp.Paren():
                 return self._value(node.this, column)
-        raise self._unsupported(node)
+        raise self._refusal(node)
 
-    def _unsupported(self, node: exp.Expression) -> PredicateError:
+    def _refusal(self, node: exp.Expression) -> PredicateError:
         return PredicateError(
             f"{shorten(node.sql('spark'))!r} in the condition {shorten(self._text)!r} is not supported: compare a "
             "column with a literal by =, <>, <, <=, >, >=, <=>, IN, BETWEEN, IS NULL, LIKE 'prefix%' or a search "

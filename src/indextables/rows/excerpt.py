@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from indextables.rows.thrift import binary_list, number, read_field, skip, struct_list
+from indextables.rows.thrift import StructFields, binary_list, number, struct_list
 
 _MAGIC: Final = b"PAR1"
 _TYPES: Final = (
@@ -116,13 +116,9 @@ def _footer_around_row_groups(schema: pa.Schema) -> tuple[bytes, bytes]:
     raw = _empty_file(schema)
     length = int.from_bytes(raw[-8:-4], "little")
     footer = raw[-8 - length : -8]
-    at = field_id = cut = 0
-    while field_id < 4:  # 1: version, 2: schema, 3: num_rows, 4: row_groups
-        if field_id == 2:
-            cut = at
-        field_id, kind, at = read_field(footer, at, field_id)
-        at = skip(footer, at, kind)
-    return footer[:cut], footer[at:]
+    fields = StructFields(footer, 0)
+    ends = {field_id: fields.skip(kind) for field_id, kind in fields}
+    return footer[: ends[2]], footer[ends[4] :]  # 2: schema, 3: num_rows, 4: row_groups
 
 
 def _empty_file(schema: pa.Schema) -> bytes:

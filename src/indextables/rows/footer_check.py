@@ -17,11 +17,10 @@ from indextables.rows.thrift import (
     I64,
     LISTS,
     STRUCT,
+    StructFields,
     read_binary,
-    read_field,
     read_list,
     read_number,
-    skip,
 )
 
 MAGIC: Final = b"PAR1"
@@ -151,16 +150,12 @@ def _leaves(nodes: Sequence[dict[int, Value]]) -> Iterator[_Leaf]:
 
 
 def _read_struct(data: bytes, at: int, shape: Shape) -> tuple[dict[int, Value], int]:
-    fields: dict[int, Value] = {}
-    field_id = 0
-    while True:
-        field_id, kind, at = read_field(data, at, field_id)
-        if not kind:
-            return fields, at
+    values: dict[int, Value] = {}
+    fields = StructFields(data, at)
+    for field_id, kind in fields:
         if field_id in shape:
-            fields[field_id], at = _read(data, at, kind, shape[field_id])
-        else:
-            at = skip(data, at, kind)
+            values[field_id], fields.at = _read(data, fields.at, kind, shape[field_id])
+    return values, fields.at
 
 
 def _read(data: bytes, at: int, kind: int, shape: object) -> tuple[Value, int]:

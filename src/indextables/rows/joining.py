@@ -21,11 +21,10 @@ from indextables.rows.thrift import (
     I64,
     LISTS,
     STRUCT,
+    StructFields,
     number,
-    read_field,
     read_list,
     read_number,
-    skip,
     struct_list,
 )
 
@@ -116,7 +115,7 @@ def _moved_group(group: list[_Field], moves: Sequence[int], ordinal: int) -> byt
             chunks = [_moved_chunk(chunk, move) for chunk, move in pairs]
             fields.append(field._replace(raw=struct_list(chunks)))
         elif field.id == _GROUP_OFFSET:
-            fields.append(_moved(field, moves[0]))
+            fields.append(_move(field, moves[0]))
         elif field.id == _GROUP_ORDINAL:
             fields.append(field._replace(raw=number(ordinal)))
         else:
@@ -132,19 +131,19 @@ def _moved_chunk(chunk: list[_Field], move: int) -> bytes:
         if field.id in _CHUNK_INDEXES:
             continue  # they are optional, outside of the chunk, and the page directory says the same
         if field.id == _CHUNK_OFFSET:
-            fields.append(_moved(field, move))
+            fields.append(_move(field, move))
         elif field.id == _CHUNK_METADATA:
             metadata, _ = _read_struct(field.raw, 0)
             if any(inner.id == _CHUNK_BLOOM for inner in metadata):
                 raise ValueError("a column chunk has a Bloom filter of its own")
-            moved = [_moved(inner, move) if inner.id in _PAGE_OFFSETS else inner for inner in metadata]
+            moved = [_move(inner, move) if inner.id in _PAGE_OFFSETS else inner for inner in metadata]
             fields.append(field._replace(raw=_struct(moved)))
         else:
             fields.append(field)
     return _struct(fields)
 
 
-def _moved(field: _Field, move: int) -> _Field:
+def _move(field: _Field, move: int) -> _Field:
     """Move an offset. Zero stands for none."""
     offset, _ = read_number(field.raw, 0)
     if field.kind != I64:
@@ -167,15 +166,10 @@ def _structs(field: _Field) -> Iterator[list[_Field]]:
 
 
 def _read_struct(data: bytes, at: int) -> tuple[list[_Field], int]:
-    fields: list[_Field] = []
-    field_id = 0
-    while True:
-        field_id, kind, at = read_field(data, at, field_id)
-        if not kind:
-            return fields, at
-        end = skip(data, at, kind)
-        fields.append(_Field(field_id, kind, bytes(data[at:end])))
-        at = end
+    fields = StructFields(data, at)
+    return [
+        _Field(field_id, kind, data[fields.at : fields.skip(kind)]) for field_id, kind in fields
+    ], fields.at
 
 
 def _struct(fields: Sequence[_Field]) -> bytes:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from indextables.rows.thrift import LISTS, STRUCT, read_field, read_list, read_number, skip
+from indextables.rows.thrift import LISTS, STRUCT, StructFields, read_field, read_list, read_number
 
 _Numbers: TypeAlias = npt.NDArray[np.int64]
 
@@ -88,16 +88,12 @@ def _read(raw: bytes, chunks: int) -> list[PageLocations]:
 
 def _end_of_struct(raw: bytes, at: int, tokens: _Numbers, ends: _Numbers) -> int:
     """Return where the offset index ends whose pages end at `at`: for texts it has a number of each page too."""
-    field_id = 1
-    while True:
-        field_id, kind, at = read_field(raw, at, field_id)
-        if not kind:
-            return at
+    fields = StructFields(raw, at, last_id=1)
+    for field_id, kind in fields:
         if field_id == 2 and kind in LISTS:
-            count, _, at = read_list(raw, at)
-            at = int(ends[int(tokens[at]) + count - 1]) + 1 if count else at
-        else:
-            at = skip(raw, at, kind)
+            count, _, at = read_list(raw, fields.at)
+            fields.at = int(ends[int(tokens[at]) + count - 1]) + 1 if count else at
+    return fields.at
 
 
 def _numbers(region: npt.NDArray[np.uint8], ends: _Numbers, tokens: _Numbers) -> _Numbers:
@@ -125,11 +121,7 @@ def _first_index(footer: bytes) -> int | None:
     return None if at is None else read_number(footer, at)[0]
 
 
-def _find_field(data: bytes, at: int, wanted_id: int) -> int | None:
+def _find_field(data: bytes, at: int, field_id: int) -> int | None:
     """Return where the value of a field of the struct at `at` begins."""
-    field_id = 0
-    while True:
-        field_id, kind, at = read_field(data, at, field_id)
-        if not kind or field_id == wanted_id:
-            return at if kind else None
-        at = skip(data, at, kind)
+    fields = StructFields(data, at)
+    return next((fields.at for each, _ in fields if each == field_id), None)

@@ -47,14 +47,14 @@ def checksums_and_pages(path: Path, page_rows: int) -> tuple[bytes, bytes | None
         metadata = pq.read_metadata(pa.BufferReader(footer))
         groups, leaves = range(metadata.num_row_groups), range(metadata.num_columns)
         chunks = [chunk_span(metadata, group, leaf) for group in groups for leaf in leaves]
-        checksums = _packed(_crc32s(view, [(chunk.start, chunk.end) for chunk in chunks]))
+        checksums = _pack(_crc32s(view, [(chunk.start, chunk.end) for chunk in chunks]))
         indexes = read_offset_indexes(view, footer_start, footer, len(chunks))
         rows = [metadata.row_group(group).num_rows for group in groups for _ in leaves]
         pages = None if indexes is None else _page_bounds(chunks, rows, indexes, page_rows)
         if pages is None:
             return checksums, None
         lengths = [end - start for start, end in pages]
-        return checksums, _packed([page_rows, *lengths, *_crc32s(view, pages)])
+        return checksums, _pack([page_rows, *lengths, *_crc32s(view, pages)])
 
 
 def _page_bounds(
@@ -84,10 +84,10 @@ def page_directory(page_rows: RowIds, lengths: RowIds, checksums: RowIds) -> byt
     """Encode the directory of a file with so many rows a page in each row group."""
     sizes = np.unique(page_rows)
     first = sizes if len(sizes) == 1 else np.concatenate([[0], page_rows])
-    return _packed(np.concatenate([first, lengths, checksums]))
+    return _pack(np.concatenate([first, lengths, checksums]))
 
 
-def _packed(numbers: Sequence[int] | RowIds) -> bytes:
+def _pack(numbers: Sequence[int] | RowIds) -> bytes:
     return bytes(np.array(numbers, U32).tobytes())
 
 
@@ -177,13 +177,13 @@ class PageDirectory:
 
     def spans(self, group: int, leaf: int, pages: Sequence[int]) -> tuple[Span | None, list[Span]]:
         """Return the dictionary of a column chunk, if it has one, and these of its data pages."""
-        entries = self._located.get((group, leaf))
+        entries = self._chunk_entries.get((group, leaf))
         if entries is None:
-            entries = self._located[group, leaf] = self._locate(group, leaf)
+            entries = self._chunk_entries[group, leaf] = self._locate(group, leaf)
         return entries[0] if entries[0].length else None, [entries[page + 1] for page in pages]
 
     @lazy_property
-    def _located(self) -> dict[tuple[int, int], list[Span]]:
+    def _chunk_entries(self) -> dict[tuple[int, int], list[Span]]:
         """The entries of the column chunks that were asked for before."""
         return {}
 

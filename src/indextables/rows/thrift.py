@@ -7,6 +7,7 @@ A struct is fields of a header byte (distance to the last field id, and a type) 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 BOOLEANS: Final = (1, 2)  # their value is in the type
@@ -102,6 +103,34 @@ def skip(data: bytes | memoryview, at: int, kind: int, depth: int = 0) -> int:
                 return at
             at = skip(data, at, of, depth + 1)
     raise ValueError(f"a Thrift value of unknown type {kind}")
+
+
+class StructFields:
+    """The fields of the struct at `at`, as pairs of id and type; `at` moves on with them.
+
+    While a field is current, its value begins at `at`. A caller that reads the value sets `at` to its end. Iteration
+    skips every other value. When it has ended, `at` is the end of the struct.
+    """
+
+    def __init__(self, data: bytes | memoryview, at: int, last_id: int = 0) -> None:
+        self._data, self._last_id = data, last_id
+        self.at = at
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        field_id = self._last_id
+        while True:
+            field_id, kind, start = read_field(self._data, self.at, field_id)
+            self.at = start
+            if not kind:
+                return
+            yield field_id, kind
+            if self.at == start:
+                self.skip(kind)
+
+    def skip(self, kind: int) -> int:
+        """Skip the current value, which has this type; return where it ends."""
+        self.at = skip(self._data, self.at, kind)
+        return self.at
 
 
 def varint(value: int) -> bytes:

@@ -6,16 +6,22 @@ The pool in `threads` is not for it: the interpreter waits for the threads of a 
 from __future__ import annotations
 
 import atexit
+import logging
+import sys
 import threading
 import time
 from collections.abc import Callable
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from indextables.runtime.forking import ForkSafeLock, generation
 
 Work: TypeAlias = Callable[[], object]
+
+AnyWork = TypeVar("AnyWork", bound=Work)
+
+_log: Final = logging.getLogger(__name__)
 
 _GRACE_SECONDS: Final = 2.0
 """How long an interpreter that stops waiting leaves the work to notice it, and to tidy up."""
@@ -27,7 +33,11 @@ class _Running:
 
     thread: threading.Thread
     exit_seconds: float
-    following: Work | None = None
+    following: tuple[Context, Work] | None = None
+
+
+def _latest(_waiting: Any, work: AnyWork) -> AnyWork:
+    return work
 
 
 class Background:
@@ -46,26 +56,33 @@ class Background:
         self._stopping = threading.Event()
         self._registered = False
 
-    def start(self, subject: str, work: Work, *, exit_seconds: float = 0) -> None:
-        """Run `work`, which must not raise, in a thread. It has the context of the caller.
+    def start(
+        self,
+        subject: str,
+        work: AnyWork,
+        *,
+        exit_seconds: float = 0,
+        unite: Callable[[AnyWork, AnyWork], AnyWork] = _latest,
+    ) -> None:
+        """Run `work`, which should not raise, in a thread. It has the context of the caller.
 
-        If the thread of the subject is at work, the work follows in it, in place of other work that would follow:
-        however often a caller starts it, it runs once more.
+        If the thread of the subject is at work, the work follows in it, once, however often a caller starts it: `unite`
+        returns the work that does what waits already, and what is started now. Without it, the latter replaces the
+        former. All work of a subject must be of one kind then.
         """
         context = copy_context()
         with self._lock:
             self._forget_parent()
             running = self._running.get(subject)
             if running is not None:
-                running.following = lambda: context.run(work)
-                running.exit_seconds = exit_seconds
+                waiting = running.following
+                running.following = (context, work if waiting is None else unite(waiting[1], work))  # type: ignore[arg-type]
+                running.exit_seconds = max(running.exit_seconds, exit_seconds)
                 return
-            if not self._registered:
-                atexit.register(self._end)
-                self._registered = True
+            self._register()
             thread = threading.Thread(
                 target=self._run,
-                args=(subject, lambda: context.run(work)),
+                args=(subject, (context, work)),
                 name=f"indextables {subject}",
                 daemon=True,
             )
@@ -103,23 +120,42 @@ class Background:
                 return False
             threads[0].join(remaining)
 
-    def _run(self, subject: str, work: Work) -> None:
-        following: Work | None = work
+    def _run(self, subject: str, work: tuple[Context, Work]) -> None:
+        following: tuple[Context, Work] | None = work
         while following is not None:
+            context, run = following
             try:
-                following()
-            finally:
-                with self._lock:
-                    running = self._running[subject]
-                    following, running.following = running.following, None
-                    if following is None or self._stopping.is_set():
-                        del self._running[subject]
-                        following = None
+                context.run(run)
+            except BaseException:  # noqa: BLE001 - what waits must run, and `wait` must find the thread gone at the end
+                _log.exception("work in the background for %s failed", subject)
+            with self._lock:
+                running = self._running[subject]
+                following, running.following = running.following, None
+                if following is None or self._stopping.is_set():
+                    del self._running[subject]
+                    following = None
+
+    def _register(self) -> None:
+        """Have the end of this process wait for the threads. Call it with the lock held.
+
+        A child of multiprocessing ends by `os._exit`, which skips `atexit`. It runs the finalizers of multiprocessing.
+        """
+        if self._registered:
+            return
+        atexit.register(self._end)
+        multiprocessing = sys.modules.get(
+            "multiprocessing.util"
+        )  # every child of multiprocessing has imported it
+        if multiprocessing is not None:
+            multiprocessing.Finalize(None, self._end, exitpriority=0)
+        self._registered = True
 
     def _end(self) -> None:
         """Wait for the threads when the interpreter ends. The time that one may take counts from now."""
         with self._lock:
             self._forget_parent()
+            if self._stopping.is_set():  # this has run before
+                return
             seconds = max((running.exit_seconds for running in self._running.values()), default=0.0)
         if not self.wait(seconds=seconds):
             self._stopping.set()
@@ -130,4 +166,5 @@ class Background:
         if self._generation != generation():
             self._running = {}
             self._stopping = threading.Event()
+            self._registered = False
             self._generation = generation()

@@ -73,9 +73,9 @@ def evolve(
     for change in changes:
         match change:
             case AddColumn():
-                columns.append(_added(change, columns))
+                columns.append(_new_field(change, columns))
             case RenameColumns(names):
-                columns = _renamed(columns, names, partition_columns)
+                columns = _rename(columns, names, partition_columns)
             case DropColumn(name):
                 columns.remove(_changeable(columns, name, partition_columns, "dropped"))
                 if all(column.name in partition_columns for column in columns):
@@ -84,7 +84,7 @@ def evolve(
                     )
             case WidenColumn(name, kind):
                 column = _changeable(columns, name, partition_columns, "widened")
-                columns[columns.index(column)] = _widened(column, kind)
+                columns[columns.index(column)] = _widen(column, kind)
     return TableSchema(tuple(columns))
 
 
@@ -155,7 +155,7 @@ def _changeable(columns: Sequence[Field], name: str, partition_columns: Sequence
     return column
 
 
-def _added(change: AddColumn, columns: Sequence[Field]) -> Field:
+def _new_field(change: AddColumn, columns: Sequence[Field]) -> Field:
     if any(column.name.lower() == change.name.lower() for column in columns):
         raise SchemaError(f"the table has a column {change.name!r} already; choose another name")
     if any(column.stored_name.lower() == change.stored.lower() for column in columns):
@@ -168,7 +168,7 @@ def _added(change: AddColumn, columns: Sequence[Field]) -> Field:
     return Field(change.name, change.type, metadata)
 
 
-def _renamed(
+def _rename(
     columns: Sequence[Field], names: Sequence[tuple[str, str]], partition_columns: Sequence[str]
 ) -> list[Field]:
     new = {_changeable(columns, old, partition_columns, "renamed").name: name for old, name in names}
@@ -184,7 +184,7 @@ def _new_stored_name(column: Field) -> str:
     return f"{column.name}_{new_id().hex[:12]}"
 
 
-def _widened(column: Field, kind: str) -> Field:
+def _widen(column: Field, kind: str) -> Field:
     wide = Field(column.name, kind)
     if not widens_in_place(column.type, kind):
         raise SchemaError(

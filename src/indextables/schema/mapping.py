@@ -159,7 +159,7 @@ class FieldMapping:
                 _, value = map_types(field.spark_type) or ("", "")
                 key = name[len(field.name) + 1 :]
                 return MappedField(
-                    f"{field.name}.{key}", value, _kind(value, None), root=field.column, key=key
+                    f"{field.name}.{key}", value, kind=_kind(value, None), root=field.column, key=key
                 )
         return None
 
@@ -168,7 +168,7 @@ class FieldMapping:
         if not self.columns:
             return self
         names = {column.name: column.stored for column in self.columns}
-        return FieldMapping(tuple(_renamed(field, names[field.name]) for field in self.fields))
+        return FieldMapping(tuple(_rename(field, names[field.name]) for field in self.fields))
 
     def to_json(self) -> str:
         """Return the `docMappingJson` of a split: a list of fields as the format names them, under stored names."""
@@ -211,9 +211,9 @@ def default_value(column: Field) -> Value | None:
         ) from reason
 
 
-def _renamed(field: MappedField, name: str) -> MappedField:
+def _rename(field: MappedField, name: str) -> MappedField:
     """Return a column, with the fields of a struct, under another name."""
-    inner = tuple(_renamed(f, name + f.name[len(field.name) :]) for f in field.inner)
+    inner = tuple(_rename(f, name + f.name[len(field.name) :]) for f in field.inner)
     root = None if field.root is None else name[: len(name) - len(field.name) + len(field.root)]
     return replace(field, name=name, inner=inner, root=root)
 
@@ -308,7 +308,7 @@ def _map(column: Field, kinds: Mapping[str, str], root: str | None = None) -> Ma
     fields = [Field(f"{column.name}.{name}", kind) for name, kind in struct_fields(column.type)]
     if fields and column.is_readable:
         inner = tuple(_map(field, kinds, root or column.name) for field in fields)
-        return MappedField(column.name, column.type, "struct", inner, root)
+        return MappedField(column.name, column.type, kind="struct", inner=inner, root=root)
     return _field(column, kinds.get(column.name), root)
 
 
@@ -321,8 +321,8 @@ def _field(column: Field, typemap: str | None, root: str | None) -> MappedField:
         ) from None
     kind = "none" if given == "none" else _kind(column.type, given)
     if kind == "text":
-        return MappedField(column.name, column.type, kind, (), root, None, tokenizer, record)
-    return MappedField(column.name, column.type, kind, (), root)
+        return MappedField(column.name, column.type, kind=kind, root=root, tokenizer=tokenizer, record=record)
+    return MappedField(column.name, column.type, kind=kind, root=root)
 
 
 def _inner(field: MappedField) -> Iterator[MappedField]:
@@ -383,9 +383,11 @@ def _mapped_field(document: dict[str, Any], root: str | None = None) -> MappedFi
     name = document["name"]
     inner = tuple(_mapped_field(field, root or name) for field in document.get("fields") or ())
     if kind != "text":
-        return MappedField(name, document["sparkType"], kind, inner, root)
+        return MappedField(name, document["sparkType"], kind=kind, inner=inner, root=root)
     tokenizer = document.get("tokenizer", CUTTING_TOKENIZER)
     # Its words are those of `words`, without the long ones: see `tokenizers`.
     tokenizer = WORDS_TOKENIZER if tokenizer == CUTTING_TOKENIZER else tokenizer
     record = document.get("record", "position")
-    return MappedField(name, document["sparkType"], kind, inner, root, None, tokenizer, record)
+    return MappedField(
+        name, document["sparkType"], kind=kind, inner=inner, root=root, tokenizer=tokenizer, record=record
+    )

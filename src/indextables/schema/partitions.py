@@ -9,13 +9,13 @@ from typing import Final
 from urllib.parse import unquote
 
 from indextables.errors import SchemaError
+from indextables.runtime import EPOCH
 from indextables.schema.decimals import holds_decimal, parse_decimal
 from indextables.schema.spark_types import INTEGER_TYPES, decimal_size
 from indextables.schema.types import TableSchema, Value
 
 NULL_DIRECTORY: Final = "__HIVE_DEFAULT_PARTITION__"
 PARTITION_TYPES: Final = INTEGER_TYPES | {"string", "boolean", "date", "timestamp", "timestamp_ntz"}
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _ESCAPED: Final = frozenset("\"#%'*/:=?\\\x7f{[]^") | {chr(c) for c in range(1, 0x20)}
 

@@ -7,6 +7,7 @@ Everything inside a nested type is nullable, as columns are.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -79,6 +80,31 @@ def is_varying_string(kind: str) -> bool:
 def type_json(kind: str) -> Any:
     """Return a type as a value of Spark's schema JSON."""
     return orjson.loads(kind) if is_nested(kind) else kind
+
+
+def field_json(name: str, kind: Any, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return a column, or a field of a struct, as a value of Spark's schema JSON, which `kind` is too."""
+    return {"name": name, "type": kind, "nullable": True, "metadata": metadata or {}}
+
+
+def struct_json(fields: Iterable[dict[str, Any]]) -> str:
+    """Return columns as Spark's schema JSON.
+
+    >>> struct_json([field_json("n", "long")])
+    '{"type":"struct","fields":[{"name":"n","type":"long","nullable":true,"metadata":{}}]}'
+    """
+    return orjson.dumps({"type": "struct", "fields": list(fields)}).decode()
+
+
+def spark_types_by_name(text: str) -> dict[str, Any]:
+    """Return the type of each column of Spark's schema JSON, as it is there.
+
+    ValueError, KeyError or TypeError for other text.
+
+    >>> spark_types_by_name(struct_json([field_json("n", "long"), field_json("s", "string")]))
+    {'n': 'long', 's': 'string'}
+    """
+    return {field["name"]: field["type"] for field in orjson.loads(text)["fields"]}
 
 
 def is_nested(kind: str) -> bool:
@@ -201,12 +227,7 @@ def _is_field(field: Any) -> bool:
 
 
 def _nullable_field(field: dict[str, Any], depth: int) -> dict[str, Any]:
-    return {
-        "name": field["name"],
-        "type": _nullable(field["type"], depth + 1),
-        "nullable": True,
-        "metadata": field.get("metadata") or {},
-    }
+    return field_json(field["name"], _nullable(field["type"], depth + 1), field.get("metadata"))
 
 
 def _arrow_type(kind: Any, depth: int) -> pa.DataType | None:
@@ -284,8 +305,7 @@ def _nested_type(kind: pa.DataType, depth: int) -> dict[str, Any] | None:
         fields = [(field.name, _spark_type(field.type, depth + 1)) for field in kind.fields]
         if any(inner is None for _, inner in fields):
             return None
-        plain = {"nullable": True, "metadata": {}}
-        return {"type": "struct", "fields": [{"name": name, "type": inner} | plain for name, inner in fields]}
+        return {"type": "struct", "fields": [field_json(name, inner) for name, inner in fields]}
     if types.is_union(kind):
         return None
     element = _spark_type(kind.value_type, depth + 1)

@@ -23,10 +23,12 @@ from indextables.schema.spark_types import (
     VARYING_STRING,
     arrow_type,
     canonical_type,
+    field_json,
     is_variant,
     is_varying_string,
     spark_type,
     struct_fields,
+    struct_json,
     type_json,
     type_name,
 )
@@ -90,7 +92,7 @@ class Field:
     def arrow_type(self) -> pa.DataType:
         arrow = arrow_type(self.type)
         if arrow is None:
-            raise SchemaError(_unsupported(self.name, self.type))
+            raise SchemaError(_refusal(self.name, self.type))
         return arrow
 
     @property
@@ -232,11 +234,7 @@ class TableSchema:
 
     def to_json(self) -> str:
         """Return Spark's schema JSON, as `metaData.schemaString` has it."""
-        columns = [
-            {"name": c.name, "type": type_json(c.type), "nullable": True, "metadata": c.metadata}
-            for c in self.fields
-        ]
-        return orjson.dumps({"type": "struct", "fields": columns}).decode()
+        return struct_json(field_json(c.name, type_json(c.type), c.metadata) for c in self.fields)
 
     @classmethod
     def from_json(cls, text: str) -> TableSchema:
@@ -289,13 +287,11 @@ def _inner_fields(column: Field) -> list[Field]:
 def _spark_type(column: pa.Field) -> str:
     kind = spark_type(column.type)
     if kind is None or arrow_type(kind) is None:
-        raise SchemaError(
-            _unsupported(column.name, "variant" if is_variant(column.type) else str(column.type))
-        )
+        raise SchemaError(_refusal(column.name, "variant" if is_variant(column.type) else str(column.type)))
     return kind
 
 
-def _unsupported(name: str, kind: object) -> str:
+def _refusal(name: str, kind: object) -> str:
     if kind == "variant":
         return (
             f"column {name!r} has type variant, which a table cannot hold: write to_json({name}) as a string, or the "

@@ -1,46 +1,55 @@
-"""The commands that the JVM sends to Python on the driver. Each takes a request and answers with a JSON document."""
+"""The commands that the JVM sends to Python: each takes a request, and answers with a JSON document, or with rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
-import pyarrow as pa
-
-from indextables.config import Settings
-from indextables.errors import CommitConflictError, IndexTablesError
-from indextables.maintenance import UpkeepPolicy
+from indextables.errors import IndexTablesError
 from indextables.runtime import current, difference
 from indextables.spark.formats import (
     DATASETS,
     TABLES,
     Answer,
     Format,
+    TaskReader,
+    TaskWriter,
     feed_plan,
+    feed_reader,
+    row_change_writer,
     stream_latest,
     stream_limits,
     stream_newest,
     stream_plan,
+    stream_reader,
     stream_start,
-    upkeep_after_delete,
 )
 from indextables.spark.gc_freeze import freeze_objects
 from indextables.spark.request import Request, refused
-from indextables.spark.sql import (
-    Cluster,
-    EmptyTrash,
-    Executor,
-    Job,
-    Place,
-    TableName,
-    finish_job,
-    rows_answer,
-    run_alter,
-    run_command,
-    run_delete,
-    run_upkeep_step,
-)
-from indextables.table import open_table, skipping_counts
+from indextables.spark.sql import job_task_schema, job_tasks, run_alter, run_job_task, run_upkeep_step
+from indextables.spark.statement_answers import delete_answer, sql_answer
+from indextables.table import skipping_counts
+
+
+@dataclass(frozen=True)
+class CommandSpec:
+    """One command: the arguments that it needs, where null counts as absent, and what it does.
+
+    `run` answers on the driver, `read` reads rows, `write` writes them. Datasets of column groups do not have commands
+    with `is_of_tables`. An option that only writes have (see `write_options`), or only streams, is an error of the
+    other commands. `describe` takes both: Spark asks for a description before it says what is to be done.
+    """
+
+    name: str
+    required: tuple[str, ...]
+    run: Callable[[Request], Answer] | None = None
+    read: Callable[[Request], TaskReader] | None = None
+    write: Callable[[Request], TaskWriter] | None = None
+    is_of_tables: bool = False
+    takes_write_options: bool = False
+    takes_stream_options: bool = False
+    takes_terms: bool = False
 
 
 def answer(request: Request) -> Answer:
@@ -77,94 +86,100 @@ def format_of(request: Request) -> Format:
 
 
 def _run(request: Request) -> Answer:
-    if request.command not in _COMMANDS:
+    run = COMMANDS[request.command].run
+    if run is None:
         raise refused(f"command {request.command!r} has no answer")
-    return _COMMANDS[request.command](request)
+    return run(request)
 
 
-def _delete(request: Request) -> Answer:
-    """Delete rows and return how many; or return a job that looks them up, if the JVM is to run it first."""
-    arguments = request.arguments
-    upkeep = UpkeepPolicy.of(Settings(request.options))
-    if "job" in arguments:
-        try:
-            outcome = finish_job(arguments["job"], arguments["results"])
-        except CommitConflictError as conflict:
-            if not conflict.only_moved:
-                raise
-            return {"moved": str(conflict)}
-        assert not isinstance(outcome, Job), "a delete has one job"
-        return _deleted(request, outcome.column("deleted").to_pylist()[0], upkeep)
-    table = open_table(request.path, settings=request.options)
-    deleted = run_delete(table, arguments["filters"], request.zone, parallelism=arguments["parallelism"])
-    return deleted.answer() if isinstance(deleted, Job) else _deleted(request, deleted, upkeep)
+def _job_reader(request: Request) -> TaskReader:
+    return TaskReader(job_tasks(request.arguments["job"]), run_job_task, job_task_schema)
 
 
-def _deleted(request: Request, rows: int, upkeep: UpkeepPolicy) -> Answer:
-    """Return how many rows were deleted, and what upkeep may be due after that (see `sql.upkeep`)."""
-    if not rows:
-        return {"deleted": rows}
-    table = open_table(request.path, settings=request.options)
-    return {"deleted": rows, "upkeep": upkeep_after_delete(table, upkeep)}
+def _of_stream(
+    name: str,
+    required: tuple[str, ...],
+    run: Callable[[Request], Answer] | None = None,
+    *,
+    read: Callable[[Request], TaskReader] | None = None,
+) -> CommandSpec:
+    """Return a command of a stream, or of a read of changes."""
+    return CommandSpec(name, required, run=run, read=read, is_of_tables=True, takes_stream_options=True)
 
 
-def _sql(request: Request) -> Answer:
-    """Run a command in SQL and return its rows.
-
-    Return the name of a table instead, if the JVM is to look it up first; or a job, if the JVM is to run it first.
-    """
-    arguments = request.arguments
-    outcome: pa.Table | TableName | EmptyTrash | Job
-    if "job" in arguments:
-        outcome = finish_job(arguments["job"], arguments["results"], arguments.get("places", ()))
-    else:
-        outcome = run_command(
-            arguments["sql"],
-            request.options,
-            arguments.get("located"),
-            with_jobs=True,
-            zone=request.zone,
-            merge_jobs=arguments.get("merge_jobs", ()),
-            cluster=_cluster(request),
-        )
-    match outcome:
-        case TableName():
-            return {"locate": list(outcome.parts)}
-        case EmptyTrash():
-            age = outcome.older_than
-            return {"empty_trash": {"hours": 0 if age is None else age.hours, "dry_run": outcome.dry_run}}
-        case Job():
-            return outcome.answer()
-        case _:
-            return rows_answer(outcome)
-
-
-def _cluster(request: Request) -> Cluster:
-    arguments = request.arguments
-    return Cluster(
-        executors=tuple(map(Executor.at, arguments.get("executors", ()))),
-        parallelism=arguments.get("parallelism", 1),
-        driver=Place.parse(arguments["driver"]) if "driver" in arguments else None,
-    )
-
-
-_COMMANDS: Final[dict[str, Callable[[Request], Answer]]] = {
-    "alter_table": run_alter,
-    "append_schema": TABLES.append_schema,
-    "create_table": TABLES.create_table,
-    "delete": _delete,
-    "feed_plan": feed_plan,
-    "describe": lambda request: format_of(request).describe(request),
-    "partitions": TABLES.partitions,
-    "plan": lambda request: format_of(request).plan(request),
-    "plan_write": lambda request: format_of(request).plan_write(request),
-    "prepare_write": lambda request: format_of(request).prepare_write(request),
-    "pushdown": lambda request: format_of(request).pushdown(request),
-    "sql": _sql,
-    "upkeep": lambda request: run_upkeep_step(request.path, request.options, request.arguments),
-    "stream_latest": stream_latest,
-    "stream_limits": stream_limits,
-    "stream_newest": stream_newest,
-    "stream_plan": stream_plan,
-    "stream_start": stream_start,
-}
+_ALL: Final = (
+    CommandSpec("alter_table", ("path", "changes"), run_alter, is_of_tables=True),
+    CommandSpec(
+        "append_schema",
+        ("path", "schema"),
+        TABLES.append_schema,
+        is_of_tables=True,
+        takes_write_options=True,
+    ),
+    CommandSpec(
+        "change_rows",
+        ("path", "mode", "schema", "version", "statement"),
+        write=row_change_writer,
+        is_of_tables=True,
+    ),
+    CommandSpec("create_table", ("path", "mode", "schema"), TABLES.create_table, is_of_tables=True),
+    CommandSpec("delete", ("path", "filters", "parallelism"), delete_answer, is_of_tables=True),
+    CommandSpec(
+        "describe",
+        ("path",),
+        lambda request: format_of(request).describe(request),
+        takes_write_options=True,
+        takes_stream_options=True,
+    ),
+    CommandSpec("job", ("job",), read=_job_reader, is_of_tables=True),
+    CommandSpec("partitions", ("path",), TABLES.partitions, is_of_tables=True),
+    CommandSpec(
+        "plan",
+        ("path", "columns", "filters", "parallelism"),
+        lambda request: format_of(request).plan(request),
+        takes_terms=True,
+    ),
+    CommandSpec(
+        "plan_write",
+        ("path", "mode", "schema"),
+        lambda request: format_of(request).plan_write(request),
+        takes_write_options=True,
+    ),
+    CommandSpec(
+        "prepare_write",
+        ("path", "mode"),
+        lambda request: format_of(request).prepare_write(request),
+        takes_write_options=True,
+    ),
+    CommandSpec("pushdown", ("path", "filters"), lambda request: format_of(request).pushdown(request)),
+    CommandSpec(
+        "scan",
+        ("path", "columns", "filters", "parallelism"),
+        read=lambda request: format_of(request).reader(request),
+        takes_terms=True,
+    ),
+    CommandSpec("sql", ("sql",), sql_answer, is_of_tables=True),
+    CommandSpec(
+        "upkeep",
+        ("path", "step", "claim"),
+        lambda request: run_upkeep_step(request.path, request.options, request.arguments),
+        is_of_tables=True,
+        takes_write_options=True,
+    ),
+    CommandSpec(
+        "write",
+        ("path", "mode", "schema", "skip"),
+        write=lambda request: format_of(request).writer(request),
+        takes_write_options=True,
+    ),
+    _of_stream("feed_plan", ("path", "schema", "version", "parallelism"), feed_plan),
+    _of_stream("feed_scan", ("path", "schema", "version", "parallelism"), read=feed_reader),
+    _of_stream("stream_latest", ("path", "schema", "start"), stream_latest),
+    _of_stream("stream_limits", ("path", "schema"), stream_limits),
+    _of_stream("stream_newest", ("path", "schema"), stream_newest),
+    _of_stream("stream_plan", ("path", "schema", "start", "end", "parallelism"), stream_plan),
+    _of_stream("stream_scan", ("path", "schema", "start", "end", "parallelism"), read=stream_reader),
+    _of_stream("stream_start", ("path", "schema"), stream_start),
+)
+COMMANDS: Final = {spec.name: spec for spec in _ALL}
+"""Every command, by its name."""

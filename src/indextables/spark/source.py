@@ -11,17 +11,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 from indextables.config import Settings, of_options
 from indextables.errors import ConfigError
 from indextables.schema import TableSchema
-from indextables.spark.commands import answer, error_answer, format_of
-from indextables.spark.formats import (
-    TaskReader,
-    feed_reader,
-    row_change_writer,
-    stream_reader,
-    table_reader,
-    table_writer,
-)
-from indextables.spark.request import OPTION, Request, refused
-from indextables.spark.sql import job_task_schema, job_tasks, run_job_task
+from indextables.spark.commands import COMMANDS, answer, error_answer
+from indextables.spark.formats import table_reader, table_writer
+from indextables.spark.request import Request, refused
+from indextables.spark.request_json import OPTION, parse_request
 from indextables.storage import table_uri
 from indextables.table import ScanRequest, Table, open_table, plan_scan, plan_write
 
@@ -56,29 +49,23 @@ class IndexTablesDataSource(DataSource):
         request = self._request()
         if request is None:
             return self._reader_without_jar(schema)
-        if request.command == "job":
-            return TaskReader(job_tasks(request.arguments["job"]), run_job_task, job_task_schema)
-        if request.command == "stream_scan":
-            return stream_reader(request)
-        if request.command == "feed_scan":
-            return feed_reader(request)
-        if request.command != "scan":
+        read = COMMANDS[request.command].read
+        if read is None:
             raise refused(f"command {request.command!r} does not read rows")
-        return format_of(request).reader(request)
+        return read(request)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         request = self._request()
         if request is None:
             return self._writer_without_jar(schema, overwrite=overwrite)
-        if request.command == "change_rows":
-            return row_change_writer(request)
-        if request.command != "write":
+        write = COMMANDS[request.command].write
+        if write is None:
             raise refused(f"command {request.command!r} does not write rows")
-        return format_of(request).writer(request)
+        return write(request)
 
     def _request(self) -> Request | None:
         text = self.options.get(OPTION)
-        return None if text is None else Request.parse(text)
+        return None if text is None else parse_request(text)
 
     def _path(self) -> str:
         path = self.options.get("path")

@@ -152,12 +152,12 @@ class SplitContents:
     @lazy_property
     def answers(self) -> TextAnswers:
         missing = MissingWords(
-            lambda: self.search,
-            lambda: self.rows,
-            self._bundle,
-            self._settings,
-            self._cut,
-            self._columns.stored_name,
+            search=lambda: self.search,
+            rows=lambda: self.rows,
+            bundle=self._bundle,
+            settings=self._settings,
+            cut=self._cut,
+            stored_name=self._columns.stored_name,
         )
         return TextAnswers(self.mapping, lambda: self.search, lambda: self.rows, missing)
 

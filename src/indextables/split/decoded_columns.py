@@ -45,14 +45,14 @@ class DecodedColumns:
             return None
         cache = current().cache(_COLUMNS)
         key = self._contents.identity, column
-        found = cache.get(key)
-        if found is None:
+        decoded = cache.get(key)
+        if decoded is None:
             if num_wanted * _PAGE_ROWS < self._contents.num_rows:
                 return None
-            found = _Decoded(self._decode(column))
-            size = 0 if found.values is None else found.values.nbytes
-            cache.put(key, found, weight=size, max_weight=self._max_bytes)
-        return found.values
+            decoded = _Decoded(self._decode(column))
+            size = 0 if decoded.values is None else decoded.values.nbytes
+            cache.put(key, decoded, weight=size, max_weight=self._max_bytes)
+        return decoded.values
 
     def _decode(self, column: str) -> pa.Array | None:
         """Return a whole column; None if it takes too much memory."""

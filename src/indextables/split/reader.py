@@ -167,8 +167,8 @@ class SplitReader:
             return np.empty(0, np.int64)
         planned = self._contents.plan(predicate)
         search = None if not planned.indexed else lambda most: self._search(planned.indexed, most)
-        wanted = self._wanted(planned, search, None)
-        return self._contents.deleted.without(np.arange(self.num_rows)) if wanted is None else wanted
+        rows = self._matches(planned, search, None)
+        return self._contents.deleted.without(np.arange(self.num_rows)) if rows is None else rows
 
     def values_of(self, rows: RowIds, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield some columns of rows, which are ascending, for aggregates. Strings may be dictionary arrays.
@@ -176,13 +176,13 @@ class SplitReader:
         The columns are kept in memory where most of them would be decoded for these rows.
         """
         held = {name: self._decoded.get(name, len(rows)) for name in columns}
-        kept = {name: values for name, values in held.items() if values is not None}
-        rest = [name for name in columns if name not in kept]
+        in_memory = {name: values for name, values in held.items() if values is not None}
+        rest = [name for name in columns if name not in in_memory]
         step = WINDOW_ROWS if rest else _COUNTED_AT_ONCE
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
             read = dict(zip(rest, self._contents.rows.fetch(part, rest).columns, strict=True)) if rest else {}
-            arrays = [take(kept[name], part) if name in kept else read[name] for name in columns]
+            arrays = [take(in_memory[name], part) if name in in_memory else read[name] for name in columns]
             yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
     def columns_of(self, rows: RowIds, columns: Sequence[str]) -> Iterator[tuple[RowIds, pa.RecordBatch]]:
@@ -232,17 +232,17 @@ class SplitReader:
         self, request: RowRequest, planned: Plan, scoring: list[TextQuery], limit: int | None
     ) -> Iterator[pa.RecordBatch]:
         output = Output(self._contents, request, scoring)
-        wanted: RowIds | None = None
+        rows: RowIds | None = None
         if planned.indexed:
             enough = limit if planned.residual == TRUE else None
             if scoring and not {SCORE, POSITION}.isdisjoint(request.columns):
-                wanted = self._live(lambda most: output.scores.search(planned, most), enough)
+                rows = self._live(lambda most: output.scores.search(planned, most), enough)
             else:
-                wanted = self._live(lambda most: self._search(planned.indexed, most), enough)
+                rows = self._live(lambda most: self._search(planned.indexed, most), enough)
         elif limit is not None and planned.residual == TRUE:
-            wanted = self._contents.deleted.first_alive(limit, self.num_rows)
+            rows = self._contents.deleted.first_alive(limit, self.num_rows)
         remaining = self.num_rows if limit is None else limit
-        for window in self._contents.rows.windows(wanted, planned.residual):
+        for window in self._contents.rows.windows(rows, planned.residual):
             batch = output.batch(window, planned.residual, remaining)
             if batch.num_rows:
                 remaining -= batch.num_rows
@@ -266,15 +266,15 @@ class SplitReader:
 
     def _search(self, indexed: tuple[Predicate, ...], limit: int | None) -> RowIds:
         """Return the rows of the indexed part, from `hits` if it has kept them."""
-        kept, self._kept = self._kept, None
-        if kept is not None and kept[0] == indexed:
-            return kept[1][:limit]
+        hits, self._kept = self._kept, None
+        if hits is not None and hits[0] == indexed:
+            return hits[1][:limit]
         search = self._contents.search
         return search.rows(search.conjunction(indexed, scored=False), limit)
 
     def _best(self, request: RowRequest, planned: Plan, scoring: list[TextQuery]) -> Iterator[pa.RecordBatch]:
         top = request.top if request.limit is None else min(request.top or 0, request.limit)
-        hits = self._ranked(planned, scoring, top)
+        hits = self._rank(planned, scoring, top)
         if len(hits.rows):
             ascending = hits.by_row()
             batches = list(self._fetch(request, ascending, scoring))
@@ -346,7 +346,7 @@ class SplitReader:
         """
         if top == 0 or self.num_rows == 0 or not self._may_match(predicate):
             return NO_HITS
-        return self._ranked(self._contents.plan(predicate), positive_text_queries(predicate), top, weighting)
+        return self._rank(self._contents.plan(predicate), positive_text_queries(predicate), top, weighting)
 
     def fetch(self, request: RowRequest, hits: Hits) -> Iterator[pa.RecordBatch]:
         """Yield the requested columns of some hits, which are in the order of the rows, with the scores they have."""
@@ -358,28 +358,28 @@ class SplitReader:
             rows = hits.rows[start : start + _FETCHED_AT_ONCE]
             yield output.assemble(rows, self._contents.rows.fetch(rows, output.reads))
 
-    def _ranked(
+    def _rank(
         self, planned: Plan, scoring: list[TextQuery], top: int | None, weighting: Weighting | None = None
     ) -> Hits:
         scores = ScoreBook(self._contents, scoring, weighting=weighting)
         search = None if not planned.indexed else lambda most: scores.search(planned, most)
-        wanted = self._wanted(planned, search, top)
-        if wanted is None:
-            wanted = self._contents.deleted.without(np.arange(self.num_rows))
-        hits = Hits(wanted, scores.of(wanted), scores.positions(wanted))
+        rows = self._matches(planned, search, top)
+        if rows is None:
+            rows = self._contents.deleted.without(np.arange(self.num_rows))
+        hits = Hits(rows, scores.of(rows), scores.positions(rows))
         return hits.take(np.lexsort((hits.positions, -hits.scores))[:top])
 
-    def _wanted(
+    def _matches(
         self, planned: Plan, search: Callable[[int | None], RowIds] | None, top: int | None
     ) -> RowIds | None:
         """Return the rows that match, those of the index by `search`; None: all that are not deleted."""
-        wanted: RowIds | None = None
+        rows: RowIds | None = None
         if search is not None:
-            wanted = self._live(search, top if planned.residual == TRUE else None)
+            rows = self._live(search, top if planned.residual == TRUE else None)
         if planned.residual != TRUE:
             matching = [
                 matching_rows(self._contents, window, planned.residual)[0]
-                for window in self._contents.rows.windows(wanted, planned.residual)
+                for window in self._contents.rows.windows(rows, planned.residual)
             ]
-            wanted = np.concatenate(matching) if matching else np.empty(0, dtype=np.int64)
-        return wanted
+            rows = np.concatenate(matching) if matching else np.empty(0, dtype=np.int64)
+        return rows

@@ -52,10 +52,10 @@ class RowsMember:
             RangedSource(
                 lambda start, length: bundle.range(member.offset + start, length),
                 member.length,
-                self._damaged,
+                self._damage,
             )
             if path is None
-            else MappedSource(path, member.offset, member.length, self._damaged)
+            else MappedSource(path, member.offset, member.length, self._damage)
         )
         footer = (
             current()
@@ -75,7 +75,7 @@ class RowsMember:
 
     def bounds(self, group: int, columns: Sequence[str]) -> dict[str, Bounds]:
         """Return what the statistics of a row group say of these columns."""
-        with decoding(self._damaged):
+        with decoding(self._damage):
             return self.reader.footer.bounds(group, columns)
 
     def read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.RecordBatch:
@@ -89,7 +89,7 @@ class RowsMember:
         bundle, name = self._bundle, self._member.name
         directory = bundle.read(name + PAGE_DIRECTORY) if name + PAGE_DIRECTORY in bundle.members else None
         location = bundle.parquet_footers.get(name)
-        with decoding(self._damaged):
+        with decoding(self._damage):
             if location is None:
                 metadata = pq.read_metadata(source.load(()).arrow_file())
             else:
@@ -107,10 +107,10 @@ class RowsMember:
     def _one_batch(self, table: pa.Table) -> pa.RecordBatch:
         batches = table.combine_chunks().to_batches()
         if len(batches) > 1:  # strings beyond 2 GB do not fit one array
-            raise self._damaged("a window of rows is larger than 2 GB")
+            raise self._damage("a window of rows is larger than 2 GB")
         return batches[0] if batches else table.schema.empty_table().to_batches(max_chunksize=1)[0]
 
-    def _damaged(self, reason: object) -> CorruptTableError:
+    def _damage(self, reason: object) -> CorruptTableError:
         return self._bundle.damaged(f"{self._member.name}: {reason}")
 
 

@@ -45,7 +45,7 @@ class SplitColumns:
             return cls(stored, stored)
         by_name = {field.name: field for field in stored.fields}
         names = {column.name: column.stored for column in table.columns}
-        fields = tuple(_as_stored(field, by_name.get(names[field.name])) for field in table.fields)
+        fields = tuple(_in_split(field, by_name.get(names[field.name])) for field in table.fields)
         return cls(stored, FieldMapping(fields, table.columns))
 
     @property
@@ -106,13 +106,13 @@ class TableRows:
 
     def read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.RecordBatch:
         """Return all rows of these groups."""
-        return self._as_table(self._rows.read(groups, self._stored(columns)), columns)
+        return self._as_table(self._rows.read(groups, self._stored_names(columns)), columns)
 
     def fetch(self, rows: RowIds, columns: Sequence[str]) -> pa.RecordBatch:
         """Return just these rows, which are ascending."""
-        return self._as_table(self._rows.fetch(rows, self._stored(columns)), columns)
+        return self._as_table(self._rows.fetch(rows, self._stored_names(columns)), columns)
 
-    def _stored(self, columns: Sequence[str]) -> list[str]:
+    def _stored_names(self, columns: Sequence[str]) -> list[str]:
         names = self._columns.names
         return [names[name] for name in columns if name in names]
 
@@ -130,7 +130,7 @@ class TableRows:
         return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
-def _as_stored(table: MappedField, stored: MappedField | None) -> MappedField:
+def _in_split(table: MappedField, stored: MappedField | None) -> MappedField:
     """Return a column of the table, with the kind and the tokenizer that it has in a split."""
     if stored is None:
         return table
@@ -139,5 +139,5 @@ def _as_stored(table: MappedField, stored: MappedField | None) -> MappedField:
             f"its column {stored.name!r} is {stored.type_name}, which is no {table.type_name} of column {table.name!r}"
         )
     fields = {field.name[len(stored.name) :]: field for field in stored.inner}
-    inner = tuple(_as_stored(field, fields.get(field.name[len(table.name) :])) for field in table.inner)
+    inner = tuple(_in_split(field, fields.get(field.name[len(table.name) :])) for field in table.inner)
     return replace(table, kind=stored.kind, inner=inner, tokenizer=stored.tokenizer, record=stored.record)

@@ -74,18 +74,18 @@ class PrunedFiles:
         lows, highs = (
             map_column(self.entries.column(side), column.name) for side in ("minValues", "maxValues")
         )
-        found: list[tuple[Value, Value] | None] = []
+        bounds_of_files: list[tuple[Value, Value] | None] = []
         for ref, low, high in zip(
             self.column("docMappingRef"), lows.to_pylist(), highs.to_pylist(), strict=True
         ):
             bounds = bounds_of(column, {column.name: low}, {column.name: high}, ours=True)
             is_exact = ref in self.own_refs and column.type != "string"
-            found.append(
+            bounds_of_files.append(
                 (bounds.low, bounds.high)
                 if is_exact and bounds is not None and bounds.low is not None and bounds.high is not None
                 else None
             )
-        return found
+        return bounds_of_files
 
 
 def prune(files: PrunableFiles, condition: Condition) -> PrunedFiles:
@@ -148,20 +148,22 @@ class _Counter:
 def _keep_by_manifest_bounds(
     infos: Sequence[ManifestInfo], condition: Condition, count: _Counter
 ) -> list[ManifestInfo]:
-    kept = [info for info in infos if condition.may_hold_in(info)]
-    count.drop(MANIFEST_BOUNDS, sum(info.num_entries for info in infos) - sum(i.num_entries for i in kept))
-    return kept
+    candidates = [info for info in infos if condition.may_hold_in(info)]
+    count.drop(
+        MANIFEST_BOUNDS, sum(info.num_entries for info in infos) - sum(i.num_entries for i in candidates)
+    )
+    return candidates
 
 
 def _keep_by_block_bounds(
     index: Sequence[IndexedBlock], condition: Condition, count: _Counter
 ) -> list[IndexedBlock] | None:
     """Return the blocks to read, or None if they are most of the manifest: then one read of all of it is faster."""
-    kept = [block for block in index if condition.may_hold_within(block.bounds, block.statistics)]
-    if sum(b.place.size for b in kept) > _FULL_READ_SHARE * sum(b.place.size for b in index):
+    blocks = [block for block in index if condition.may_hold_within(block.bounds, block.statistics)]
+    if sum(b.place.size for b in blocks) > _FULL_READ_SHARE * sum(b.place.size for b in index):
         return None
-    count.drop(BLOCK_BOUNDS, sum(b.place.count for b in index) - sum(b.place.count for b in kept))
-    return kept
+    count.drop(BLOCK_BOUNDS, sum(b.place.count for b in index) - sum(b.place.count for b in blocks))
+    return blocks
 
 
 def _keep_by_columns(entries: pa.Table, condition: Condition, count: _Counter) -> pa.Table:
@@ -172,10 +174,10 @@ def _keep_by_columns(entries: pa.Table, condition: Condition, count: _Counter) -
         return entries
     by_values = masks.by_partition_values()
     after_values = entries.num_rows if by_values is None else pc.sum(by_values).as_py() or 0
-    kept = entries.filter(mask)
+    candidates = entries.filter(mask)
     count.drop(PARTITION_VALUES, entries.num_rows - after_values)
-    count.drop(MIN_MAX, after_values - kept.num_rows)
-    return kept
+    count.drop(MIN_MAX, after_values - candidates.num_rows)
+    return candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,17 +192,21 @@ def _keep_by_partition_values(
     entries: pa.Table, partitions: _Partitions, count: _Counter
 ) -> list[_Candidate]:
     files = map(partitions.get, _partition_texts(entries, partitions.columns))
-    kept = [_Candidate(row, partition.residual) for row, partition in enumerate(files) if partition.may_match]
-    count.drop(PARTITION_VALUES, entries.num_rows - len(kept))
-    return kept
+    candidates = [
+        _Candidate(row, partition.residual) for row, partition in enumerate(files) if partition.may_match
+    ]
+    count.drop(PARTITION_VALUES, entries.num_rows - len(candidates))
+    return candidates
 
 
 def _keep_by_min_max(
     candidates: list[_Candidate], statistics: _FileStatistics, count: _Counter
 ) -> list[_Candidate]:
-    kept = [c for c in candidates if c.residual is None or may_match(c.residual, statistics.bounds(c.row))]
-    count.drop(MIN_MAX, len(candidates) - len(kept))
-    return kept
+    remaining = [
+        c for c in candidates if c.residual is None or may_match(c.residual, statistics.bounds(c.row))
+    ]
+    count.drop(MIN_MAX, len(candidates) - len(remaining))
+    return remaining
 
 
 def _keep_by_bloom_filters(
@@ -212,9 +218,9 @@ def _keep_by_bloom_filters(
         # With the bounds again: a branch of the condition may be ruled out by them, and another by a filter.
         return may_match(candidate.residual, statistics.bounds_and_filters(candidate.row))
 
-    kept = [candidate for candidate in candidates if may_hold(candidate)]
-    count.drop(BLOOM_FILTERS, len(candidates) - len(kept))
-    return kept
+    remaining = [candidate for candidate in candidates if may_hold(candidate)]
+    count.drop(BLOOM_FILTERS, len(candidates) - len(remaining))
+    return remaining
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ def _reason(base: TableState | None, delta: Delta, options: StateOptions) -> str
     if delta.replaces or not added.isdisjoint({*base.dead, *delta.gone}):
         return "files came back that had been removed"  # their tombstones would hide them
     old = base.manifest
-    replaced = _replaced(old) + len(delta.replaced)
+    replaced = _num_replaced(old) + len(delta.replaced)
     reason = compaction_reason(
         options.rules,
         live_files=old.num_files + delta.added.num_rows - len(delta.removed) - len(delta.replaced),
@@ -155,7 +155,7 @@ def _reason(base: TableState | None, delta: Delta, options: StateOptions) -> str
     return "entries of files were replaced" if replaced and reason == TOO_MANY else reason
 
 
-def _replaced(state: StateManifest) -> int:
+def _num_replaced(state: StateManifest) -> int:
     """Return how many entries of the state's manifests are replaced by entries of later ones."""
     count = state.extras.get(_REPLACED, 0)
     return count if type(count) is int and count >= 0 else 0
@@ -174,7 +174,7 @@ def _extend(
     positions = to_merge(options.rules, sizes, delta.added.num_rows) if merge else set()
     merged = [small[position] for position in sorted(positions)]
     fresh = pa.concat_tables([_live_entries(base.live(merged), delta), delta.added])
-    kept = [_from_log_root(info, old.state_version) for info in old.manifests if info not in merged]
+    unmerged = [_from_log_root(info, old.state_version) for info in old.manifests if info not in merged]
     removed_bytes = sum(size or 0 for size in delta.removed.values())
     if delta.replaced:
         back = pc.is_in(delta.added.column(KEY), value_set=pa.array(delta.replaced, pa.string()))
@@ -183,12 +183,12 @@ def _extend(
         context,
         num_files=old.num_files + delta.added.num_rows - len(delta.removed) - len(delta.replaced),
         total_bytes=min(max(0, old.total_bytes + _total(delta.added) - removed_bytes), MAX_LONG),
-        replaced=_replaced(old) + len(delta.replaced),
+        replaced=_num_replaced(old) + len(delta.replaced),
         manifests=(
-            *kept,
+            *unmerged,
             *write_manifests(store, fresh, context.partition_columns, options, context.measured),
         ),
-        tombstones=tuple(sorted({*old.tombstones, *delta.gone})) if kept else (),
+        tombstones=tuple(sorted({*old.tombstones, *delta.gone})) if unmerged else (),
     )
 
 

@@ -16,12 +16,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Final
 
 import numpy as np
 
 from indextables.predicates import Bounds
+from indextables.runtime import EPOCH
 from indextables.schema import (
     FLOAT_TYPES,
     INTEGER_TYPES,
@@ -35,7 +36,6 @@ from indextables.schema import (
 CUT_LENGTH: Final = 32
 """The length to which other writers truncate by default."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_MICROS: Final = 86_400_000_000
 _INTEGER: Final = re.compile(r"-?[0-9]+")
 _HALF_CHARACTER: Final = "?\N{REPLACEMENT CHARACTER}"
@@ -95,9 +95,9 @@ def _parse(text: str | None, kind: str) -> Value | None:
         if kind == "date":
             return _date(text)
         if kind == "timestamp":
-            return _EPOCH + timedelta(microseconds=int(text))
+            return EPOCH + timedelta(microseconds=int(text))
         if kind == "timestamp_ntz":
-            return _EPOCH.replace(tzinfo=None) + timedelta(microseconds=int(text))
+            return EPOCH.replace(tzinfo=None) + timedelta(microseconds=int(text))
         if decimal_size(kind) is not None:
             return parse_decimal(text)
     except (ValueError, KeyError, OverflowError):
@@ -116,4 +116,4 @@ def _date(text: str) -> date | None:
     if not _INTEGER.fullmatch(text):
         return date.fromisoformat(text)
     days, rest = divmod(int(text), _DAY_MICROS)
-    return None if rest else (_EPOCH + timedelta(days=days)).date()
+    return None if rest else (EPOCH + timedelta(days=days)).date()

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.runtime import EPOCH_DAY
 from indextables.schema import (
     FLOAT_TYPES,
     INTEGER_TYPES,
@@ -35,7 +36,6 @@ from indextables.schema import (
 
 Hashes: TypeAlias = "npt.NDArray[np.uint64]"
 
-_EPOCH: Final = date(1970, 1, 1)
 _INT64: Final = range(-(1 << 63), 1 << 63)
 
 
@@ -93,7 +93,7 @@ def _number(value: Value, kind: str) -> np.int64 | np.float64 | None:
     if kind == "date":
         if not isinstance(value, date) or isinstance(value, datetime):
             return None
-        return np.int64((value - _EPOCH).days)
+        return np.int64((value - EPOCH_DAY).days)
     if kind in TIME_TYPES:
         is_alike = isinstance(value, datetime) and (value.tzinfo is None) == (kind == "timestamp_ntz")
         return np.int64(micros(value)) if is_alike else None  # type: ignore[arg-type]

@@ -10,18 +10,18 @@ bound.
 from __future__ import annotations
 
 import math
-from datetime import date, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.runtime import EPOCH_DAY
 from indextables.schema import TableSchema, is_orderable
 
 Bound: TypeAlias = int | float | str | Decimal
 
-_EPOCH: Final = date(1970, 1, 1)
 _MAX_CODE_POINT: Final = 0x10FFFF
 _FIRST_SURROGATE: Final = 0xD800
 _AFTER_SURROGATES: Final = 0xE000
@@ -114,7 +114,7 @@ def cut_above(text: str, length: int | None) -> str | None:
 def iso_date(days: int) -> str | None:
     """Return the date that many days after 1970-01-01, or None outside the years 1 to 9999."""
     try:
-        return (_EPOCH + timedelta(days=days)).isoformat()
+        return (EPOCH_DAY + timedelta(days=days)).isoformat()
     except OverflowError:
         return None
 

@@ -1,7 +1,7 @@
 """Stores of tables: one small interface over local disk, memory, S3 and Azure, with a durable create-if-absent."""
 
 from indextables.storage.access import options_for_tasks
-from indextables.storage.claiming import READ_BACKS, Backoff, Claim, claim, create_once
+from indextables.storage.claiming import Backoff, Claim, claim, create_once, read_back
 from indextables.storage.disk import disk_error, disk_errors, system_error
 from indextables.storage.local import LocalStore
 from indextables.storage.opening import open_store
@@ -14,7 +14,6 @@ from indextables.storage.uri import is_on_this_machine, table_uri
 __all__ = [
     "LOG_DIRECTORY",
     "OPERATIONS",
-    "READ_BACKS",
     "SCRATCH_ADVICE",
     "Backoff",
     "Claim",
@@ -34,6 +33,7 @@ __all__ = [
     "is_on_this_machine",
     "open_store",
     "options_for_tasks",
+    "read_back",
     "remove_leftovers",
     "request_figures",
     "scratch_parent",

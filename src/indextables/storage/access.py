@@ -77,7 +77,7 @@ def s3_access(location: Location, settings: Settings) -> Access:
     own = _members(settings, keys.AWS)
     if "pathstyleaccess" in own:
         own.setdefault("forcepathstyle", own.pop("pathstyleaccess"))
-    options = _named(settings, keys.S3, _S3) | own
+    options = _members_by_key(settings, keys.S3, _S3) | own
     config: dict[str, str | bool] = {}
     if "region" in options:
         config["region"] = options["region"]
@@ -141,7 +141,7 @@ def _members(settings: Settings, family: Family) -> dict[str, str]:
     return options
 
 
-def _named(settings: Settings, family: Family, names: Mapping[str, str]) -> dict[str, str]:
+def _members_by_key(settings: Settings, family: Family, names: Mapping[str, str]) -> dict[str, str]:
     members = _members(settings, family)
     return {key: members[name] for name, key in names.items() if name in members}
 

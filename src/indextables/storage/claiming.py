@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from indextables.config import Settings, keys
 from indextables.errors import (
@@ -33,11 +33,13 @@ from indextables.errors import (
 from indextables.runtime import sleep
 from indextables.storage.store import Store
 
-READ_BACKS: Final = 5
+_READ_BACKS: Final = 5
 _SAME_NAME_TRIES: Final = 10
 _CREATE_TRIES: Final = 3
 _PAUSE_SECONDS: Final = 0.01
 _MAX_PAUSE_SECONDS: Final = 1.0
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,10 @@ def create_once(store: Store, key: str, data: bytes) -> bool:
         sleep(min(_MAX_PAUSE_SECONDS, _PAUSE_SECONDS * 2**attempt))
     assert failure is not None
     if isinstance(failure, ObjectExistsError):
-        raise StorageError(f"{store.uri} reports that {key} exists, and does not find it; try again later")
+        raise StorageError(
+            f"the store at {store.uri} refused to create {key} because it exists, and then had no such object; try "
+            "again later"
+        )
     raise failure
 
 
@@ -108,6 +113,10 @@ def claim(store: Store, target: Claim, backoff: Backoff) -> bool:
 
     Raises CommitUnknownError if that cannot be determined. Any other error means that nothing was written.
     """
+    unanswered = (
+        f"the store at {store.uri} failed after it was sent {target.what}, which could not be read back in "
+        f"{_READ_BACKS} attempts; {target.advice} before you write again"
+    )
     doubt: Exception | None = None
     for attempt in range(_SAME_NAME_TRIES):
         try:
@@ -122,35 +131,40 @@ def claim(store: Store, target: Claim, backoff: Backoff) -> bool:
             doubt = reason
         else:
             return True
-        ours = _is_ours(store, target, backoff)
+        ours = read_back(lambda: _is_ours(store, target), backoff, unanswered)
         if ours is not None:
             return ours
         backoff.pause(attempt)
     if doubt is None:
         raise CommitConflictError(
-            f"{store.uri} reports that {target.what} exists, and does not find it; try again later"
+            f"the store at {store.uri} refused to create {target.what} because it exists, and then had no such object, "
+            f"{_SAME_NAME_TRIES} times in a row; try again later"
         )
     # A request that failed may still be on its way, and create the object later.
     raise CommitUnknownError(
         f"the store at {store.uri} failed each of the {_SAME_NAME_TRIES} times it was sent {target.what}, which may "
-        f"still be created; "
-        f"{target.advice} before you write again"
+        f"still be created; {target.advice} before you write again"
     ) from doubt
 
 
-def _is_ours(store: Store, target: Claim, backoff: Backoff) -> bool | None:
-    """Return True if the object has this writer's mark, False if it has another, None if there is no object."""
+def read_back(question: Callable[[], Answer], backoff: Backoff, unanswered: str) -> Answer:
+    """Return the answer to a question about an object that this writer has sent, by what the store has of it now.
+
+    Raises CommitUnknownError with the message `unanswered` if the store fails each time, or what it has is damaged.
+    """
     failure: Exception | None = None
-    for attempt in range(READ_BACKS):
+    for attempt in range(_READ_BACKS):
         try:
-            return target.is_ours(store.get(target.key, target.limit))
-        except ObjectNotFoundError:
-            return None
+            return question()
         except (StorageError, CorruptTableError) as reason:
             failure = reason
             backoff.pause(attempt)
-    raise CommitUnknownError(
-        f"the store at {store.uri} failed after it was sent {target.what}, which could not be read back in "
-        f"{READ_BACKS} attempts; "
-        f"{target.advice} before you write again"
-    ) from failure
+    raise CommitUnknownError(unanswered) from failure
+
+
+def _is_ours(store: Store, target: Claim) -> bool | None:
+    """Return True if the object has this writer's mark, False if it has another, None if there is no object."""
+    try:
+        return target.is_ours(store.get(target.key, target.limit))
+    except ObjectNotFoundError:
+        return None

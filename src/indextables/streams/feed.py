@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import orjson
-
 from indextables.errors import ConfigError, InputError, SchemaError
 from indextables.log import Snapshot, load_snapshot
 from indextables.log.diffs import read_range, version_at
+from indextables.schema import spark_types_by_name
 from indextables.streams.offsets import Offset
 from indextables.streams.options import LATEST
 from indextables.streams.source import StreamSource
@@ -32,8 +31,7 @@ _TASK_BYTES: Final = 256 << 20
 def feed_columns(table: Snapshot) -> dict[str, Any]:
     """Return the columns of the feed of a table, and the type of each as Spark's schema JSON has it."""
     check_feed(table)
-    types = {field["name"]: field["type"] for field in orjson.loads(table.schema.to_json())["fields"]}
-    return types | _TYPES
+    return spark_types_by_name(table.schema.to_json()) | _TYPES
 
 
 def last_table(source: StreamSource) -> Snapshot:
@@ -123,11 +121,11 @@ def _tasks(
             f"the columns of {source.uri} have changed since the read of its changes was started: {other[0]!r} is "
             "not there any more, or has another type; start the query again to read them as they are now"
         )
-    given = list(changes)
-    limit = min(sum(change.file.size for change in given) // max(parallelism, 1) + 1, _TASK_BYTES)
+    in_order = list(changes)
+    limit = min(sum(change.file.size for change in in_order) // max(parallelism, 1) + 1, _TASK_BYTES)
     return tuple(
         feed_task(source.store, past, group, tuple(columns), source.settings)
-        for group in _groups(given, limit)
+        for group in _groups(in_order, limit)
     )
 
 

@@ -70,11 +70,12 @@ indextables; start the query with a new checkpointLocation
             if document["sourceVersion"] != FORMAT:
                 raise ValueError
             return cls(
-                table_id=_checked(document["tableId"], str),
+                table_id=_check_type(document["tableId"], str),
                 position=_position(document),
                 origin=_position(document["origin"]),
                 options={
-                    _checked(key, str): _checked(value, str) for key, value in document["options"].items()
+                    _check_type(key, str): _check_type(value, str)
+                    for key, value in document["options"].items()
                 },
             )
         except (ValueError, TypeError, KeyError, AttributeError):
@@ -93,13 +94,13 @@ def _document(position: Position) -> dict[str, Any]:
 
 
 def _position(document: Any) -> Position:
-    version, index = (_checked(document[name], int) for name in ("version", "index"))
+    version, index = (_check_type(document[name], int) for name in ("version", "index"))
     if version < 0 or index < 0:
         raise ValueError
-    return Position(version, index, _checked(document["isStartingVersion"], bool))
+    return Position(version, index, _check_type(document["isStartingVersion"], bool))
 
 
-def _checked(value: Any, kind: type) -> Any:
+def _check_type(value: Any, kind: type) -> Any:
     if type(value) is not kind:
         raise TypeError
     return value

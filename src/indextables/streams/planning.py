@@ -6,13 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-import orjson
-
 from indextables.config import Settings
 from indextables.errors import ConfigError, SchemaError
 from indextables.log import AddFile, LiveFiles, Snapshot
 from indextables.log.snapshots import LiveFilesEdit
-from indextables.schema import SCORE, SNIPPET, TableSchema
+from indextables.schema import SCORE, SNIPPET, TableSchema, field_json, spark_types_by_name, struct_json
 from indextables.split import RestoredRows
 from indextables.stats import total
 from indextables.streams.new_files import NewFile
@@ -44,7 +42,7 @@ def stream_columns(table: Snapshot, options: StreamOptions) -> dict[str, Any]:
 
     They are those that the options name, which may be `_score` and `_snippet` too, or else all columns of the table.
     """
-    types = {field["name"]: field["type"] for field in orjson.loads(table.schema.to_json())["fields"]}
+    types = spark_types_by_name(table.schema.to_json())
     if options.columns is None:
         return types
     names = [name if name in _COMPUTED else table.schema.field(name).name for name in options.columns]
@@ -55,13 +53,10 @@ def stream_columns(table: Snapshot, options: StreamOptions) -> dict[str, Any]:
 
 def stream_schema(table: Snapshot, options: StreamOptions, settings: Settings) -> str:
     """Return the columns of a stream as Spark's schema JSON, after checking what the options say about the table."""
-    request, settings = batch_request(table.schema, options, settings, tuple(stream_columns(table, options)))
+    columns = stream_columns(table, options)
+    request, settings = batch_request(table.schema, options, settings, tuple(columns))
     check_predicate(table, request.predicate, settings)
-    fields = [
-        {"name": name, "type": kind, "nullable": True, "metadata": {}}
-        for name, kind in stream_columns(table, options).items()
-    ]
-    return orjson.dumps({"type": "struct", "fields": fields}).decode()
+    return struct_json(field_json(name, kind) for name, kind in columns.items())
 
 
 def plan_batch(
@@ -78,18 +73,18 @@ def plan_batch(
     now = stream_columns(table, source.options)
     if columns is not None and dict(columns) != now:
         raise SchemaError(
-            f"the columns of {source.uri} have changed since the stream was started: it has {_listed(now)}, and had "
-            f"{_listed(columns)}; start the query again to read them as they are now"
+            f"the columns of {source.uri} have changed since the stream was started: it has {_column_list(now)}, and "
+            f"had {_column_list(columns)}; start the query again to read them as they are now"
         )
     request, settings = batch_request(table.schema, source.options, source.settings, tuple(now))
     past = PastColumns(source.store, table, source.settings)
     added = list(source.files(table, start, end, past.follow))
     plans = []
-    for group in _groups((_seen(past, version, new.file), new) for version, new in added):
+    for group in _groups((_table_of(past, version, new.file), new) for version, new in added):
         group.table.check(request, _ADVICE)
         snapshot = replace(group.table.snapshot, files=group.files.done())
         plan = plan_scan(source.uri, snapshot, request, settings, parallelism=parallelism, hosts=hosts)
-        plans.append(_with_restored(plan, group.restored) if group.restored else plan)
+        plans.append(_read_restored(plan, group.restored) if group.restored else plan)
     if not plans:
         nothing = replace(table, files=LiveFiles())
         plans = [plan_scan(source.uri, nothing, request, settings, parallelism=parallelism, hosts=hosts)]
@@ -104,7 +99,7 @@ def batch_request(
     return ScanRequest(columns, predicate), Settings(dict(settings) | ANY_FIELDS)
 
 
-def _seen(past: PastColumns, version: int, file: AddFile) -> PastTable:
+def _table_of(past: PastColumns, version: int, file: AddFile) -> PastTable:
     """Return the table of the stream for a file that a version adds."""
     if file.doc_mapping_ref is not None and file.doc_mapping_ref == past.own_ref:
         return past.newest  # the file has the columns of now, and no version needs to be read to know it
@@ -137,7 +132,7 @@ def _groups(files: Iterable[tuple[PastTable, NewFile]]) -> Iterator[_Group]:
         yield group
 
 
-def _with_restored(plan: ScanPlan, restored: Mapping[str, RestoredRows]) -> ScanPlan:
+def _read_restored(plan: ScanPlan, restored: Mapping[str, RestoredRows]) -> ScanPlan:
     """Return a plan that reads of some splits the rows that were restored only."""
     tasks = tuple(
         replace(
@@ -165,5 +160,5 @@ def _join(plans: Sequence[ScanPlan]) -> ScanPlan:
     )
 
 
-def _listed(columns: Mapping[str, Any]) -> str:
+def _column_list(columns: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {kind}" for name, kind in columns.items())

@@ -28,7 +28,7 @@ from indextables.streams.admission import Budget
 from indextables.streams.new_files import NewFile, new_files
 from indextables.streams.offsets import Offset, Position
 from indextables.streams.options import LATEST, Limits, StreamOptions
-from indextables.table import FileChange, PastColumns, changes_of, file_changes, inserted
+from indextables.table import FileChange, PastColumns, changes_of, file_changes, insertion
 
 _ORDER: Final = [("modificationTime", "ascending"), (KEY, "ascending")]
 """The order in which the files of the starting version are read. It does not depend on how the version was loaded."""
@@ -109,8 +109,8 @@ class StreamSource:
         for name in sorted({*before, *now}):
             if before.get(name) != now.get(name):
                 raise ConfigError(
-                    f"option {name} was {_given(before.get(name))} when the query was first started, and is "
-                    f"{_given(now.get(name))}; set it back, or start the query with a new checkpointLocation"
+                    f"option {name} was {_option_text(before.get(name))} when the query was first started, and is "
+                    f"{_option_text(now.get(name))}; set it back, or start the query with a new checkpointLocation"
                 )
 
     def files(
@@ -163,7 +163,7 @@ class StreamSource:
                     timestamp = load_snapshot(
                         self.store, position.version, settings=self.settings
                     ).timestamp_ms
-                yield inserted(key, file, position.version, timestamp)
+                yield insertion(key, file, position.version, timestamp)
             if end.position.is_starting_version:
                 return
             position = Position(position.version + 1)
@@ -244,5 +244,5 @@ def _first(start: Offset, end: Offset) -> Position:
     return start.position if start.origin == end.origin else end.origin
 
 
-def _given(text: str | None) -> str:
+def _option_text(text: str | None) -> str:
     return "not given" if text is None else repr(text)

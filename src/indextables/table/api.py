@@ -146,7 +146,9 @@ def write_table(
             return open_table(uri, settings=settings).version
         total = data.num_rows if isinstance(data, pa.Table | pa.RecordBatch) else None
         with shown_progress(progress, "writing rows") as tell:
-            version, snapshot = publish_write(plan, [run_write_task(plan, _told(batches, tell, total))])
+            version, snapshot = publish_write(
+                plan, [run_write_task(plan, _report_rows(batches, tell, total))]
+            )
     if snapshot is not None:
         start_upkeep(snapshot, plan.base_version, Settings(plan.options), upkeep)
     elif plan.replacement is not None and version != plan.base_version:
@@ -154,7 +156,7 @@ def write_table(
     return version
 
 
-def _told(
+def _report_rows(
     batches: Iterable[pa.RecordBatch], tell: Progress | None, total: int | None
 ) -> Iterable[pa.RecordBatch]:
     """Return the batches; each that is taken is reported when the next one is asked for."""

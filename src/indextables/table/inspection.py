@@ -172,7 +172,7 @@ def environment_rows(settings: Settings) -> pa.Table:
     """Return the properties of this process, one row each."""
     properties = [
         *(("version", name, version) for name, version in _versions().items()),
-        *(("setting", name, value) for name, value in sorted(_shown(settings).items())),
+        *(("setting", name, value) for name, value in sorted(_without_secrets(settings).items())),
         *(("memory", name, str(number)) for name, number in _memory().items()),
         ("cache", "directory", cache_usage(settings).directory),
         ("cache", "max_bytes", str(settings.get(keys.CACHE_MAX_SIZE))),
@@ -204,7 +204,7 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-def _shown(settings: Settings) -> dict[str, str]:
+def _without_secrets(settings: Settings) -> dict[str, str]:
     """Return the settings without their secrets."""
     shown = {}
     for key, value in settings:

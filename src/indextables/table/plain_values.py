@@ -40,11 +40,11 @@ def _plain(column: pa.Array) -> list[Any]:
     if pa.types.is_floating(kind):
         return [v if v is None or math.isfinite(v) else _float_text(v) for v in column.to_pylist()]
     if pa.types.is_nested(kind):
-        return _nested(column)
+        return _plain_nested(column)
     return list(column.to_pylist())
 
 
-def _nested(column: pa.Array) -> list[Any]:
+def _plain_nested(column: pa.Array) -> list[Any]:
     kind, valid = column.type, column.is_valid().to_pylist()
     if pa.types.is_struct(kind):
         fields = [_plain(field) for field in column.flatten()]

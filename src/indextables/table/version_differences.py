@@ -93,15 +93,15 @@ def _without_pairs(rows: pa.Table, is_new: Sequence[bool]) -> pa.Array:
     if len(set(is_new)) < 2:
         return pa.array(range(rows.num_rows), pa.int64())
     waiting: dict[tuple[bytes, bool], list[int]] = {}
-    kept: set[int] = set()
+    places: set[int] = set()
     for place, (row, new) in enumerate(zip(plain_rows(rows), is_new, strict=True)):
         key = orjson.dumps(row, default=str)
         if opposite := waiting.get((key, not new)):
-            kept.discard(opposite.pop())
+            places.discard(opposite.pop())
         else:
             waiting.setdefault((key, new), []).append(place)
-            kept.add(place)
-    return pa.array(sorted(kept), pa.int64())
+            places.add(place)
+    return pa.array(sorted(places), pa.int64())
 
 
 def _live_rows(table: Table, version: int) -> Mapping[str, int | None]:

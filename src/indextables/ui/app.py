@@ -21,8 +21,8 @@ from indextables.errors import (
     VersionNotFoundError,
 )
 from indextables.runtime import now_ms
-from indextables.table import Table, plain_rows
-from indextables.ui.conditions import open_tables, to_asked
+from indextables.table import RowPlace, Table, plain_rows
+from indextables.ui.conditions import open_tables, to_asked, to_whole
 from indextables.ui.discovery import around_answer, exported_rows, overview_answer, rows_answer
 from indextables.ui.guard import Access, Guard
 from indextables.ui.inspection import (
@@ -42,6 +42,7 @@ View = Callable[[Table, Params, Turn], dict[str, Any]]
 _TYPES: Final = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 _MAX_FIELDS: Final = 20
 _MAX_COLUMNS: Final = 1000
+_MOST: Final = 1 << 62
 
 
 class _Json(JSONResponse):
@@ -73,21 +74,26 @@ def _fields(params: Params, key: str = "fields", most: int = _MAX_FIELDS) -> lis
 
 
 def _whole(params: Params, name: str) -> int:
-    text = params.get(name, "")
-    if not text.isascii() or not text.isdigit() or len(text) > 18:
-        raise InputError(f"{name} is {text!r}; it takes the number of a version")
-    return int(text)
+    return to_whole(params.get(name, ""), name, _MOST)
+
+
+def _place(params: Params) -> RowPlace:
+    return RowPlace(params.get("split", ""), _whole(params, "row"))
 
 
 _VIEWS: Final[Mapping[str, View]] = {
     "describe": lambda table, _, __: describe_answer(table),
     "rows": lambda table, params, turn: rows_answer(to_asked(table, params), turn),
     "overview": lambda table, params, turn: overview_answer(to_asked(table, params), _fields(params), turn),
-    "around": lambda table, params, _: around_answer(to_asked(table, params), params.get("at", "")),
-    "history": lambda table, _, __: history_answer(table),
+    "around": lambda table, params, turn: around_answer(to_asked(table, params), _place(params), turn),
+    "history": lambda table, params, _: history_answer(
+        table, _whole(params, "before") if "before" in params else None
+    ),
     "diff": lambda table, params, _: diff_answer(table, _whole(params, "old")),
     "health": lambda table, _, __: health_answer(table),
-    "files": lambda table, _, __: files_answer(table),
+    "files": lambda table, params, _: files_answer(
+        table, to_whole(params.get("offset") or "0", "offset", _MOST)
+    ),
     "split": lambda table, params, _: split_answer(table, params.get("path", "")),
     "settings": lambda table, _, __: settings_answer(table),
 }

@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import pyarrow as pa
-
 from indextables.errors import InputError
-from indextables.table import Table, open_table
+from indextables.table import Table, open_table, time_columns
 from indextables.ui.limits import MAX_ROWS
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The parameters that views share. `where` is the condition with the time range."""
+    """The parameters that views share. `where` is the condition with the time range.
+
+    `start` and `end` have no time zone where the column of times has none.
+    """
 
     table: Table
     query: str | None
@@ -36,13 +37,14 @@ def open_tables(tables: Mapping[str, Table], number: str, version: str | None) -
         raise InputError(f"there is no table {number!r}")
     if not version:
         return table.refresh()
-    return open_table(table.uri, version=_whole(version, "v", 1 << 62), settings=table.settings)
+    return open_table(table.uri, version=to_whole(version, "v", 1 << 62), settings=table.settings)
 
 
 def to_asked(table: Table, params: Mapping[str, str]) -> Asked:
     """Return the parameters of a request about rows."""
     time = params.get("time") or time_column(table)
-    start, end = (_moment(params.get(name), name) for name in ("from", "to"))
+    zoned = time is not None and has_zone(table, time)
+    start, end = (_moment(params.get(name), name, zoned=zoned) for name in ("from", "to"))
     conditions = [f"({params['where']})"] if params.get("where", "").strip() else []
     if time is not None:
         name = quoted(table.snapshot.schema.field(time).name)
@@ -60,16 +62,20 @@ def to_asked(table: Table, params: Mapping[str, str]) -> Asked:
         start=start,
         end=end,
         by=None if by is None else table.snapshot.schema.field(by).name,
-        limit=_whole(params.get("limit") or "50", "limit", MAX_ROWS),
-        offset=_whole(params.get("offset") or "0", "offset", 1 << 31),
+        limit=to_whole(params.get("limit") or "50", "limit", MAX_ROWS),
+        offset=to_whole(params.get("offset") or "0", "offset", 1 << 31),
         order=order,
     )
 
 
 def time_column(table: Table) -> str | None:
-    """Return the first column of timestamps that are moments: those without a time zone are not."""
-    moments = (f.name for f in table.schema if pa.types.is_timestamp(f.type) and f.type.tz is not None)
-    return next(moments, None)
+    """Return the column of the histogram and of the time range: the first one of timestamps with a zone, or of any."""
+    return next(iter(time_columns(table)), None)
+
+
+def has_zone(table: Table, column: str) -> bool:
+    """Return True if the times of a column are moments, False if they are those of a clock on an unknown wall."""
+    return table.snapshot.schema.field(column).type != "timestamp_ntz"
 
 
 def quoted(name: str) -> str:
@@ -82,21 +88,30 @@ def quoted(name: str) -> str:
 
 
 def time_literal(moment: datetime) -> str:
-    """Return a time for a condition."""
-    return f"timestamp'{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z'"
+    """Return a time for a condition.
+
+    >>> time_literal(datetime(2026, 1, 31, 12))
+    "timestamp_ntz'2026-01-31T12:00:00.000000'"
+    """
+    if moment.tzinfo is None:
+        return f"timestamp_ntz'{moment.isoformat(timespec='microseconds')}'"
+    return f"timestamp'{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z'"
 
 
-def _moment(text: str | None, name: str) -> datetime | None:
+def _moment(text: str | None, name: str, *, zoned: bool) -> datetime | None:
     if not text:
         return None
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise InputError(f"{name} is {text!r}; it takes a time such as 2026-01-31T12:00:00Z") from None
+    if not zoned:
+        return moment.replace(tzinfo=None)
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-def _whole(text: str, name: str, most: int) -> int:
+def to_whole(text: str, name: str, most: int) -> int:
+    """Return the whole number of a parameter. InputError if it is none, or above `most`."""
     if not text.isascii() or not text.isdigit() or len(text) > 19 or int(text) > most:
         raise InputError(f"{name} is {text!r}; it takes a whole number up to {most}")
     return int(text)

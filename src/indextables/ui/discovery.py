@@ -7,31 +7,32 @@ import html
 import re
 import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from indextables.errors import InputError
-from indextables.schema import SNIPPET
+from indextables.schema import ROW_NUMBER, SNIPPET, SPLIT_PATH, micros
 from indextables.table import (
     Overview,
+    RowPlace,
     Table,
+    best_rows,
     bucket_width,
     find_overview,
     newest_rows,
     plain_rows,
+    rows_around,
     text_columns,
 )
-from indextables.ui.conditions import Asked, quoted, time_literal
+from indextables.ui.conditions import Asked
 from indextables.ui.limits import MAX_CELL, MAX_EXPORTED, Turn
 
 _MARK: Final = re.compile(r"<b>(.*?)</b>", re.DOTALL)
 _SERIES: Final = 6
+_MICROS: Final = 1_000_000
 _SAFE_INTEGER: Final = 1 << 53
 _AROUND: Final = 5
-_MAX_AROUND: Final = 20_000
 
 
 def rows_answer(asked: Asked, turn: Turn | None = None) -> dict[str, Any]:
@@ -40,9 +41,8 @@ def rows_answer(asked: Asked, turn: Turn | None = None) -> dict[str, Any]:
     turn.check()
     table, text = asked.table, text_column(asked.table)
     if asked.order == "score" and asked.query is not None:
-        found = table.search(
-            asked.query, limit=asked.limit, offset=asked.offset, where=asked.where, snippet=text
-        )
+        start, stop = asked.offset, asked.offset + asked.limit
+        found = best_rows(table, asked.query, start=start, stop=stop, where=asked.where, snippet=text)
     else:
         found = _newest(asked, text, turn)
     return {
@@ -88,7 +88,7 @@ def overview_answer(asked: Asked, fields: Sequence[str], turn: Turn | None = Non
         "total": found.total,
         "counted": found.counted,
         "every": every,
-        "histogram": _series(found),
+        "histogram": _series(found, is_stacked=asked.by is not None),
         "top": {
             name: None if values is None else [to_row(row) for row in plain_rows(values)]
             for name, values in found.top.items()
@@ -104,28 +104,16 @@ def overview_answer(asked: Asked, fields: Sequence[str], turn: Turn | None = Non
     }
 
 
-def around_answer(asked: Asked, moment: str) -> dict[str, Any]:
-    """Return the rows of the whole table just before and after a time, in its order."""
+def around_answer(asked: Asked, place: RowPlace, turn: Turn | None = None) -> dict[str, Any]:
+    """Return the rows of the whole table just before and after one row in the order of time, and which one it is."""
     if asked.time is None:
         raise InputError("the table has no column of times")
-    try:
-        at = datetime.fromisoformat(moment).astimezone(UTC)
-    except ValueError:
-        raise InputError(f"{moment!r} is not a time") from None
-    name = quoted(asked.time)
-    for seconds in (1, 10, 60, 600, 3600):
-        low, high = at - timedelta(seconds=seconds), at + timedelta(seconds=seconds)
-        where = f"{name} >= {time_literal(low)} AND {name} <= {time_literal(high)}"
-        found = asked.table.to_arrow(where=where, limit=_MAX_AROUND)
-        if found.num_rows > 2 * _AROUND:
-            break
-    found = found.sort_by([(asked.time, "ascending")])
-    before = (
-        pc.sum(pc.less(found.column(asked.time), pa.scalar(at, found.schema.field(asked.time).type))).as_py()
-        or 0
+    check = (turn or Turn()).check
+    found = list(plain_rows(rows_around(asked.table, asked.time, place, count=_AROUND, check=check)))
+    here = next(
+        n for n, row in enumerate(found) if (row[SPLIT_PATH], row[ROW_NUMBER]) == (place.split, place.row)
     )
-    part = found.slice(max(0, before - _AROUND), 2 * _AROUND + 1)
-    return {"rows": [to_row(row) for row in plain_rows(part)]}
+    return {"rows": [to_row(row) for row in found], "here": here}
 
 
 def text_column(table: Table) -> str | None:
@@ -171,6 +159,7 @@ def _newest(asked: Asked, text: str | None, turn: Turn) -> pa.Table:
         start=asked.offset,
         stop=asked.offset + asked.limit,
         snippet=text,
+        places=True,
         check=turn.check,
     )
 
@@ -187,30 +176,38 @@ def _range(asked: Asked) -> tuple[int, int]:
     ]
     first, last = min(bounds, default=0), max(bounds, default=0)
     if asked.start is not None:
-        first = max(first, int(asked.start.timestamp() * 1_000_000))
+        first = max(first, micros(asked.start))
     if asked.end is not None:
-        last = min(last, int(asked.end.timestamp() * 1_000_000))
+        last = min(last, micros(asked.end))
     return first, max(first, last)
 
 
-def _series(found: Overview) -> dict[str, Any] | None:
-    """Return the counts by bucket of the most frequent values, and of all others together."""
+def _series(found: Overview, *, is_stacked: bool) -> dict[str, Any] | None:
+    """Return the counts by bucket of the most frequent values, and of all others together.
+
+    Buckets start at `times` and end at `ends`, in seconds: months and years have no width of their own.
+    """
     if found.histogram is None:
         return None
-    rows = [row for row in found.histogram.to_pylist() if row["bucket"] is not None]
+    table = found.histogram.filter(found.histogram.column("bucket").is_valid())
+    starts, stops = (_seconds(table.column(name)) for name in ("bucket", "end"))
+    values, numbers = (table.column(name).to_pylist() for name in ("value", "count"))
+    rows = list(zip(starts, values, numbers, strict=True))
     totals: dict[Any, int] = {}
-    for row in rows:
-        totals[row["value"]] = totals.get(row["value"], 0) + row["count"]
-    names = sorted(totals, key=lambda value: (-totals[value], str(value)))
-    shown, others = names[:_SERIES], set(names[_SERIES:])
-    buckets = sorted({row["bucket"] for row in rows})
+    for _, value, count in rows:
+        totals[value] = totals.get(value, 0) + count
+    ranked = sorted(totals, key=lambda value: (-totals[value], str(value)))
+    shown, others = ranked[:_SERIES], set(ranked[_SERIES:])
+    ends = dict(zip(starts, stops, strict=True))
+    buckets = sorted(ends)
     place = {bucket: number for number, bucket in enumerate(buckets)}
-    counts = {name: [0] * len(buckets) for name in [*map(_label, shown), *(["other"] if others else [])]}
-    for row in rows:
-        label = "other" if row["value"] in others else _label(row["value"])
-        counts[label][place[row["bucket"]]] += row["count"]
-    return {"times": [bucket.timestamp() for bucket in buckets], "series": counts}
+    labels = {value: ("null" if is_stacked else "rows") if value is None else str(value) for value in shown}
+    counts = {name: [0] * len(buckets) for name in [*labels.values(), *(["other"] if others else [])]}
+    for bucket, value, count in rows:
+        counts[labels.get(value, "other")][place[bucket]] += count
+    return {"times": buckets, "ends": [ends[bucket] for bucket in buckets], "series": counts}
 
 
-def _label(value: object) -> str:
-    return "rows" if value is None else str(value)
+def _seconds(times: pa.ChunkedArray) -> list[float]:
+    """Return times in seconds since 1970, with or without a zone. A bucket that is the last of all has no end."""
+    return [(micros_of_time or 0) / _MICROS for micros_of_time in times.cast(pa.int64()).to_pylist()]

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from shlex import quote
 from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from indextables.columns import Manifest
 from indextables.config import keys
@@ -15,12 +20,18 @@ from indextables.split import components, open_bundle
 from indextables.split.container import MANIFEST, Bundle
 from indextables.storage import open_store
 from indextables.table import Table, file_differences, plain_rows
-from indextables.ui.conditions import time_column
+from indextables.ui.conditions import has_zone, time_column
 from indextables.ui.discovery import text_column
 
-_MOST_FILES: Final = 2000
-_MOST_VERSIONS: Final = 1000
+_FILE_COLUMNS: Final = ("path", "partition", "num_records", "size", "modification_time", "num_merge_ops")
+_FILES_OF_PAGE: Final = 100
+_VERSIONS_OF_PAGE: Final = 100
+_MOST_PARTITIONS: Final = 2000
+_MOST_PIECES: Final = 4000
+_PIECES_OF_PARTITION: Final = 40
 _MOST_CHANGES: Final = 500
+_BARS: Final = 240
+_LONG: Final = 160
 _ADDING: Final = ("added", "rows restored")
 _REMOVING: Final = ("removed", "rows deleted")
 
@@ -28,15 +39,15 @@ _REMOVING: Final = ("removed", "rows deleted")
 def describe_answer(table: Table) -> dict[str, Any]:
     """Return what the table is."""
     kinds = {field.name: field.kind for field in table.snapshot.mapping.fields}
-    files = table.files()
-    sizes = files.column("size").to_pylist()
+    files, time = table.files(), time_column(table)
     return {
         "uri": table.uri,
         "version": table.version,
         "rows": table.count(),
-        "bytes": sum(size or 0 for size in sizes),
+        "bytes": pc.sum(files.column("size")).as_py() or 0,
         "splits": files.num_rows,
-        "time": time_column(table),
+        "time": time,
+        "zoned": time is None or has_zone(table, time),
         "text": text_column(table),
         "partition_columns": table.partition_columns,
         "min_reader_version": table.protocol.min_reader_version,
@@ -54,10 +65,31 @@ def describe_answer(table: Table) -> dict[str, Any]:
     }
 
 
-def history_answer(table: Table) -> dict[str, Any]:
-    """Return the versions, newest first, and the oldest that can be read."""
-    rows = list(plain_rows(table.refresh().history().slice(0, _MOST_VERSIONS)))
-    return {"versions": rows, "newest": rows[0]["version"] if rows else None}
+def history_answer(table: Table, before: int | None = None) -> dict[str, Any]:
+    """Return a page of versions, newest first, those below `before` if it is given, and bars over all of them.
+
+    `oldest` and `newest` are the first and the last version of the history. Each bar stands for `per_bar` versions, the
+    first one for those from `oldest`, and has their rows added and removed.
+    """
+    history = table.refresh().history()
+    numbers = history.column("version").to_pylist()
+    if not numbers:
+        return {"versions": [], "oldest": None, "newest": None, "total": 0, "bars": [], "per_bar": 1}
+    newest, oldest = numbers[0], numbers[-1]
+    per_bar = -(-(newest - oldest + 1) // _BARS)
+    bars = [{"added": 0, "removed": 0} for _ in range(-(-(newest - oldest + 1) // per_bar))]
+    for name in ("added", "removed"):
+        for number, rows in zip(numbers, history.column(f"rows_{name}").to_pylist(), strict=True):
+            bars[(number - oldest) // per_bar][name] += rows or 0
+    page = history if before is None else history.filter(pc.less(history.column("version"), before))
+    return {
+        "versions": list(plain_rows(page.slice(0, _VERSIONS_OF_PAGE))),
+        "oldest": oldest,
+        "newest": newest,
+        "total": len(numbers),
+        "bars": bars,
+        "per_bar": per_bar,
+    }
 
 
 def diff_answer(table: Table, old: int) -> dict[str, Any]:
@@ -71,6 +103,7 @@ def diff_answer(table: Table, old: int) -> dict[str, Any]:
             {"change": file.change, "path": file.path, "rows": file.rows, "bytes": file.size}
             for file in files[:_MOST_CHANGES]
         ],
+        "more": max(0, len(files) - _MOST_CHANGES),
         "added": sum(file.change == "added" for file in files),
         "removed": sum(file.change == "removed" for file in files),
         "changed": sum(file.change.startswith("rows") for file in files),
@@ -97,11 +130,70 @@ def health_answer(table: Table) -> dict[str, Any]:
     }
 
 
-def files_answer(table: Table) -> dict[str, Any]:
-    """Return the live splits, largest first."""
-    names = ["path", "partition_values", "num_records", "size", "modification_time", "num_merge_ops"]
-    files = table.files().select(names).sort_by([("size", "descending")])
-    return {"files": list(plain_rows(files.slice(0, _MOST_FILES))), "total": files.num_rows}
+def files_answer(table: Table, offset: int = 0) -> dict[str, Any]:
+    """Return the partitions by name with exact totals, and a page of the live splits, largest first.
+
+    A partition has its largest splits; `rest` is the number of its others. What is not listed is counted: `partitions`
+    are the first of `num_partitions`.
+    """
+    files = table.files()
+    files = files.append_column(
+        "partition", _partitions(files.column("partition_values"), table.partition_columns)
+    )
+    files = files.select(_FILE_COLUMNS).sort_by(
+        [("partition", "ascending"), ("size", "descending"), ("path", "ascending")]
+    )
+    sums = [("size", "sum"), ("path", "count"), ("num_records", "sum"), ("num_records", "count")]
+    totals = files.group_by("partition").aggregate(sums).sort_by([("partition", "ascending")])
+    listed = totals.slice(0, _MOST_PARTITIONS).to_pylist()
+    pieces = _largest(files, totals, max(1, min(_PIECES_OF_PARTITION, _MOST_PIECES // max(1, len(listed)))))
+    page = files.sort_by([("size", "descending"), ("path", "ascending")]).slice(offset, _FILES_OF_PAGE)
+    return {
+        "splits": files.num_rows,
+        "bytes": pc.sum(files.column("size")).as_py() or 0,
+        "num_partitions": totals.num_rows,
+        "partitions": [
+            {
+                "name": total["partition"],
+                "splits": total["path_count"],
+                "bytes": total["size_sum"] or 0,
+                "rows": total["num_records_sum"]
+                if total["num_records_count"] == total["path_count"]
+                else None,
+                "largest": (largest := pieces[total["partition"]]),
+                "rest": total["path_count"] - len(largest),
+            }
+            for total in listed
+        ],
+        "files": list(plain_rows(page)),
+    }
+
+
+def _partitions(values: pa.ChunkedArray, columns: Sequence[str]) -> pa.ChunkedArray:
+    """Return the partition of each split as text: `day=2026-01-31/level=INFO`, empty without partition columns."""
+    names = [
+        pc.coalesce(
+            pc.binary_join_element_wise(f"{column}=", pc.map_lookup(values, pa.scalar(column), "first"), ""),
+            f"{column} is null",
+        )
+        for column in columns
+    ]
+    return (
+        pc.binary_join_element_wise(*names, "/") if names else pa.chunked_array([pa.repeat("", len(values))])
+    )
+
+
+def _largest(files: pa.Table, totals: pa.Table, most: int) -> dict[str, list[dict[str, Any]]]:
+    """Return the largest splits of each partition, at most so many, from files in the order of partition and size."""
+    counts = totals.column("path_count").to_numpy()
+    place = np.arange(files.num_rows) - np.repeat(np.cumsum(counts) - counts, counts)
+    chosen = (
+        files.filter(pa.array(place < most)).select(["partition", "path", "size", "num_records"]).to_pylist()
+    )
+    return {
+        name: [{"path": row["path"], "bytes": row["size"], "rows": row["num_records"]} for row in rows]
+        for name, rows in groupby(chosen, key=lambda row: row["partition"])
+    }
 
 
 def split_answer(table: Table, path: str) -> dict[str, Any]:
@@ -144,7 +236,7 @@ def settings_answer(table: Table) -> dict[str, Any]:
     """Return the table's properties, and every setting with its default."""
     properties: Mapping[str, str] = table.metadata.configuration
     return {
-        "properties": {key: properties[key] for key in sorted(properties) if not _is_long(properties[key])},
+        "properties": {key: _shortened(properties[key]) for key in sorted(properties)},
         "settings": [
             {"key": setting.key, "default": _text(setting.default), "meaning": setting.meaning}
             for setting in sorted(keys.ALL, key=lambda setting: setting.key.lower())
@@ -152,8 +244,8 @@ def settings_answer(table: Table) -> dict[str, Any]:
     }
 
 
-def _is_long(value: str) -> bool:
-    return len(value) > 500
+def _shortened(value: str) -> str:
+    return value if len(value) <= _LONG else f"{value[:_LONG]}… ({len(value):,} characters)"
 
 
 def _text(value: object) -> str | None:

@@ -62,6 +62,8 @@ class Workers:
     """Runs searches in a few threads. One that takes too long is given up; its thread is free when it ends."""
 
     def __init__(self, threads: int = AT_A_TIME, seconds: float = SECONDS) -> None:
+        # The pool of the process has no place for these calls: its `map` blocks the caller until the work ends. Here
+        # the caller is the loop of the server, which gives up what takes too long. The searches use that pool in turn.
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="indextables-ui")
         self._seconds, self._waiting = seconds, 0
         self._lock = threading.Lock()

@@ -48,7 +48,7 @@ STRUCK_AT = {
 UNANSWERED = frozenset(
     {Fault.ERROR_BEFORE, Fault.LOST_ANSWER, Fault.UNAVAILABLE, Fault.LATE, Fault.STALE_LIST}
 )
-"""After which a caller may not know how its call ended, or is told something old."""
+"""After which a caller may not know how its call ended, or gets something old."""
 
 _RARE = frozenset({Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.STALL})
 _RATES = (0.02, 0.05, 0.12)

@@ -19,7 +19,7 @@ from indextables.schema import AddColumn, ColumnChange, DropColumn
 from indextables.split import DeltaLogRef, load_deleted_rows, store_delta_log
 from indextables.table import RowChange, TaskDeletes, commit_deletes, repeat_after_merges
 from indextables.table.writes import row_deletes, upserts
-from indextables.table.writes.moved_rows import FoundRows
+from indextables.table.writes.moved_rows import StatementRows
 from indextables.table.writes.row_updates import change_where_moved
 from support.logs import COLUMNS
 from support.simulation.actors import append, clean_up, compact, read, restore_version, table_of, write
@@ -108,7 +108,7 @@ def update(process: Process) -> None:
     if snapshot is None:
         return
     statement: str = process.rng.choice(("UPDATE", "MERGE", "DELETE"))
-    rows: dict[str, FoundRows] = {}
+    rows: dict[str, StatementRows] = {}
     renamed: dict[str, list[str]] = {}
     victims: set[str] = set()
     files = sorted(snapshot.files.values(), key=lambda file: file.path)
@@ -117,7 +117,9 @@ def update(process: Process) -> None:
         chosen = sorted(process.rng.sample(sorted(live), min(len(live), process.rng.randint(1, 2))))
         nothing, positions = np.empty(0, np.int64), np.array(chosen, np.int64)
         is_delete = statement == "DELETE"
-        rows[file.path] = FoundRows(positions, nothing) if is_delete else FoundRows(nothing, positions)
+        rows[file.path] = (
+            StatementRows(positions, nothing) if is_delete else StatementRows(nothing, positions)
+        )
         victims.update(live[position] for position in chosen)
         if not is_delete:
             new = [f"{key_of(live[position])}#{process.name()}" for position in chosen]
@@ -126,7 +128,7 @@ def update(process: Process) -> None:
         return
     adds = tuple(process.new_file(day, names) for day, names in renamed.items())
 
-    def change(current: Snapshot, found: Mapping[str, FoundRows]) -> RowChange:
+    def change(current: Snapshot, found: Mapping[str, StatementRows]) -> RowChange:
         deletes = []
         for key, positions in found.items():
             live = _live_rows(process, current.files[key])

@@ -5,7 +5,8 @@ Read the modules in this order:
 - `file_changes`: append, overwrite, drop partitions, merge, and the conflict rules;
 - `row_changes`: deleting rows of files, and the conflict rules of that;
 - `schema_changes`: columns and properties;
-- `table_changes`: restore, protocol upgrades, the schema registry;
+- `restoring`: an older version again;
+- `protocol_changes`, `registry_changes`: the protocol, and the field mappings that files refer to;
 - `compatibility`: whether files that were written for one schema fit the current one;
 - `new_files`: a finished split becomes a file of the table;
 - `purge_fence`: keeps a writer from committing a file that a purge may have deleted.
@@ -26,7 +27,15 @@ from indextables.log.changes.file_changes import (
     is_batch_committed,
 )
 from indextables.log.changes.new_files import store_split
-from indextables.log.changes.purge_fence import SetPurgeFence, check_purge_fence, fence_time_ms
+from indextables.log.changes.protocol_changes import NextVersion, UpgradeProtocol, combine_protocols
+from indextables.log.changes.purge_fence import (
+    ChecksOwnFiles,
+    SetPurgeFence,
+    check_purge_fence,
+    fence_time_ms,
+)
+from indextables.log.changes.registry_changes import RenormalizeSchemas
+from indextables.log.changes.restoring import Restore
 from indextables.log.changes.row_changes import (
     DELETE,
     UPDATED_ROWS,
@@ -36,13 +45,6 @@ from indextables.log.changes.row_changes import (
     UniteRows,
 )
 from indextables.log.changes.schema_changes import AlterTable
-from indextables.log.changes.table_changes import (
-    NextVersion,
-    RenormalizeSchemas,
-    Restore,
-    UpgradeProtocol,
-    combine_protocols,
-)
 
 __all__ = [
     "DELETE",
@@ -52,6 +54,7 @@ __all__ = [
     "Append",
     "Change",
     "ChangeRows",
+    "ChecksOwnFiles",
     "CreateRule",
     "DeletedRows",
     "DropPartitions",

@@ -43,6 +43,7 @@ from indextables.log.changes.compatibility import (
     register_mappings,
     replace_properties,
 )
+from indextables.log.changes.purge_fence import ChecksOwnFiles
 from indextables.log.snapshots import LiveFiles, Snapshot
 from indextables.predicates import Predicate, columns_of, text_queries, to_sql
 
@@ -247,14 +248,14 @@ class MergeSplits:
         adds = [dataclasses.replace(add, data_change=False) for group in live_groups for add in group.adds]
         return [
             *register_mappings(current.metadata, self.metadata, adds),
-            *(remove for group in live_groups for remove in _merged(group, current)),
+            *(remove for group in live_groups for remove in _source_removes(group, current)),
             *adds,
             *skips,
         ]
 
 
 @dataclass(frozen=True)
-class UndoMerge:
+class UndoMerge(ChecksOwnFiles):
     """Replaces the new files of a merge by their sources again, because a new file has been deleted from the store.
 
     `before` is the snapshot before the merge. A group whose new files are no longer live is left alone: the commit that
@@ -288,7 +289,7 @@ class UndoMerge:
         ]
 
 
-def _merged(group: MergeGroup, current: Snapshot) -> list[RemoveFile]:
+def _source_removes(group: MergeGroup, current: Snapshot) -> list[RemoveFile]:
     removes = remove_files((current.files[key] for key in group.sources), data_change=False)
     if len(group.adds) != 1:
         return removes

@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from indextables.config import HOUR_MS
 from indextables.errors import CommitConflictError, ObjectNotFoundError, TableNotFoundError
 from indextables.log.actions import Action, AddFile, Txn, is_elsewhere, split_key
 from indextables.log.snapshots import Snapshot
@@ -31,7 +32,7 @@ from indextables.storage import Store
 APPLICATION: Final = "io.indextables.purge"
 NO_FENCE: Final = -1
 
-_SLACK_MS: Final = 24 * 3_600_000
+_SLACK_MS: Final = 24 * HOUR_MS
 """By how much two answers of a store about the time of a file may differ; younger files are not looked for."""
 
 _NAMED: Final = 3
@@ -56,6 +57,13 @@ class SetPurgeFence:
             raise TableNotFoundError("there is no table to purge")
         # Also if an earlier fence is as high: this purge needs a version that orders it with concurrent commits.
         return [Txn(APPLICATION, max(self.before_ms, fence_time_ms(current)))]
+
+
+class ChecksOwnFiles:
+    """A change that adds files of an older version again, and checks in `actions` that the store still has them.
+
+    Such files are older than the fence as a rule, so that `check_purge_fence` would look for each of them once more.
+    """
 
 
 def fence_time_ms(snapshot: Snapshot) -> int:

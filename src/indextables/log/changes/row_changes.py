@@ -98,12 +98,12 @@ class ChangeRows:
         ):  # after it is known that no merge has moved the rows to a file that was added since
             self.check(current)
         whole = [(rows, _file(live, rows)) for rows in resolved if rows.new_log is None]
-        again = [(rows, _added(live, rows)) for rows in resolved if rows.new_log is not None]
+        again = [(rows, _live_file(live, rows)) for rows in resolved if rows.new_log is not None]
         return [
             *register_mappings(current.metadata, self.metadata, self.adds),
             *([] if self.txn is None else [self.txn]),
-            *(_removed(rows, file, data_change=True) for rows, file in whole),
-            *(_removed(rows, added.file, data_change=False) for rows, added in again),
+            *(_remove(rows, file, data_change=True) for rows, file in whole),
+            *(_remove(rows, added.file, data_change=False) for rows, added in again),
             *(add_again(added, with_deletes(added.file, rows)) for rows, added in again),
             *self.adds,
         ]
@@ -180,7 +180,7 @@ def add_again(live: Added, file: AddFile) -> AddFile:
     )
 
 
-def _removed(rows: DeletedRows, file: AddFile, *, data_change: bool) -> RemoveFile:
+def _remove(rows: DeletedRows, file: AddFile, *, data_change: bool) -> RemoveFile:
     (remove,) = remove_files([file], data_change=data_change)
     return remove if rows.updated is None else dataclasses.replace(remove, tags={UPDATED_ROWS: rows.updated})
 
@@ -193,11 +193,11 @@ def _is_same(live: Added | None, rows: DeletedRows) -> bool:
     return live is not None and live.file.delta_log == rows.delta_log
 
 
-def _added(live: Mapping[str, Added | None], rows: DeletedRows) -> Added:
+def _live_file(live: Mapping[str, Added | None], rows: DeletedRows) -> Added:
     added = live[rows.key]
     assert added is not None
     return added
 
 
 def _file(live: Mapping[str, Added | None], rows: DeletedRows) -> AddFile:
-    return _added(live, rows).file
+    return _live_file(live, rows).file

@@ -61,13 +61,13 @@ class AlterTable:
     def actions(self, current: Snapshot | None) -> list[Action]:
         if current is None:
             raise TableNotFoundError("there is no table to alter")
-        metadata = self.evolved(current)
+        metadata = self.new_metadata(current)
         configuration = {**metadata.configuration, **self.properties}
-        kept = {key: value for key, value in configuration.items() if value is not None}
-        metadata = dataclasses.replace(metadata, configuration=kept)
+        configuration_left = {key: value for key, value in configuration.items() if value is not None}
+        metadata = dataclasses.replace(metadata, configuration=configuration_left)
         return [] if metadata == current.metadata else [metadata]
 
-    def evolved(self, current: Snapshot) -> Metadata:
+    def new_metadata(self, current: Snapshot) -> Metadata:
         """Return the metadata of the table with its columns changed."""
         if not self.changes:
             return current.metadata
@@ -75,7 +75,7 @@ class AlterTable:
         before = writer_metadata(current)
         schema = evolve(current.schema, current.partition_columns, self.changes)
         names = new_names(current.schema, schema)
-        configuration = _renamed(before.configuration, current.schema, names)
+        configuration = _rename_keys(before.configuration, current.schema, names)
         added = resolve_typemap(schema, current.partition_columns, self.typemap)
         configuration |= {f"{TYPEMAP_PREFIX}{name}": kind for name, kind in added.items()}
         metadata = dataclasses.replace(before, schema_string=schema.to_json(), configuration=configuration)
@@ -95,7 +95,7 @@ def _check_own_files(current: Snapshot) -> None:
         )
 
 
-def _renamed(
+def _rename_keys(
     configuration: Mapping[str, str], schema: TableSchema, names: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the configuration with the new names of columns, and without those of dropped ones."""
@@ -111,9 +111,11 @@ def _renamed(
     for setting in _OF_COLUMNS:
         if setting.key in renamed:
             columns = [schema.get(name) for name in setting.parse(renamed[setting.key])]
-            kept = [names[column.name] for column in columns if column is not None and column.name in names]
-            if kept:
-                renamed[setting.key] = ",".join(kept)
+            names_left = [
+                names[column.name] for column in columns if column is not None and column.name in names
+            ]
+            if names_left:
+                renamed[setting.key] = ",".join(names_left)
             else:
                 del renamed[setting.key]
     return renamed

@@ -14,11 +14,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from indextables.config import Settings, keys
+from indextables.config import HOUR_MS, Settings, keys
 from indextables.state import Pinned, StateManifest, manifest_key
 from indextables.storage import LOG_DIRECTORY, ObjectInfo
 
-_HOUR_MS: Final = 3_600_000
 _SPACED_PER_RETENTION: Final = 8
 _MANIFEST: Final = re.compile(rf"{LOG_DIRECTORY}/(?:manifests|state-v[0-9]{{20}})/manifest-[^/]+\.avro")
 
@@ -28,13 +27,13 @@ class StateRetention:
     """The newest `versions` states are kept, and all states that are younger than `age_ms`."""
 
     versions: int = keys.STATE_RETENTION_VERSIONS.default
-    age_ms: int = keys.STATE_RETENTION_HOURS.default * _HOUR_MS
-    manifest_age_ms: int = keys.MANIFEST_MIN_AGE_HOURS.default * _HOUR_MS
+    age_ms: int = keys.STATE_RETENTION_HOURS.default * HOUR_MS
+    manifest_age_ms: int = keys.MANIFEST_MIN_AGE_HOURS.default * HOUR_MS
 
     @property
     def spacing_ms(self) -> int:
         """The time that older states cover each, as long as there are version files that follow them."""
-        return max(self.age_ms // _SPACED_PER_RETENTION, _HOUR_MS)
+        return max(self.age_ms // _SPACED_PER_RETENTION, HOUR_MS)
 
     @classmethod
     def of(cls, settings: Settings, hours: int | None = None) -> StateRetention:
@@ -43,11 +42,11 @@ class StateRetention:
         if hours is None and legacy_ms is not None and not settings.is_set(keys.STATE_RETENTION_HOURS):
             age_ms = legacy_ms
         else:
-            age_ms = (settings.get(keys.STATE_RETENTION_HOURS) if hours is None else hours) * _HOUR_MS
+            age_ms = (settings.get(keys.STATE_RETENTION_HOURS) if hours is None else hours) * HOUR_MS
         return cls(
             versions=settings.get(keys.STATE_RETENTION_VERSIONS),
             age_ms=age_ms,
-            manifest_age_ms=settings.get(keys.MANIFEST_MIN_AGE_HOURS) * _HOUR_MS,
+            manifest_age_ms=settings.get(keys.MANIFEST_MIN_AGE_HOURS) * HOUR_MS,
         )
 
 

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from indextables.config import Settings, keys
+from indextables.config import HOUR_MS, Settings, keys
 from indextables.errors import CorruptTableError, StorageError
 from indextables.log.actions import version_key
 from indextables.log.cleanup.validation import newest_valid_checkpoint
@@ -36,7 +36,6 @@ from indextables.log.versions import (
 )
 from indextables.storage import LOG_DIRECTORY, Store
 
-_HOUR_MS: Final = 3_600_000
 _FILES_PER_VERSION: Final = 1000
 """Validating a state of this many files is worth it for each version file that may be deleted then."""
 
@@ -61,7 +60,7 @@ def retention_ms(settings: Settings, hours: int | None = None) -> int:
     """
     if hours is None:
         hours = settings.get(keys.LOG_RETENTION_HOURS)
-    return settings.get(keys.LOG_RETENTION_MS) if hours is None else hours * _HOUR_MS
+    return settings.get(keys.LOG_RETENTION_MS) if hours is None else hours * HOUR_MS
 
 
 def oldest_retained(

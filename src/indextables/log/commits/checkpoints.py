@@ -152,7 +152,7 @@ def checkpoint_if_due(
             _remember_state(committed, read_pointer(store))
             if not _is_checkpoint_due(change, committed, committed.version, settings):
                 return
-        committed = _renormalized(committed, settings, renormalize)
+        committed = _renormalize_if_due(committed, settings, renormalize)
         if writes_json(settings):
             written = write_snapshot_checkpoint(store, committed, settings, clock())
             _remember_state(committed, written)
@@ -167,7 +167,7 @@ def checkpoint_if_due(
         _log.warning("no state was written for version %d of %s", committed.version, store.uri, exc_info=True)
 
 
-def _renormalized(
+def _renormalize_if_due(
     committed: Snapshot, settings: Settings, renormalize: Callable[[RenormalizeSchemas, Snapshot], Snapshot]
 ) -> Snapshot:
     """Return the snapshot after its schemas were renormalised, if that is due and succeeds, and otherwise itself."""

@@ -15,12 +15,11 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata as distribution
-from typing import Final
+from typing import Final, Literal
 
 from indextables.config import Settings, keys
 from indextables.errors import (
     CommitConflictError,
-    CommitUnknownError,
     CorruptTableError,
     StorageError,
     TableNotFoundError,
@@ -42,9 +41,8 @@ from indextables.log.actions import (
 )
 from indextables.log.changes import (
     Change,
+    ChecksOwnFiles,
     RenormalizeSchemas,
-    Restore,
-    UndoMerge,
     check_purge_fence,
     combine_protocols,
 )
@@ -60,7 +58,7 @@ from indextables.log.versions import (
     summarize,
 )
 from indextables.runtime import new_id, now_ms, sleep
-from indextables.storage import READ_BACKS, Backoff, Store
+from indextables.storage import Backoff, Store, read_back
 
 try:
     ENGINE = f"indextables/{distribution.version('indextables')}"
@@ -68,6 +66,9 @@ except distribution.PackageNotFoundError:  # run from a source tree, or from a z
     ENGINE = "indextables"
 
 _log: Final = logging.getLogger(__name__)
+_LOST_ATTEMPT: Final = "%s: another writer created version %d first; attempt %d of %d"
+
+_Outcome = Literal["committed", "superseded", "lost"]
 
 
 @dataclass(frozen=True)
@@ -118,9 +119,7 @@ def commit(
         _check_writable(current)
         try:
             actions = _actions(change, current, store.uri)
-            if not isinstance(
-                change, Restore | UndoMerge
-            ):  # these re-add old files and do this check themselves
+            if not isinstance(change, ChecksOwnFiles):
                 check_purge_fence(store, current, actions)
         except (CorruptTableError, VersionNotFoundError):
             if current is None or not is_expired(store, current):
@@ -135,7 +134,6 @@ def commit(
             # newer one, on which the change may have something to do: load it.
             current = None
             continue
-        actions = _with_protocol(change, current, actions, settings)
         info = CommitInfo(
             txn_id=txn_id,
             operation=change.operation,
@@ -145,31 +143,44 @@ def commit(
             previous_sha256=current.checksum if current is not None else None,
             sha256=UNSEALED,
         )
+        actions = _with_protocol(change, current, actions, settings)
         version, text = seal(_next_version(current, actions, info, clock()), store.uri)
         # Replay before publishing: a version that this release could not read back must never exist.
         after = replay(store.uri, current, [version])
         assert after is not None
         data = pack(text, compress=compress)
-        created = publish(store, version.version, data, txn_id, backoff)
-        if created or _was_covered(store, current, version.version, txn_id, backoff):
-            if not created or _is_valid(store, current, version.version, txn_id, backoff):
+        match _publish(store, current, version.version, data, txn_id, backoff):
+            case "committed":
                 _report(store, version, change.operation, attempt + 1)
                 checkpoint_if_due(store, change, after, settings, clock, renormalize)
                 return Committed(version.version, after, tuple(version.actions))
-            current = None  # clean-up has passed this snapshot: load the newest one
-        else:
-            _log.debug(
-                "%s: another writer created version %d first; attempt %d of %d",
-                store.uri,
-                version.version,
-                attempt + 1,
-                tries,
-            )
-            backoff.pause(attempt)
+            case "superseded":
+                current = None  # clean-up has passed this snapshot: load the newest one
+            case "lost":
+                _log.debug(_LOST_ATTEMPT, store.uri, version.version, attempt + 1, tries)
+                backoff.pause(attempt)
     raise CommitConflictError(
         f"other writers of {store.uri} created the next version first {tries} times in a row; "
         f"try again, or raise {keys.RETRY_MAX_ATTEMPTS.key}"
     )
+
+
+def _publish(
+    store: Store, current: Snapshot | None, version: int, data: bytes, txn_id: str, backoff: Backoff
+) -> _Outcome:
+    """Create the version file if it is absent, and return what became of the commit.
+
+    Other writers may create the same file, and a clean-up may delete files up to its watermark, at any time. The store
+    lets one create succeed for as long as the file exists. So there are three outcomes:
+
+    - "committed": our file is there, and no clean-up had passed its number before we created it; or another writer's
+      file is there, and a clean-up that deleted ours recorded before that our transaction wrote the version;
+    - "superseded": our file is there, but a clean-up had passed its number before we created it: we delete it again;
+    - "lost": another writer's file is there, and no clean-up has recorded the version as ours, so it never was.
+    """
+    if publish(store, version, data, txn_id, backoff):
+        return "committed" if _is_valid(store, current, version, txn_id, backoff) else "superseded"
+    return "committed" if _was_covered(store, current, version, txn_id, backoff) else "lost"
 
 
 def _report(store: Store, version: VersionActions, operation: str, attempts: int) -> None:
@@ -279,7 +290,7 @@ def _is_valid(store: Store, current: Snapshot | None, version: int, txn_id: str,
     def is_ours_superseded() -> bool:
         return is_superseded(store, version, txn_id, table_id=table_id, by_state=by_state)
 
-    if not _determine(is_ours_superseded, store, version, txn_id, backoff):
+    if not read_back(is_ours_superseded, backoff, _unanswered(store, version, txn_id)):
         return True
     # Deleting is safe: a state covers every version up to this number, so no reader needs the file. If the deletion
     # fails, the file is an orphaned commit, which readers skip and the next clean-up deletes.
@@ -297,23 +308,15 @@ def _was_covered(store: Store, current: Snapshot | None, version: int, txn_id: s
     if current is None:
         return False
     table_id = current.metadata.id
-    return _determine(
-        lambda: is_recorded(store, version, txn_id, table_id=table_id), store, version, txn_id, backoff
-    )
+
+    def is_ours_recorded() -> bool:
+        return is_recorded(store, version, txn_id, table_id=table_id)
+
+    return read_back(is_ours_recorded, backoff, _unanswered(store, version, txn_id))
 
 
-def _determine(
-    question: Callable[[], bool], store: Store, version: int, txn_id: str, backoff: Backoff
-) -> bool:
-    """Return the answer to a question about a version that we created. CommitUnknownError if there is none."""
-    failure: Exception | None = None
-    for attempt in range(READ_BACKS):
-        try:
-            return question()
-        except (StorageError, CorruptTableError) as reason:
-            failure = reason
-            backoff.pause(attempt)
-    raise CommitUnknownError(
+def _unanswered(store: Store, version: int, txn_id: str) -> str:
+    return (
         f"version {version} of {store.uri} was created, but it could not be determined whether clean-up had "
         f"already passed it; look in the history for a version with transaction id {txn_id} before you write again"
-    ) from failure
+    )

@@ -113,7 +113,7 @@ class LiveFiles(Mapping[str, AddFile]):
 
     def select(self, selection: Selection) -> pa.Table:
         """Return the files as entries, without some of the base that the selection leaves out."""
-        return self._with_added(None if self.base is None else self.base.select(selection))
+        return self._base_and_fresh(None if self.base is None else self.base.select(selection))
 
     def sample(self) -> pa.Table:
         """Return some files as entries: those of one manifest of the base, and those added since."""
@@ -138,7 +138,7 @@ class LiveFiles(Mapping[str, AddFile]):
 
     def entries(self) -> pa.Table:
         """Return all files as entries of a state."""
-        return self._with_added(None if self.base is None else self.base.entries())
+        return self._base_and_fresh(None if self.base is None else self.base.entries())
 
     def __getitem__(self, key: str) -> AddFile:
         added = self.get_added(key)
@@ -181,8 +181,8 @@ class LiveFiles(Mapping[str, AddFile]):
     def __reduce__(self) -> tuple[Callable[..., LiveFiles], tuple[Overlay, int, int, AddedRows]]:
         """Pickle the files themselves: in another process, a base would need its store."""
         if self.base is None:
-            return _unpickled, (self._overlay, self._start, self.exact_from, self._rows)
-        return _unpickled, (dict(from_entries(self.entries())), self._start, self.exact_from, AddedRows())
+            return _unpickle, (self._overlay, self._start, self.exact_from, self._rows)
+        return _unpickle, (dict(from_entries(self.entries())), self._start, self.exact_from, AddedRows())
 
     def __repr__(self) -> str:
         return f"<LiveFiles: state {self.base_version}, {len(self._overlay)} changes>"
@@ -193,18 +193,20 @@ class LiveFiles(Mapping[str, AddFile]):
 
     def added(self) -> Iterator[tuple[str, Added]]:
         """Yield keys and files with the version and time at which each file was added."""
-        return self._added() if self.base is None else from_entries(self.entries())
+        return self._additions() if self.base is None else from_entries(self.entries())
 
     def added_after(self, version: int, timestamp_ms: int | None = None) -> Iterator[tuple[str, Added]]:
         """Yield the files added after a version and, if given, after a time; manifests without any are not read."""
         if self.base is not None:
-            candidates = dict(from_entries(self._uncovered(self.base.added_after(version))))
+            candidates = dict(from_entries(self._drop_covered(self.base.added_after(version))))
             yield from (
                 (key, added) for key, added in candidates.items() if _is_later(added, version, timestamp_ms)
             )
-        yield from ((key, added) for key, added in self._added() if _is_later(added, version, timestamp_ms))
+        yield from (
+            (key, added) for key, added in self._additions() if _is_later(added, version, timestamp_ms)
+        )
 
-    def _added(self) -> Iterator[tuple[str, Added]]:
+    def _additions(self) -> Iterator[tuple[str, Added]]:
         return from_entries(self._fresh) if len(self._rows) else self._objects()
 
     def _objects(self) -> Iterator[tuple[str, Added]]:
@@ -213,10 +215,10 @@ class LiveFiles(Mapping[str, AddFile]):
     @property
     def _fresh(self) -> pa.Table:
         """Files added since the base, as entries in the order of the log."""
-        return self._gathered if len(self._rows) else to_entries(self._objects())
+        return self._fresh_rows if len(self._rows) else to_entries(self._objects())
 
     @lazy_property
-    def _gathered(self) -> pa.Table:
+    def _fresh_rows(self) -> pa.Table:
         pool, end = self._rows.entries, len(self._rows)
         if set(map(type, self._overlay.values())) == {int}:
             return _rows_of(pool, np.fromiter(self._overlay.values(), np.int64, len(self._overlay)))
@@ -228,12 +230,12 @@ class LiveFiles(Mapping[str, AddFile]):
         places = [change if isinstance(change, int) else next(number) for change in changes]
         return _rows_of(pool, np.array(places, np.int64))
 
-    def _with_added(self, old: pa.Table | None) -> pa.Table:
+    def _base_and_fresh(self, old: pa.Table | None) -> pa.Table:
         """Return the entries of the base that are still live, and those added since."""
         fresh = self._fresh
-        return fresh if old is None else pa.concat_tables([self._uncovered(keep_last(old, KEY)), fresh])
+        return fresh if old is None else pa.concat_tables([self._drop_covered(keep_last(old, KEY)), fresh])
 
-    def _uncovered(self, entries: pa.Table) -> pa.Table:
+    def _drop_covered(self, entries: pa.Table) -> pa.Table:
         """Return the entries of the base that later versions neither replaced nor removed."""
         if not self._overlay or entries.num_rows == 0:
             return entries
@@ -310,7 +312,7 @@ class LiveFilesEdit:
         return self._rows
 
 
-def _unpickled(overlay: Overlay, start: int, exact_from: int, rows: AddedRows) -> LiveFiles:
+def _unpickle(overlay: Overlay, start: int, exact_from: int, rows: AddedRows) -> LiveFiles:
     return LiveFiles(None, overlay, start=start, exact_from=exact_from, rows=rows)
 
 

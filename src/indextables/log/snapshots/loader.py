@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -36,6 +36,7 @@ from indextables.log.versions import (
     read_versions,
     read_watermark,
 )
+from indextables.runtime import EPOCH
 from indextables.state import read_pointer, state_exists, state_was_seen
 from indextables.storage import Store
 
@@ -299,7 +300,7 @@ def _until(versions: Iterator[VersionActions], as_of_ms: int) -> Iterator[Versio
 
 
 def _iso(ms: int) -> str:
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds")
+    return (EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds")
 
 
 def _describe_range(listing: LogListing, gap: Gap | None = None) -> str:

@@ -49,4 +49,5 @@ def publish(store: Store, version: int, data: bytes, txn_id: str, backoff: Backo
         return owner == txn_id
 
     advice = f"look in the history for a version with transaction id {txn_id}"
-    return claim(store, Claim(key, data, is_ours, f"version {version}", advice, MAX_STORED), backoff)
+    target = Claim(key, data, is_ours=is_ours, what=f"version {version}", advice=advice, limit=MAX_STORED)
+    return claim(store, target, backoff)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from indextables.spark.formats.datasets import Datasets
+from indextables.spark.formats.due_upkeep import upkeep_after_delete
 from indextables.spark.formats.plan_json import DecodedScan, encode_scan
 from indextables.spark.formats.protocol import Answer, Format
 from indextables.spark.formats.row_changes import row_change_writer
+from indextables.spark.formats.table_scan import table_reader
 from indextables.spark.formats.table_streams import (
     feed_plan,
     feed_reader,
@@ -18,7 +20,8 @@ from indextables.spark.formats.table_streams import (
     stream_reader,
     stream_start,
 )
-from indextables.spark.formats.tables import Tables, table_reader, table_writer, upkeep_after_delete
+from indextables.spark.formats.table_write import table_writer
+from indextables.spark.formats.tables import Tables
 from indextables.spark.formats.tasks import TaskReader, TaskWriter
 
 TABLES: Final = Tables()

@@ -7,8 +7,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from indextables.config import keys
 from indextables.schema import Field, TableSchema
 from indextables.table import (
     Aggregate,
@@ -19,6 +21,7 @@ from indextables.table import (
     NumberBuckets,
     Range,
     RangeBuckets,
+    Table,
     TimeBuckets,
     is_supported,
 )
@@ -65,6 +68,29 @@ def averaged_columns(document: Document, schema: TableSchema) -> list[Field] | N
         ]
     except _NotOursError:
         return None
+
+
+def refused_aggregate(
+    document: Document, table: Table, sums_as_doubles: Callable[[Sequence[str]], bool]
+) -> Document | None:
+    """Return the answer to an aggregate that tasks do not compute; None if they do.
+
+    An average is refused, and Spark asks for its sum and count instead. These are refused too where Spark's own
+    average could differ: it adds the values of a long as doubles, which do not overflow. `sums_as_doubles` returns
+    True for columns whose exact sums are those that Spark would get.
+    """
+    schema = table.snapshot.schema
+    averaged = averaged_columns(document, schema) if table.settings.get(keys.PUSH_AGGREGATES) else None
+    if averaged is None:
+        return _refusal(as_sums=False)
+    if averaged:
+        longs = [column.name for column in averaged if column.type == "long"]
+        return _refusal(as_sums=not longs or sums_as_doubles(longs))
+    return _refusal(as_sums=False) if parse_aggregate(document, schema) is None else None
+
+
+def _refusal(*, as_sums: bool) -> Document:
+    return {"refused": True, "as_sums": as_sums}
 
 
 def _measure(node: Document, schema: TableSchema) -> Measure:

@@ -6,7 +6,7 @@ import orjson
 import pyarrow as pa
 
 from indextables.errors import SchemaError
-from indextables.schema import arrow_type, canonical_type, spark_type, type_json
+from indextables.schema import arrow_type, canonical_type, field_json, spark_type, struct_json, type_json
 
 
 def spark_schema(schema: pa.Schema) -> str:
@@ -15,10 +15,7 @@ def spark_schema(schema: pa.Schema) -> str:
     >>> spark_schema(pa.schema([("v", pa.list_(pa.float32(), 4))]))[:72]
     '{"type":"struct","fields":[{"name":"v","type":{"type":"array","elementTy'
     """
-    fields = [
-        {"name": f.name, "type": type_json(_spark_type(f)), "nullable": True, "metadata": {}} for f in schema
-    ]
-    return orjson.dumps({"type": "struct", "fields": fields}).decode()
+    return struct_json(field_json(column.name, type_json(_spark_type(column))) for column in schema)
 
 
 def arrow_schema(text: str) -> pa.Schema:

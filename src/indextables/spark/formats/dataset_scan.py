@@ -93,7 +93,7 @@ def run_dataset_task(task: DatasetTask) -> Iterator[pa.RecordBatch]:
         return
     remaining = task.limit
     expected = dataset_task_schema(task)
-    for batch in reader.scan(task.predicate, task.columns, rows=task.rows):
+    for batch in reader.scan(task.predicate, columns=task.columns, rows=task.rows):
         rows = batch if remaining is None else batch.slice(0, remaining)
         yield _as_spark(rows, expected) if task.columns else rows
         if remaining is not None:

@@ -25,7 +25,7 @@ from indextables.schema import (
     encode_value,
     stored_columns,
 )
-from indextables.spark.request import is_number, is_text, is_texts, refused
+from indextables.spark.request import bounded_object, is_number, is_text, is_texts, refused
 from indextables.split import Corpus, DeltaLogRef, RankingStatistics, RestoredRows
 from indextables.storage import options_for_tasks
 from indextables.table import (
@@ -35,7 +35,7 @@ from indextables.table import (
     SplitRef,
     WriteMode,
     WritePlan,
-    build_write_plan,
+    task_options,
 )
 
 MAX_PLAN_BYTES: Final = 1 << 20
@@ -113,11 +113,12 @@ class DecodedScan:
                 raise refused("the partition values in its plan are not texts by column")
             partitions.append({name: decode_value(text, kinds[name]) for name, text in texts.items()})
         tasks = []
-        for group in _as_list(self._fields["tasks"]):
+        for number, group in enumerate(_as_list(self._fields["tasks"])):
             columns = [_as_list(column) for column in _as_list(group)]
             if len(columns) != 5 or len(set(map(len, columns))) != 1:
                 raise refused(
-                    "a task in its plan is not paths, sizes, rows, partitions and delta logs of splits"
+                    f"task {number} in its plan is not five lists of the same length: the paths, sizes, rows, "
+                    "partitions and delta logs of splits"
                 )
             paths, sizes, records, numbers, logs = columns
             # Whether a path is inside the table is for the store to check.
@@ -128,10 +129,20 @@ class DecodedScan:
                 and _all_of(int, numbers)
                 and (not paths or (min(sizes) >= 0 and 0 <= min(numbers) <= max(numbers) < len(partitions)))
             ):
-                raise refused("a split in its plan is not path, size, rows and partition")
+                raise refused(f"a split of task {number} in its plan is not path, size, rows and partition")
             values = map(partitions.__getitem__, numbers)
             splits = tuple(map(SplitRef, paths, sizes, records, values, map(_delta_log, logs)))
-            tasks.append(ScanTask(uri, options, self.schema, mapping, request, splits, corpus))
+            tasks.append(
+                ScanTask(
+                    uri=uri,
+                    options=options,
+                    schema=self.schema,
+                    mapping=mapping,
+                    request=request,
+                    splits=splits,
+                    corpus=corpus,
+                )
+            )
         if not tasks:
             raise refused("its plan has no task")
         return tuple(tasks)
@@ -159,12 +170,15 @@ def _decoded_corpus(value: object) -> Corpus:
     match value:
         case [int(documents), dict(tokens), list(frequencies)] if is_number(documents):
             counts = dict[tuple[str, str], int]()
-            for entry in frequencies:
+            for number, entry in enumerate(frequencies):
                 match entry:
                     case [str(column), str(word), int(count)] if 0 <= count <= documents and column in tokens:
                         counts[column, word] = count
                     case _:
-                        raise refused("a word in its plan is not column, word and number of rows")
+                        raise refused(
+                            f"entry {number} of the words in its plan is not a column that has words, a word and its "
+                            f"number of rows, of {documents} at most"
+                        )
             # A column with a word has words: BM25 divides by their average number.
             if all(map(is_number, tokens.values())) and all(
                 tokens[column] for (column, _), count in counts.items() if count
@@ -185,7 +199,10 @@ def _mapped_field(entry: object, root: str | None = None) -> MappedField:
     if not is_texts(texts) or len(texts) != 5 or texts[2] not in get_args(IndexKind) or len(inner) > 1:
         raise refused("a mapping in its plan is not name, type, kind, tokenizer and record option")
     fields = tuple(_mapped_field(field, root or texts[0]) for field in _as_list(inner[0])) if inner else ()
-    return MappedField(texts[0], texts[1], texts[2], fields, root, None, *texts[3:])
+    name, spark_type, kind, tokenizer, record = texts
+    return MappedField(
+        name, spark_type, kind=kind, inner=fields, root=root, tokenizer=tokenizer, record=record
+    )
 
 
 def encode_write(plan: WritePlan | None) -> str | None:
@@ -222,9 +239,9 @@ def decode_write(
         raise refused("the size of a split in its plan is not a size")
     metadata = _metadata(fields["metadata"])
     replaces = None if fields["replaces"] is None else _metadata(fields["replaces"])
-    return build_write_plan(
-        uri,
-        settings,
+    return WritePlan(
+        uri=uri,
+        options=task_options(uri, settings, metadata),
         mode=mode,
         base_version=version,
         metadata=metadata,
@@ -244,13 +261,8 @@ def _encode(plan: dict[str, Any]) -> str | None:
 
 
 def _fields(text: str, *names: str) -> dict[str, Any]:
-    if len(text) > MAX_PLAN_BYTES:
-        raise refused(f"its plan has {len(text)} characters; the maximum is {MAX_PLAN_BYTES}")
-    try:
-        fields = orjson.loads(text)
-    except orjson.JSONDecodeError as reason:
-        raise refused(f"its plan is not JSON ({reason})") from None
-    if not isinstance(fields, dict) or set(fields) != set(names):
+    fields = bounded_object(text, MAX_PLAN_BYTES, "its plan")
+    if set(fields) != set(names):
         raise refused(f"its plan does not have the fields {', '.join(names)}")
     return fields
 

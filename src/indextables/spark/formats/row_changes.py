@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from indextables.errors import InputError
-from indextables.spark.formats.tables import write_plan
+from indextables.spark.formats.table_write import write_plan
 from indextables.spark.formats.tasks import TaskWriter
 from indextables.spark.request import Request, refused
 from indextables.table import (

@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import orjson
-
 from indextables.config import Settings
 from indextables.errors import ConfigError
+from indextables.schema import spark_types_by_name
 from indextables.spark.formats.plan_json import DecodedScan, encode_scan
 from indextables.spark.formats.protocol import Answer
 from indextables.spark.formats.tasks import TaskReader
@@ -90,14 +89,7 @@ def _is_feed(request: Request) -> bool:
 
 
 def _feed_tasks(request: Request) -> tuple[FeedTask, ...]:
-    arguments = request.arguments
-    return batch_tasks(
-        _source(request),
-        Offset.parse(arguments["start"]),
-        Offset.parse(arguments["end"]),
-        _columns(request),
-        arguments["parallelism"],
-    )
+    return batch_tasks(*_batch(request), request.arguments["parallelism"])
 
 
 def _stream_tasks(request: Request) -> tuple[ScanTask, ...]:
@@ -113,13 +105,14 @@ def _stream_tasks(request: Request) -> tuple[ScanTask, ...]:
 def _plan(request: Request) -> ScanPlan:
     arguments = request.arguments
     return plan_batch(
-        _source(request),
-        Offset.parse(arguments["start"]),
-        Offset.parse(arguments["end"]),
-        _columns(request),
-        parallelism=arguments["parallelism"],
-        hosts=arguments.get("hosts", ()),
+        *_batch(request), parallelism=arguments["parallelism"], hosts=arguments.get("hosts", ())
     )
+
+
+def _batch(request: Request) -> tuple[StreamSource, Offset, Offset, dict[str, Any]]:
+    """Return the stream, the offsets of the batch, and the columns that Spark expects."""
+    source, arguments = _source(request), request.arguments
+    return source, Offset.parse(arguments["start"]), Offset.parse(arguments["end"]), _columns(request)
 
 
 def _source(request: Request) -> StreamSource:
@@ -138,7 +131,6 @@ def _source(request: Request) -> StreamSource:
 def _columns(request: Request) -> dict[str, Any]:
     """Return the names and types of the columns that Spark expects."""
     try:
-        fields = orjson.loads(request.arguments["schema"])["fields"]
-        return {field["name"]: field["type"] for field in fields}
+        return spark_types_by_name(request.arguments["schema"])
     except (ValueError, TypeError, KeyError):
         raise refused("its schema is not one of Spark's") from None

@@ -8,7 +8,7 @@ from indextables.spark.sql.jobs import finish_job, job_task_schema, job_tasks, r
 from indextables.spark.sql.rows import rows_answer
 from indextables.spark.sql.running import run_command
 from indextables.spark.sql.statements import EmptyTrash, Statement, TableName
-from indextables.spark.sql.upkeep import run_upkeep_step
+from indextables.spark.sql.upkeep_steps import run_upkeep_step
 
 __all__ = [
     "Cluster",

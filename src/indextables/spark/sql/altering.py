@@ -133,9 +133,9 @@ def _type(text: str) -> str:
 def _indexing(add: Mapping[str, str], settings: Settings) -> dict[str, str]:
     """Return the settings of the session, or of the table's options, that say how the added columns are indexed."""
     names = {name.lower() for name in add}
-    chosen: dict[str, str] = {}
+    indexing: dict[str, str] = {}
     for family in _INDEXING:
         for name, value in settings.family(family).items():
             if name.lower() in names:
-                chosen[f"{family.prefix}{name}"] = value
-    return chosen
+                indexing[f"{family.prefix}{name}"] = value
+    return indexing

@@ -116,5 +116,5 @@ class CommandReader:
     def _expected(self, *words: str) -> Exception:
         token = self._next
         expected = ", ".join(words[:-1]) + f" or {words[-1]}" if len(words) > 1 else words[0]
-        found = "the end" if token.kind == "end" else repr(self._sql[token.start : token.end][:40])
-        return misplaced(f"expected {expected}, found {found}", self._sql, token.start)
+        token_text = "the end" if token.kind == "end" else repr(self._sql[token.start : token.end][:40])
+        return misplaced(f"expected {expected}, found {token_text}", self._sql, token.start)

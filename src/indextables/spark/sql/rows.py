@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
 import pyarrow as pa
 
+from indextables.schema import field_json, struct_json
 from indextables.storage import disk_errors
 
 MAX_INLINE_BYTES: Final = 1 << 20
@@ -32,23 +33,13 @@ def rows_answer(table: pa.Table) -> dict[str, Any]:
     >>> rows_answer(pa.table({"a": [1], "b": [{"c": "x"}]}))["rows"]
     '[1,["x"]]\n'
     """
-    schema = _struct(table.schema)
-    return {"schema": orjson.dumps(schema).decode(), **_inline_or_file(_lines(table))}
+    return {"schema": struct_json(map(_field, table.schema)), **_inline_or_file(_lines(table))}
 
 
-def _struct(fields: Iterable[pa.Field]) -> dict[str, Any]:
-    return {
-        "type": "struct",
-        "fields": [
-            {
-                "name": field.name,
-                "type": _struct(field.type) if pa.types.is_struct(field.type) else _TYPES[field.type],
-                "nullable": True,
-                "metadata": {},
-            }
-            for field in fields
-        ],
-    }
+def _field(column: pa.Field) -> dict[str, Any]:
+    if pa.types.is_struct(column.type):
+        return field_json(column.name, {"type": "struct", "fields": list(map(_field, column.type))})
+    return field_json(column.name, _TYPES[column.type])
 
 
 def _inline_or_file(lines: Iterator[bytes]) -> dict[str, str]:

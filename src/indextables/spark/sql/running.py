@@ -20,7 +20,7 @@ from indextables.spark.sql.cluster import Cluster, Job
 from indextables.spark.sql.conditions import predicate_of
 from indextables.spark.sql.gathering import run_gather
 from indextables.spark.sql.grammar import parse_command
-from indextables.spark.sql.merge_jobs import describe_merge_jobs
+from indextables.spark.sql.merge_job_description import describe_merge_jobs
 from indextables.spark.sql.merging import run_merge
 from indextables.spark.sql.prewarming import run_prewarm
 from indextables.spark.sql.purging import run_purge

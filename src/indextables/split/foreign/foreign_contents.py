@@ -98,7 +98,9 @@ class ForeignContents:
 
     @lazy_property
     def answers(self) -> TextAnswers:
-        missing = MissingWords(lambda: self.search, lambda: self.rows, self._bundle, self._settings)
+        missing = MissingWords(
+            search=lambda: self.search, rows=lambda: self.rows, bundle=self._bundle, settings=self._settings
+        )
         return TextAnswers(self.mapping, lambda: self.search, lambda: self.rows, missing)
 
     @property

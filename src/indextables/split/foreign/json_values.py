@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import orjson
 
+from indextables.runtime import EPOCH
 from indextables.schema import (
     FLOAT_TYPES,
     INTEGER_TYPES,
@@ -27,7 +28,6 @@ from indextables.schema import (
 )
 
 _WRAPPED: Final = "_values"
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def json_value(value: Any, column: Field) -> Any:
@@ -90,7 +90,7 @@ def _integer(value: Any) -> int:
 def _time(value: Any) -> datetime:
     if isinstance(value, datetime):
         return value.astimezone(UTC)
-    return _EPOCH + timedelta(milliseconds=_integer(value))
+    return EPOCH + timedelta(milliseconds=_integer(value))
 
 
 def _date(value: Any) -> date:

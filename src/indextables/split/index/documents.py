@@ -77,8 +77,8 @@ def _value_parts(field: IndexField, values: pa.Array) -> list[_Part]:
     if field.mapped.kind != "text" and _is_narrow(values.type):
         coded = indexed.dictionary_encode(null_encoding="encode")
         if len(coded.dictionary) * _DISTINCT_SHARE <= len(values):
-            return [_join(_framed(key, coded.dictionary)).take(coded.indices)]
-    return _framed(key, indexed)
+            return [_join(_frame(key, coded.dictionary)).take(coded.indices)]
+    return _frame(key, indexed)
 
 
 def _is_narrow(kind: pa.DataType) -> bool:
@@ -86,12 +86,12 @@ def _is_narrow(kind: pa.DataType) -> bool:
     return is_text(kind) or bool(pa.types.is_date32(kind) or kind.bit_width <= _NARROW_BITS)
 
 
-def _framed(key: str, values: pa.Array) -> list[_Part]:
+def _frame(key: str, values: pa.Array) -> list[_Part]:
     """Return the parts of a key with values, which are integers or strings."""
     if not is_text(values.type):
         digits = values.cast(pa.string())
         return [key, digits.fill_null(_NO_VALUE) if digits.null_count else digits]
-    escaped = _escaped(values)
+    escaped = _escape(values)
     if not escaped.null_count:
         return [f'{key}"', escaped, '"']
     return [_join([f'{key}"', escaped, '"']).fill_null("")]
@@ -111,7 +111,7 @@ def _join(parts: Sequence[_Part]) -> pa.Array:
     return pc.binary_join_element_wise(*typed, pa.scalar("", kind))
 
 
-def _escaped(values: pa.Array) -> pa.Array:
+def _escape(values: pa.Array) -> pa.Array:
     """Return strings as JSON has them between quotes."""
     rows = rows_with(values, _needs_escape)
     if not len(rows):

@@ -37,10 +37,10 @@ def rows_with(
         return np.empty(0, np.int64)
     width = np.int64 if pa.types.is_large_string(values.type) else np.int32
     offsets = np.frombuffer(values.buffers()[1], dtype=width)[values.offset : values.offset + len(values) + 1]
-    wanted = is_wanted(np.frombuffer(data, dtype=np.uint8)[offsets[0] : offsets[-1]])
-    if not wanted.any():
+    is_wanted_byte = is_wanted(np.frombuffer(data, dtype=np.uint8)[offsets[0] : offsets[-1]])
+    if not is_wanted_byte.any():
         return np.empty(0, np.int64)
-    rows = np.unique(np.searchsorted(offsets, np.flatnonzero(wanted) + offsets[0], side="right") - 1)
+    rows = np.unique(np.searchsorted(offsets, np.flatnonzero(is_wanted_byte) + offsets[0], side="right") - 1)
     if values.null_count:  # the bytes of a null may be anything
         rows = rows[values.is_valid().to_numpy(zero_copy_only=False)[rows]]
     return rows.astype(np.int64)

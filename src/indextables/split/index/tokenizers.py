@@ -56,17 +56,17 @@ class TextTokenizer:
 
     def words(self, text: str) -> list[str | None]:
         """Return the words at each position; None is a word that was dropped."""
-        kept = self._kept(text)
+        words = self._words(text)
         if self.recipe.grams:
-            return [gram for word in kept for gram in _grams(word, self.recipe.grams)]
-        return kept
+            return [gram for word in words for gram in _grams(word, self.recipe.grams)]
+        return words
 
     def words_of_each(self, text: str) -> list[list[str | None]]:
         """Return the words that each run of characters becomes: one, or its overlapping parts."""
         size = self.recipe.grams
-        return [_grams(word, size) if size else [word] for word in self._kept(text)]
+        return [_grams(word, size) if size else [word] for word in self._words(text)]
 
-    def _kept(self, text: str) -> list[str | None]:
+    def _words(self, text: str) -> list[str | None]:
         recipe = self.recipe
         if recipe.base == "whitespace1":
             whole = text.split()

@@ -9,7 +9,7 @@ from indextables.split.index_cache.cache import (
     read_cached,
 )
 from indextables.split.index_cache.entry_record import checksum
-from indextables.split.index_cache.extraction import extract_members
+from indextables.split.index_cache.extraction import extract_members, index_bytes, verify_members
 from indextables.split.index_cache.split_ends import open_remote_bundle
 from indextables.split.index_cache.usage import (
     CacheLooks,
@@ -31,9 +31,11 @@ __all__ = [
     "extract_members",
     "flush_entries",
     "forget_open_indexes",
+    "index_bytes",
     "is_cached",
     "open_cached",
     "open_index",
     "open_remote_bundle",
     "read_cached",
+    "verify_members",
 ]

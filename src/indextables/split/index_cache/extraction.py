@@ -33,10 +33,7 @@ def extract_members(bundle: Bundle, directory: Path, *, documents: bool) -> dict
     Without `documents`, the file of stored documents is replaced by an empty one. CorruptTableError if a file is
     damaged.
     """
-    members = sorted(
-        (member for member in bundle.members.values() if _INDEX_MEMBER.fullmatch(member.name)),
-        key=lambda member: member.offset,
-    )
+    members = _index_members(bundle)
     if not members:
         raise bundle.damaged("it has no index: no member is a file of one")
     window = _Window(bundle, members[-1].offset + members[-1].length)
@@ -53,6 +50,29 @@ def extract_members(bundle: Bundle, directory: Path, *, documents: bool) -> dict
             else:
                 checksums[member.name] = _write_empty_store(directory / member.name)
     return checksums
+
+
+def index_bytes(bundle: Bundle) -> int:
+    """Return the size of the files of the index, extracted with their documents."""
+    return sum(member.content_length for member in _index_members(bundle))
+
+
+def _index_members(bundle: Bundle) -> list[Member]:
+    """Return the files of the index, in their order in the split."""
+    members = (member for member in bundle.members.values() if _INDEX_MEMBER.fullmatch(member.name))
+    return sorted(members, key=lambda member: member.offset)
+
+
+def verify_members(bundle: Bundle) -> None:
+    """Read all members that have a checksum. CorruptTableError if one is wrong."""
+    window = _Window(bundle, bundle.size)
+    for member in sorted(bundle.members.values(), key=lambda member: member.offset):
+        crc = done = 0
+        while member.crc32 is not None and done < member.length:
+            piece = window.read(member.offset + done, member.length - done)
+            done, crc = done + len(piece), zlib.crc32(piece, crc)
+        if member.crc32 is not None and crc != member.crc32:
+            raise bundle.damaged(f"the checksum of {member.name!r} is wrong")
 
 
 def _check_lengths(bundle: Bundle, path: Path, check: Callable[[Path], None]) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from indextables.config import Settings
 from indextables.runtime import new_id
 from indextables.schema import FieldMapping, TableSchema
 from indextables.split.assembly import FinishedSplit, RowsPart, assemble_split
-from indextables.split.container import MANIFEST, MAPPING, ROW_RUNS, open_bundle, rows_member
+from indextables.split.container import MANIFEST, MAPPING, ROW_RUNS, Bundle, rows_member
 from indextables.split.contents import SplitContents
 from indextables.split.index import BuiltIndex, IndexFields, RankingStatistics, RowRuns
 from indextables.split.index_cache import extract_members
@@ -34,6 +34,9 @@ from indextables.split.statistics import RowStatistics
 from indextables.split.stored_form import StoredForm
 from indextables.storage import SCRATCH_ADVICE, disk_errors
 
+_MAX_RUNS: Final = 4096
+"""Every open of a split decodes the list of its runs. One with more is indexed again, after which it has one run."""
+
 
 class LinkedSplit(NamedTuple):
     """A split of linked segments. `rewritten` says why its rows were written again, and is None if they were copied."""
@@ -50,6 +53,7 @@ class _MergedRows(NamedTuple):
 
 def link_splits(
     sources: Sequence[MergeSource],
+    bundles: Sequence[Bundle],
     *,
     mapping: FieldMapping,
     schema: TableSchema,
@@ -58,6 +62,7 @@ def link_splits(
 ) -> LinkedSplit:
     """Merge splits into one in `directory`. CannotLinkError if their rows must be indexed again.
 
+    `bundles` are the open containers of the sources.
     UnreadableSplitError names a source that is damaged. On any error nothing remains in `directory`.
     """
     form = StoredForm.of(schema, mapping, settings)
@@ -66,7 +71,10 @@ def link_splits(
     work = directory / f".{target.stem}"
     with disk_errors("merge splits in", str(directory), SCRATCH_ADVICE):
         try:
-            opened = [_open(source, mapping, settings) for source in sources]
+            opened = [
+                _open(source, bundle, mapping, settings)
+                for source, bundle in zip(sources, bundles, strict=True)
+            ]
             linked = [source for source in opened if source.contents.num_rows]
             row_runs = _row_runs(linked)
             work.mkdir(parents=True)
@@ -90,13 +98,12 @@ def link_splits(
     return LinkedSplit(split, rows.rewritten)
 
 
-def _open(source: MergeSource, mapping: FieldMapping, settings: Settings) -> LinkedSource:
+def _open(source: MergeSource, bundle: Bundle, mapping: FieldMapping, settings: Settings) -> LinkedSource:
     from indextables.columns import Manifest  # noqa: PLC0415 - opening a table does not need it
 
     if source.delta_log is not None:
         raise CannotLinkError(f"rows of {source.path} are deleted")
     with source_errors(source):
-        bundle = open_bundle(source.store, source.path, source.size)
         if MAPPING not in bundle.members or MANIFEST not in bundle.members:
             raise CannotLinkError(f"{bundle.name} is of another writer")
         if ROW_RUNS not in bundle.members:
@@ -114,9 +121,12 @@ def _open(source: MergeSource, mapping: FieldMapping, settings: Settings) -> Lin
 
 
 def _row_runs(sources: Sequence[LinkedSource]) -> RowRuns:
-    """Return the row ids of all sources. CannotLinkError if two rows have the same id."""
+    """Return the row ids of all sources. CannotLinkError if two rows have the same id, or there are too many runs."""
     if not sources:
         raise CannotLinkError("the splits have no rows")
+    runs = sum(len(source.contents.row_runs.runs) for source in sources)
+    if runs > _MAX_RUNS:
+        raise CannotLinkError(f"their row ids are in {runs} runs, more than {_MAX_RUNS}")
     try:
         return RowRuns.concat(source.contents.row_runs for source in sources)
     except ValueError as reason:

@@ -17,6 +17,7 @@ from calendar import monthrange
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
+from indextables.runtime import EPOCH
 from indextables.schema import TimeError, micros, parse_time, parse_wall_time, shorten, time_zone
 from indextables.split.query.numbers import LiteralError, index_number, number
 
@@ -30,7 +31,6 @@ _DURATIONS: Final = {
     "m": timedelta(minutes=1),
     "s": timedelta(seconds=1),
 }
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _HINT: Final = "date maths is written as now-1h, now/d or 2024-01-01||+1M/d, with the units y M w d h m s"
 
 
@@ -69,7 +69,7 @@ def _moments(text: str, spark_type: str, zone: str, now: int | None) -> tuple[da
         if maths[1] == "now":
             if now is None:
                 raise LiteralError("the query has no time for `now`")
-            anchor = (_EPOCH + timedelta(microseconds=now)).astimezone(time_zone(zone))
+            anchor = (EPOCH + timedelta(microseconds=now)).astimezone(time_zone(zone))
         else:
             anchor = _anchor(maths[1].removesuffix("||"), spark_type, zone)
         if is_date:
@@ -111,12 +111,12 @@ def _period(text: str) -> tuple[date, str] | None:
 
 def _calculate(moment: datetime, steps: str, text: str, *, is_date: bool) -> tuple[datetime, datetime]:
     rounded = ""
-    found = list(_STEP.finditer(steps))
-    if len(found) > _MAX_STEPS:
+    matches = list(_STEP.finditer(steps))
+    if len(matches) > _MAX_STEPS:
         raise LiteralError(
-            f"date maths has at most {_MAX_STEPS} steps, and {shorten(text)!r} has {len(found)}"
+            f"date maths has at most {_MAX_STEPS} steps, and {shorten(text)!r} has {len(matches)}"
         )
-    for step in found:
+    for step in matches:
         unit = step[3] or step[4]
         if is_date and unit in _DURATIONS:
             raise LiteralError(

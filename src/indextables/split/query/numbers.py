@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Final
 
 import numpy as np
 
 from indextables.predicates import Value
+from indextables.runtime import EPOCH_DAY
 from indextables.schema import (
     INTEGER_TYPES,
     TimeError,
@@ -23,7 +23,6 @@ from indextables.schema import (
 )
 from indextables.split.index import sortable_float
 
-_EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 _I64_MIN, _I64_MAX = -(1 << 63), (1 << 63) - 1
 
 
@@ -65,7 +64,7 @@ def index_number(value: Value, spark_type: str) -> int:
     if isinstance(value, datetime):
         return micros(value)
     if isinstance(value, date):
-        return value.toordinal() - _EPOCH_ORDINAL
+        return (value - EPOCH_DAY).days
     if isinstance(value, Decimal):
         return unscaled(value, (decimal_size(spark_type) or (0, 0))[1])
     if spark_type in ("float", "double"):

@@ -282,7 +282,7 @@ class _Parser(Scanner):
             self._count_pattern(start)
             if wild:
                 return Pattern((*pieces, Wildcard.ANY), name, quote, position=start)
-            return Literal(text, name, quote, prefix=True, position=start)
+            return Literal(text, name, quote=quote, prefix=True, position=start)
         if self.peek() == "~":
             slop = _SLOP.match(self.text, self.at)
             if not slop:
@@ -295,10 +295,10 @@ class _Parser(Scanner):
             )
             if wild:
                 return Pattern(pieces, name, quote, int(slop[1]), start)
-            return Literal(text, name, quote, slop=int(slop[1]), position=start)
+            return Literal(text, name, quote=quote, slop=int(slop[1]), position=start)
         if wild:
             return Pattern(pieces, name, quote, position=start)
-        return Literal(text, name, quote, position=start)
+        return Literal(text, name, quote=quote, position=start)
 
     def _range(self, name: str | None, start: int) -> Node:
         opening = self.at

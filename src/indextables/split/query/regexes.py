@@ -273,12 +273,12 @@ class _Parser:
     def _sequence(self) -> Expression:
         start, parts = self.at, list[Expression]()
         while self._peek() not in ("", "|", ")"):
-            parts.append(self._repeated())
+            parts.append(self._repetition())
         if not parts:
             self.fail("a regular expression is empty here: write (a|b)? for an alternative of nothing", start)
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
-    def _repeated(self) -> Expression:
+    def _repetition(self) -> Expression:
         part = self._single()
         while (sign := self._peek()) in ("*", "+", "?", "{") and sign:
             start, (least, most) = self.at, self._count(sign)

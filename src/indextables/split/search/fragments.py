@@ -69,8 +69,8 @@ def render(text: str, marks: Sequence[Mark], words: Sequence[Span], shown: Snipp
     `words` are where the words of the text begin and end, in its order.
     """
     ordered = sorted(marks)
-    spans = _joined(ordered)
-    pieces = [_marked(text, fragment, spans, shown) for fragment in _fragments(text, ordered, words, shown)]
+    spans = _spans(ordered)
+    pieces = [_mark(text, fragment, spans, shown) for fragment in _fragments(text, ordered, words, shown)]
     return shown.separator.join(pieces)
 
 
@@ -119,7 +119,7 @@ def _best_cores(marks: Sequence[Mark], shown: Snippet) -> list[Span]:
     return cores
 
 
-def _joined(marks: Sequence[Mark]) -> list[Span]:
+def _spans(marks: Sequence[Mark]) -> list[Span]:
     """Return the marked characters: marks that touch or overlap are one."""
     spans: list[Span] = []
     for start, end, _ in marks:
@@ -130,7 +130,7 @@ def _joined(marks: Sequence[Mark]) -> list[Span]:
     return spans
 
 
-def _marked(text: str, fragment: Span, spans: Sequence[Span], shown: Snippet) -> str:
+def _mark(text: str, fragment: Span, spans: Sequence[Span], shown: Snippet) -> str:
     first, last = fragment
     quote = html.escape if shown.escape else str
     pieces: list[str] = []

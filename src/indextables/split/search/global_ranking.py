@@ -76,7 +76,7 @@ class Weighting:
             case Scaled(inner, factor):
                 return Scaled(self.bound(inner), factor)
             case Parts():
-                arranged = self.arranged(part)
+                arranged = self.arrange(part)
                 return Parts(
                     tuple(
                         (occur, child if occur is Occur.MUST_NOT else self.bound(child))
@@ -87,7 +87,7 @@ class Weighting:
             case _:
                 return part
 
-    def arranged(self, part: Parts) -> Parts:
+    def arrange(self, part: Parts) -> Parts:
         """Return a combination as the engine adds it: flat, or if `stable`, with at most two alternatives at a time."""
         part = flatten(part)
         optional = [child for occur, child in part.children if occur is Occur.SHOULD]

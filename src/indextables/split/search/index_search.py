@@ -268,9 +268,9 @@ class IndexSearch:
 
     def _row_numbers(self, query: Query, limit: int) -> RowIds:
         """Return the rows that match, ascending. Ordered by the row id, each hit comes with the id."""
-        found = self._searcher.search(query, limit=max(1, limit), count=False, order_by_field=ROW).hits
+        hits = self._searcher.search(query, limit=max(1, limit), count=False, order_by_field=ROW).hits
         try:
-            ids = np.fromiter((number for number, _ in found), np.int64, len(found))
+            ids = np.fromiter((number for number, _ in hits), np.int64, len(hits))
         except TypeError as reason:
             raise self._bundle.damaged("its index has a document without a row id") from reason
         return np.sort(self._to_rows(ids))

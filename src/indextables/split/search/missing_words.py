@@ -69,8 +69,8 @@ class MissingWords:
         rows: list[int] = []
         for batch in self._cut_words(column):
             words = batch.column("word").to_pylist()
-            known = {word for word in words if word is not None}
-            accepted = {None}.union(*(accepted_words(test, known) for test in tests))
+            texts = {word for word in words if word is not None}
+            accepted = {None}.union(*(accepted_words(test, texts) for test in tests))
             rows += [
                 row
                 for row, word in zip(batch.column("row").to_pylist(), words, strict=True)

@@ -261,7 +261,7 @@ def _is_stable(part: Part, weighting: Weighting) -> bool:
         case Scaled(inner):
             return _is_stable(inner, weighting)
         case Parts():
-            children = weighting.arranged(part).children
+            children = weighting.arrange(part).children
             scored = [(occur, child) for occur, child in children if occur is not Occur.MUST_NOT]
             optional = [
                 child

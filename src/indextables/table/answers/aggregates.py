@@ -72,7 +72,7 @@ def histogram(
         counts.add([bucket_keys(buckets, batch.column(column.name)), *values], weight)
     table = counts.result()
     if fill and table.num_rows:
-        table = _filled(table, buckets, groups, max_bytes)
+        table = _fill(table, buckets, groups, max_bytes)
     table = table.sort_by([(name, "ascending") for name in groups.names]).combine_chunks()
     starts = buckets.starts(_array(table, _BUCKET))
     return table.set_column(0, _BUCKET, starts)
@@ -181,7 +181,7 @@ def value_counts(column: Field, max_bytes: int) -> GroupCounts:
     return GroupCounts(schema, max_bytes=max_bytes, subject=f"column {column.name!r}")
 
 
-def _filled(table: pa.Table, buckets: Buckets, groups: pa.Schema, max_bytes: int) -> pa.Table:
+def _fill(table: pa.Table, buckets: Buckets, groups: pa.Schema, max_bytes: int) -> pa.Table:
     """Add a row with count 0 for each bucket in the range, and each value of `by`, that has no rows."""
     other = groups.names[1:]
     values = table.select(other).group_by(other).aggregate([]) if other else None

@@ -109,8 +109,7 @@ def find_hits(
         snippet = next(iter(text_columns(table)), None)
     rows = table.search(query, limit=limit, columns=columns, where=where, snippet=snippet)
     total = table.count(query, where=where)
-    times = (f.name for f in table.schema if pa.types.is_timestamp(f.type) and f.type.tz is not None)
-    name = time_column if time_column is not None else next(times, None)
+    name = time_column if time_column is not None else next(iter(time_columns(table)), None)
     histogram = None
     if name is not None and total:
         stats = table.stats(name, query=query, where=where, distinct=False)
@@ -127,6 +126,12 @@ def text_columns(table: TableSearches) -> list[str]:
     """Return the string columns that are indexed as text: those that have snippets."""
     mapped = {field.name for field in table.snapshot.mapping.fields if field.kind == "text"}
     return [f.name for f in table.schema if f.name in mapped and pa.types.is_string(f.type)]
+
+
+def time_columns(table: TableSearches) -> list[str]:
+    """Return the columns of timestamps, those that have a time zone first."""
+    times = [f for f in table.schema if pa.types.is_timestamp(f.type)]
+    return [f.name for f in sorted(times, key=lambda f: f.type.tz is None)]
 
 
 def bucket_width(latest_us: int, earliest_us: int, bars: int = _BARS) -> str:
@@ -153,12 +158,12 @@ def _row(row: dict[str, object], names: Sequence[str]) -> str:
     cells = [f"<td>{score:.2f}</td>" if isinstance(score, float) else "<td></td>"]
     for name in names:
         value = row[name]
-        text = _marked(value) if name == SNIPPET and isinstance(value, str) else safe(value)
+        text = _clean(value) if name == SNIPPET and isinstance(value, str) else safe(value)
         cells.append(f'<td style="text-align:left">{text}</td>')
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _marked(snippet: str) -> str:
+def _clean(snippet: str) -> str:
     """Return a snippet, which is escaped HTML but for its marks, with nothing else in it."""
     parts = _MARK.split(snippet)
     clean = [part.replace("<", "&lt;").replace(">", "&gt;") for part in parts]

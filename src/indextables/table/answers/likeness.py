@@ -48,8 +48,8 @@ class _Word:
 
 
 @dataclass(frozen=True)
-class Like:
-    """What rows should be like, checked. `values` is the row itself, which is no answer, if a row was given."""
+class Example:
+    """A text or a row that others should be like. `values` is the row itself, which is no answer; None for a text."""
 
     texts: dict[str, list[str]]
     values: dict[str, Any] | None
@@ -76,20 +76,20 @@ def more_like(
         return table.search(query, limit=count, columns=output, where=where, snippet=snippet)
     names = list(dict.fromkeys([*output, *checked.values]))
     pages: list[pa.Table] = []
-    found, size, after = 0, None if count is None else count + 1, None
+    num_rows, size, after = 0, None if count is None else count + 1, None
     while True:
         page = table.search(query, limit=size, after=after, columns=names, where=where, snippet=snippet)
         others = page.filter(pa.array(_differs(page, checked.values), pa.bool_()))
         pages.append(others)
-        found += others.num_rows
-        if size is None or count is None or page.num_rows < size or found >= count:
+        num_rows += others.num_rows
+        if size is None or count is None or page.num_rows < size or num_rows >= count:
             break
         size, after = 2 * size, page
     rows = pa.concat_tables([page.replace_schema_metadata(None) for page in pages]).slice(0, count)
     return rows.select([name for name in rows.column_names if name in output or name not in names])
 
 
-def like_query(table: TableSearches, like: Like, predicate: Predicate = TRUE) -> str | None:
+def like_query(table: TableSearches, like: Example, predicate: Predicate = TRUE) -> str | None:
     """Return the query for the words that set a text apart; None if no row of the table has one of its words."""
     words = _words(table, like)
     documents, frequencies = _statistics(table, words, predicate)
@@ -109,7 +109,7 @@ def like_query(table: TableSearches, like: Like, predicate: Predicate = TRUE) ->
     return " OR ".join(clause_text(word.column.name, word.written) for word in present[:MAX_WORDS]) or None
 
 
-def _check(table: TableSearches, like: str | Mapping[str, Any], on: Sequence[str] | None) -> Like:
+def _check(table: TableSearches, like: str | Mapping[str, Any], on: Sequence[str] | None) -> Example:
     mapping, schema = table.snapshot.mapping, table.snapshot.schema
     usable = [field for field in mapping.fields if field.kind in ("text", "string")]
     if on is None:
@@ -122,7 +122,7 @@ def _check(table: TableSearches, like: str | Mapping[str, Any], on: Sequence[str
     if isinstance(like, str):
         if not columns:
             raise InputError(f"{table.uri} has no text column; name string columns with on")
-        return Like({name: [like] for name in columns}, None)
+        return Example({name: [like] for name in columns}, None)
     if not isinstance(like, Mapping) or not all(isinstance(name, str) for name in like):
         raise InputError(f"like is a {type(like).__name__}; it takes a text, or a row as a dictionary")
     values: dict[str, Any] = {}
@@ -140,14 +140,14 @@ def _check(table: TableSearches, like: str | Mapping[str, Any], on: Sequence[str
         raise InputError(
             f"like has none of the columns {', '.join(map(repr, columns))}; name columns that it has with on"
         )
-    return Like(texts, values)
+    return Example(texts, values)
 
 
 def _texts(value: Any) -> list[str]:
     return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
 
 
-def _words(table: TableSearches, like: Like) -> list[_Word]:
+def _words(table: TableSearches, like: Example) -> list[_Word]:
     """Return the words of the texts that a query can name, those that they have most often first."""
     words: list[_Word] = []
     for name, texts in like.texts.items():

@@ -71,11 +71,11 @@ def to_terms(terms: object) -> tuple[str, ...]:
         values: Iterable[object] = terms.to_pylist()
     else:
         values = terms
-    found = dict.fromkeys(term for term in values if term is not None)
-    for term in found:
+    distinct = dict.fromkeys(term for term in values if term is not None)
+    for term in distinct:
         if not isinstance(term, str):
             raise InputError(f'terms has {term!r}; they are text, as in ["timeout", "disk full"]')
-    return tuple(str(term) for term in found)
+    return tuple(str(term) for term in distinct)
 
 
 def term_query(column: str, term: str) -> TextQuery:
@@ -102,12 +102,12 @@ def terms_schema(schema: TableSchema, request: ScanRequest) -> pa.Schema:
 def run_terms_task(task: TermsTask) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one task with each term that finds them."""
     lease = SplitLeases(task.scan)
-    for ref in _prepared(task.scan, lease):
+    for ref in _prepare(task.scan, lease):
         with lease(ref) as split:
             yield from _split_rows(task, ref, split)
 
 
-def _prepared(scan: ScanTask, lease: SplitLeases) -> Iterator[SplitRef]:
+def _prepare(scan: ScanTask, lease: SplitLeases) -> Iterator[SplitRef]:
     """Yield the splits in order, those of an object store while the indexes of the next ones are fetched."""
     if is_on_this_machine(scan.uri):
         return iter(scan.splits)
@@ -135,10 +135,10 @@ def _split_rows(task: TermsTask, ref: SplitRef, split: SplitReader) -> Iterator[
         waiting.append((rows, np.full(len(rows), number)))
         count += len(rows)
         if count >= _PAIRS_AT_ONCE:
-            yield from _fetched(task, ref, split, waiting)
+            yield from _fetch(task, ref, split, waiting)
             waiting, count = [], 0
     if waiting:
-        yield from _fetched(task, ref, split, waiting)
+        yield from _fetch(task, ref, split, waiting)
 
 
 def _rows_where(predicate: Predicate, split: SplitReader) -> RowIds | None:
@@ -146,7 +146,7 @@ def _rows_where(predicate: Predicate, split: SplitReader) -> RowIds | None:
     return None if predicate == TRUE else split.matching(predicate)
 
 
-def _fetched(
+def _fetch(
     task: TermsTask, ref: SplitRef, split: SplitReader, waiting: Sequence[Pairs]
 ) -> Iterator[pa.RecordBatch]:
     """Yield pairs of row and term in the order of the rows. A row is read once, however many terms find it."""
@@ -161,5 +161,5 @@ def _fetched(
         read = distinct[done : done + batch.num_rows]
         done += batch.num_rows
         low, high = np.searchsorted(rows, [read[0], read[-1] + 1])
-        found = batch.take(pa.array(np.searchsorted(read, rows[low:high])))
-        yield found.append_column(TERM, names.take(pa.array(numbers[low:high])))
+        hits_of_batch = batch.take(pa.array(np.searchsorted(read, rows[low:high])))
+        yield hits_of_batch.append_column(TERM, names.take(pa.array(numbers[low:high])))

@@ -14,7 +14,7 @@ import pyarrow as pa
 from indextables.config import Settings, keys
 from indextables.predicates import bind
 from indextables.rows import RowIds
-from indextables.schema import SNIPPET
+from indextables.schema import ROW_NUMBER, SNIPPET, SPLIT_PATH
 from indextables.split import Hits, Snippet
 from indextables.table.answers.overview import plan_matching
 from indextables.table.scans import (
@@ -44,14 +44,16 @@ def newest_rows(
     start: int,
     stop: int,
     snippet: str | None = None,
+    places: bool = False,
     check: Callable[[], object] = lambda: None,
 ) -> pa.Table:
     """Return the rows from place `start` to before `stop`, newest first. Rows without a time are last.
 
-    Rows of the same time are in the order of the paths of their splits, then of the rows. `check` is called before each
-    split is searched, and may raise.
+    Rows of the same time are in the order of the paths of their splits, then of the rows. `places` adds the two columns
+    that name each row: the path of its split and its number there. `check` is called before each split is searched, and
+    may raise.
     """
-    names = tuple(table.schema.names)
+    names = (*table.schema.names, *((SPLIT_PATH, ROW_NUMBER) if places else ()))
     plan = plan_matching(table, (*names, SNIPPET) if snippet and query else names, query, where)
     times = plan_matching(table, (table.snapshot.schema.field(time).name,), query, where).tasks[0]
     first = _with_snippet(plan.tasks[0], snippet)
@@ -59,12 +61,12 @@ def newest_rows(
     refs.sort(key=lambda ref: ref.path.encode())
     with ExitStack() as stack:
         readers = OpenReaders(SplitLeases(first), Settings(first.options).get(keys.MAX_OPEN_SPLITS), stack)
-        found = []
+        newest = []
         for ref in refs:
             check()
             with readers.use(ref) as reader:
-                found.append(_newest_of(times, ref, reader, stop))
-        return fetch_ranked(first, refs, readers, _ranked(found), Ranks(stop - start, start))
+                newest.append(_newest_of(times, ref, reader, stop))
+        return fetch_ranked(first, refs, readers, _rank(newest), Ranks(stop - start, start))
 
 
 def _newest_of(
@@ -72,7 +74,7 @@ def _newest_of(
 ) -> tuple[RowIds, npt.NDArray[np.int64]]:
     """Return the newest rows of a split, at most `count`, and their times in microseconds."""
     rows = reader.matching(bind(task.request.predicate, ref.partition_values))
-    moments = [_micros(batch.column(0)) for batch in split_values(task, ref, reader, rows)]
+    moments = [to_micros(batch.column(0)) for batch in split_values(task, ref, reader, rows)]
     times = np.concatenate(moments) if moments else np.empty(0, np.int64)
     if len(rows) > count:
         least = np.partition(times, len(times) - count)[len(times) - count]
@@ -82,13 +84,14 @@ def _newest_of(
     return rows, times
 
 
-def _micros(values: pa.Array) -> npt.NDArray[np.int64]:
+def to_micros(values: pa.Array) -> npt.NDArray[np.int64]:
+    """Return times in microseconds; no time is the least number."""
     plain = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
     micros: npt.NDArray[np.int64] = plain.cast(pa.int64()).fill_null(_LEAST).to_numpy(zero_copy_only=False)
     return micros
 
 
-def _ranked(found: Sequence[tuple[RowIds, npt.NDArray[np.int64]]]) -> list[Hits]:
+def _rank(found: Sequence[tuple[RowIds, npt.NDArray[np.int64]]]) -> list[Hits]:
     """Return the rows of each split with their rank, from the newest down, in place of a score."""
     if not found:
         return []

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from indextables.config import Settings
 from indextables.errors import InputError
+from indextables.predicates import Predicate
 from indextables.schema import Field
 from indextables.table.answers.aggregates import bucket_keys, check_values, counted_batches, value_counts
 from indextables.table.arguments import ANY_FIELDS, parse_condition
@@ -21,12 +22,15 @@ if TYPE_CHECKING:
     from indextables.table.handle import Table
 
 _BUCKET: Final = "bucket"
+_END: Final = "end"
 _MAX_BYTES: Final = 32 << 20
 
 
 @dataclass(frozen=True)
 class Overview:
     """What was found. `histogram` has `bucket`, `value` (of `by`, else null) and `count`, in the order of buckets.
+
+    Its `end` is where the bucket ends: the start of the next one.
 
     `top` has `value` and `count` of each column, most frequent first; None for a column with too many values.
     `total` is the number of all rows that match. `counted` is the number of rows in the histogram and the values: it is
@@ -69,7 +73,7 @@ def find_overview(
     plan = plan_matching(table, tuple(columns), query, where)
     if not columns:
         total = table.count(query, where=where)
-        return Overview(total, total, None, {}, {}, plan)
+        return Overview(total=total, counted=total, histogram=None, top={}, nulls={}, plan=plan)
     bars = None if time_field is None else _Bars(time_field, every, by_field)
     counts: dict[str, GroupCounts | None] = {f.name: value_counts(f, _MAX_BYTES) for f in top_fields}
     counted, is_complete = 0, True
@@ -78,26 +82,31 @@ def find_overview(
         if bars is not None:
             bars.add(batch, weight)
         for name, groups in counts.items():
-            counts[name] = _added(groups, batch.column(name), weight)
+            counts[name] = _add(groups, batch.column(name), weight)
         if is_time_up():
             is_complete = False
             break
     total = counted if is_complete else table.count(query, where=where)
     values = {name: _values(groups) for name, groups in counts.items()}
     return Overview(
-        total,
-        counted,
-        None if bars is None else bars.result(),
-        {name: None if of is None else _top(of, n) for name, of in values.items()},
-        {name: _nulls(of) for name, of in values.items() if of is not None},
-        plan,
+        total=total,
+        counted=counted,
+        histogram=None if bars is None else bars.result(),
+        top={name: None if of is None else _top(of, n) for name, of in values.items()},
+        nulls={name: _nulls(of) for name, of in values.items() if of is not None},
+        plan=plan,
     )
 
 
 def plan_matching(table: Table, columns: tuple[str, ...], query: str | None, where: str | None) -> ScanPlan:
     """Return the plan of a scan of the rows that a query and a condition select."""
     settings = Settings(dict(table.settings) | ANY_FIELDS)
-    predicate = parse_condition(query, where, table.snapshot.schema, settings)
+    return plan_rows(table, columns, parse_condition(query, where, table.snapshot.schema, settings))
+
+
+def plan_rows(table: Table, columns: tuple[str, ...], predicate: Predicate) -> ScanPlan:
+    """Return the plan of a scan of the rows that a predicate selects."""
+    settings = Settings(dict(table.settings) | ANY_FIELDS)
     request = ScanRequest(columns, predicate, aggregate=None if columns else COUNT_ROWS)
     return plan_scan(table.uri, table.snapshot, request, settings)
 
@@ -118,13 +127,20 @@ class _Bars:
         self._counts.add([bucket_keys(self._buckets, batch.column(self._column.name)), values], weight)
 
     def result(self) -> pa.Table:
-        found = self._counts.result().sort_by([(_BUCKET, "ascending")]).combine_chunks()
-        column = found.column(_BUCKET)
+        counts = self._counts.result().sort_by([(_BUCKET, "ascending")]).combine_chunks()
+        column = counts.column(_BUCKET)
         bounds = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-        return found.set_column(0, _BUCKET, self._buckets.starts(bounds))
+        starts = counts.set_column(0, _BUCKET, self._buckets.starts(bounds))
+        return starts.append_column(_END, self._ends(bounds))
+
+    def _ends(self, bounds: pa.Array) -> pa.Array:
+        try:
+            return self._buckets.starts(pc.add(bounds, 1))
+        except InputError:  # the last bucket ends after the greatest time that its type has
+            return pa.nulls(len(bounds), self._buckets.type)
 
 
-def _added(groups: GroupCounts | None, values: pa.Array, weight: int) -> GroupCounts | None:
+def _add(groups: GroupCounts | None, values: pa.Array, weight: int) -> GroupCounts | None:
     """Count values; None once they take more memory than one column may."""
     if groups is None:
         return None

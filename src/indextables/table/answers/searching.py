@@ -11,7 +11,7 @@ import pyarrow as pa
 from indextables.config import Settings
 from indextables.errors import InputError
 from indextables.predicates import at_one_moment
-from indextables.schema import SCORE, SNIPPET, FieldMapping, TableSchema
+from indextables.schema import ROW_NUMBER, SCORE, SNIPPET, SPLIT_PATH, FieldMapping, TableSchema
 from indextables.split import Snippet
 from indextables.table.arguments import (
     ANY_FIELDS,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SearchArguments:
     """The arguments of `Table.search`."""
 
     query: str
@@ -48,22 +48,36 @@ class Asked:
     columns: Sequence[str] | None = None
     snippet: str | Snippet | None = None
     explain: bool = False
+    places: bool = False
+    """Add the two columns that name each row: the path of its split and its number there."""
 
 
-def search_table(table: TableVersion, asked: Asked) -> pa.Table:
+def search_table(table: TableVersion, arguments: SearchArguments) -> pa.Table:
     """Return a page of the best rows. See `Table.search`."""
     snapshot, settings = table.snapshot, Settings(dict(table.settings) | ANY_FIELDS)
-    count, skipped = to_count(asked.limit, "limit", "rows"), to_count(asked.offset, "offset", "rows") or 0
-    explain = check_flag(asked.explain, "explain")
-    predicate = parse_condition(check_query(asked.query), asked.where, snapshot.schema, settings)
-    columns = to_columns(asked.columns, snapshot.schema)
-    shown = None if asked.snippet is None else to_snippet(asked.snippet, snapshot.schema, snapshot.mapping)
-    identity = PageIdentity(snapshot.metadata.id, snapshot.version, asked.query, asked.where)
-    token = None if asked.after is None else token_of(asked.after)
+    count, skipped = (
+        to_count(arguments.limit, "limit", "rows"),
+        to_count(arguments.offset, "offset", "rows") or 0,
+    )
+    explain = check_flag(arguments.explain, "explain")
+    predicate = parse_condition(check_query(arguments.query), arguments.where, snapshot.schema, settings)
+    columns = to_columns(arguments.columns, snapshot.schema)
+    shown = (
+        None
+        if arguments.snippet is None
+        else to_snippet(arguments.snippet, snapshot.schema, snapshot.mapping)
+    )
+    identity = PageIdentity(snapshot.metadata.id, snapshot.version, arguments.query, arguments.where)
+    token = None if arguments.after is None else token_of(arguments.after)
     key, now = (None, None) if token is None else identity.read(token)
     ranks = Ranks(count, skipped, key)
     request = ScanRequest(
-        columns=(*columns, SCORE, *([SNIPPET] if shown else [])),
+        columns=(
+            *columns,
+            *((SPLIT_PATH, ROW_NUMBER) if arguments.places else ()),
+            SCORE,
+            *([SNIPPET] if shown else []),
+        ),
         predicate=at_one_moment(predicate, now),
         top=ranks.stop,
         snippet=shown,
@@ -74,6 +88,15 @@ def search_table(table: TableVersion, asked: Asked) -> pa.Table:
     if page.last is not None:
         token = identity.token(page.last, request.now)
     return with_token(page.rows, token)
+
+
+def best_rows(
+    table: TableVersion, query: str, *, start: int, stop: int, where: str | None, snippet: str | None
+) -> pa.Table:
+    """Return the rows from place `start` to before `stop`, best first, with the columns that name each row."""
+    return search_table(
+        table, SearchArguments(query, where, limit=stop - start, offset=start, snippet=snippet, places=True)
+    )
 
 
 def to_snippet(snippet: str | Snippet, schema: TableSchema, mapping: FieldMapping) -> Snippet:

@@ -66,7 +66,7 @@ class GroupTotals:
 
     def _add_repeated(self, row: pa.RecordBatch, times: int) -> None:
         if times:
-            table = self._grouped(pa.Table.from_batches([row]), 1)
+            table = self._group(pa.Table.from_batches([row]), 1)
             for state in self._states:
                 table = state.times(table, times)
             self._append(table)
@@ -112,14 +112,14 @@ class GroupTotals:
         self._close_block()
         self._merge()
         merged, self._merged = self._merged, None
-        return self._grouped(self._rows.empty_table(), 0) if merged is None else merged
+        return self._group(self._rows.empty_table(), 0) if merged is None else merged
 
     def _close_block(self) -> None:
         if self._block:
             rows, self._block, self._block_rows = pa.Table.from_batches(self._block), [], 0
-            self._append(self._grouped(rows, rows.num_rows))
+            self._append(self._group(rows, rows.num_rows))
 
-    def _grouped(self, rows: pa.Table, num_rows: int) -> pa.Table:
+    def _group(self, rows: pa.Table, num_rows: int) -> pa.Table:
         """Return the states of the groups of some rows."""
         columns: dict[str, pa.Array | pa.ChunkedArray] = {"": pa.nulls(num_rows)}
         for name, key in zip(self._keys, self._aggregate.groups, strict=True):
@@ -127,11 +127,11 @@ class GroupTotals:
             columns[name] = canonical(values if key.buckets is None else key.buckets.keys(values))
         for state in self._states:
             columns |= state.inputs(rows)
-        wanted = [item for state in self._states for item in state.first]
-        grouped = pa.table(columns).group_by(self._keys, use_threads=False).aggregate(wanted)
-        return self._named(grouped)
+        aggregates = [item for state in self._states for item in state.first]
+        grouped = pa.table(columns).group_by(self._keys, use_threads=False).aggregate(aggregates)
+        return self._rename(grouped)
 
-    def _named(self, grouped: pa.Table) -> pa.Table:
+    def _rename(self, grouped: pa.Table) -> pa.Table:
         """Return grouped columns under the names of the states. Arrow has the keys first, then the aggregates."""
         names = [name for state in self._states for name in state.names]
         return grouped.rename_columns([*self._keys, *names])
@@ -156,7 +156,7 @@ class GroupTotals:
             return
         again = [item for state in self._states for item in state.again]
         merged = pa.concat_tables(parts).group_by(self._keys, use_threads=False).aggregate(again)
-        merged = self._named(merged)
+        merged = self._rename(merged)
         for state in self._states:
             merged = state.carried(merged)
         self._merged = merged

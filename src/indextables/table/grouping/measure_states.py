@@ -111,7 +111,7 @@ class _Count(_Plain):
         return {} if self._column is None else {self._name: one_array(rows.column(self._column))}
 
     def times(self, table: pa.Table, n: int) -> pa.Table:
-        return _replaced(table, self._name, pc.multiply_checked(table.column(self._name), n))
+        return _replace_column(table, self._name, pc.multiply_checked(table.column(self._name), n))
 
     def neutral(self, n: int) -> pa.Array:
         return pa.array(np.zeros(n, np.int64))
@@ -129,11 +129,11 @@ class _Extreme(_Plain):
 
     def inputs(self, rows: pa.Table) -> dict[str, pa.Array]:
         values = one_array(rows.column(self._column))
-        return {self._name: _ordered(values) if self._is_float else values}
+        return {self._name: _to_order_keys(values) if self._is_float else values}
 
     def result(self, table: pa.Table, *, limited: bool) -> pa.Array | pa.ChunkedArray:  # noqa: ARG002
         values = table.column(self._name)
-        return _unordered(one_array(values)).cast(self._type) if self._is_float else values
+        return _from_order_keys(one_array(values)).cast(self._type) if self._is_float else values
 
 
 class _FloatSum(_Plain):
@@ -149,7 +149,7 @@ class _FloatSum(_Plain):
         return {self._name: one_array(rows.column(self._column)).cast(pa.float64())}
 
     def times(self, table: pa.Table, n: int) -> pa.Table:
-        return _replaced(table, self._name, pc.multiply(table.column(self._name), float(n)))
+        return _replace_column(table, self._name, pc.multiply(table.column(self._name), float(n)))
 
 
 class _ExactSum:
@@ -183,16 +183,16 @@ class _ExactSum:
 
     def times(self, table: pa.Table, n: int) -> pa.Table:
         for name in self.names:
-            table = _replaced(table, name, pc.multiply_checked(table.column(name), n))
+            table = _replace_column(table, name, pc.multiply_checked(table.column(name), n))
         return self.carried(table)
 
     def carried(self, table: pa.Table) -> pa.Table:
         for lower, upper in zip(self.names[:-1], self.names[1:], strict=True):
             digits = table.column(lower)
-            table = _replaced(
+            table = _replace_column(
                 table, upper, pc.add_checked(table.column(upper), pc.shift_right(digits, _BITS))
             )
-            table = _replaced(table, lower, pc.bit_wise_and(digits, _MASK))
+            table = _replace_column(table, lower, pc.bit_wise_and(digits, _MASK))
         return table
 
     def fits(self, table: pa.Table) -> bool:
@@ -201,7 +201,7 @@ class _ExactSum:
 
     def result(self, table: pa.Table, *, limited: bool) -> pa.Array | pa.ChunkedArray:
         low, high = self._bounds(limited=limited)
-        totals = (self._reduced(total) for total in self._totals(table))
+        totals = (self._reduce(total) for total in self._totals(table))
         return self._values([None if total is None else min(max(total, low), high) for total in totals])
 
     def overflow(self, table: pa.Table) -> tuple[npt.NDArray[np.int64], pa.Array]:
@@ -209,7 +209,7 @@ class _ExactSum:
         rows: list[int] = []
         values: list[int | None] = []
         for row, exact in enumerate(self._totals(table)):
-            total = self._reduced(exact)
+            total = self._reduce(exact)
             if total is None or low <= total <= high:
                 continue
             part = high if total > high else low
@@ -235,7 +235,7 @@ class _ExactSum:
         digits = self._size[0] if limited else min(self._size[0] + 10, MAX_PRECISION)
         return 1 - 10**digits, 10**digits - 1
 
-    def _reduced(self, total: int | None) -> int | None:
+    def _reduce(self, total: int | None) -> int | None:
         """Return a sum of integers beyond 64 bits as a nearer one that is equal in 64 bits, and beyond them too.
 
         Spark adds the parts of the sum: it finds the overflow, or wraps around, as the session has it.
@@ -268,23 +268,23 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
-def _replaced(table: pa.Table, name: str, values: pa.ChunkedArray) -> pa.Table:
+def _replace_column(table: pa.Table, name: str, values: pa.ChunkedArray) -> pa.Table:
     return table.set_column(table.schema.get_field_index(name), name, values)
 
 
-def _ordered(values: pa.Array) -> pa.Array:
+def _to_order_keys(values: pa.Array) -> pa.Array:
     """Return integers in the order of floating-point numbers: NaN above all, -0.0 below 0.0."""
     numbers = values.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
     bits = np.where(np.isnan(numbers), np.nan, numbers).view(np.int64)
-    return pa.array(_flipped(bits), mask=values.is_null().to_numpy(zero_copy_only=False))
+    return pa.array(_flip(bits), mask=values.is_null().to_numpy(zero_copy_only=False))
 
 
-def _unordered(keys: pa.Array) -> pa.Array:
-    bits = _flipped(keys.fill_null(0).to_numpy(zero_copy_only=False))
+def _from_order_keys(keys: pa.Array) -> pa.Array:
+    bits = _flip(keys.fill_null(0).to_numpy(zero_copy_only=False))
     return pa.array(bits.view(np.float64), mask=keys.is_null().to_numpy(zero_copy_only=False))
 
 
-def _flipped(bits: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _flip(bits: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Reverse the order of negative numbers; the same function reverses it back."""
     flipped: npt.NDArray[np.int64] = bits ^ ((bits >> 63) & np.int64(_LONG - 1))
     return flipped

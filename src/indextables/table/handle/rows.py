@@ -32,7 +32,7 @@ class TableRows(TableVersion):
         return with_column_names(files, self._snapshot.schema)
 
     def to_arrow(
-        self, columns: Sequence[str] | None = None, where: str | None = None, *, limit: int | None = None
+        self, columns: Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
     ) -> pa.Table:
         """Return the rows that satisfy `where`, a Spark SQL condition that may use TEXTSEARCH and its siblings.
 
@@ -45,7 +45,7 @@ class TableRows(TableVersion):
         return pa.Table.from_batches(batches, schema=batches.schema)
 
     def to_batches(
-        self, columns: Sequence[str] | None = None, where: str | None = None, *, limit: int | None = None
+        self, columns: Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
     ) -> pa.RecordBatchReader:
         """Return the rows of `to_arrow` as a stream, for results that are larger than memory.
 
@@ -58,7 +58,7 @@ class TableRows(TableVersion):
         return self._read(ScanRequest(names, self._where(where), limit=to_count(limit, "limit", "rows")))
 
     def to_pandas(
-        self, columns: Sequence[str] | None = None, where: str | None = None, *, limit: int | None = None
+        self, columns: Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
     ) -> pd.DataFrame:
         """Return the rows of `to_arrow` as a pandas DataFrame.
 
@@ -67,10 +67,10 @@ class TableRows(TableVersion):
         >>> int(it.open("memory://doc-to-pandas").to_pandas(where="n > 1")["n"].sum())
         2
         """
-        return self.to_arrow(columns, where, limit=limit).to_pandas()
+        return self.to_arrow(columns, where=where, limit=limit).to_pandas()
 
     def to_polars(
-        self, columns: Sequence[str] | None = None, where: str | None = None, *, limit: int | None = None
+        self, columns: Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
     ) -> pl.DataFrame:
         """Return the rows of `to_arrow` as a Polars DataFrame. InputError if Polars is not installed.
 
@@ -81,7 +81,7 @@ class TableRows(TableVersion):
         """
         from indextables.table.answers import to_polars
 
-        return to_polars(self.to_arrow(columns, where, limit=limit))
+        return to_polars(self.to_arrow(columns, where=where, limit=limit))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return all rows as a stream of Arrow's C interface, which Polars, DuckDB and pandas read."""

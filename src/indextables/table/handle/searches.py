@@ -56,9 +56,9 @@ class TableSearches(TableRows, TableTotals):
         >>> table.search("disk", limit=2, after=page).column("id").to_pylist()
         [2, 3]
         """
-        from indextables.table.answers import Asked, search_table
+        from indextables.table.answers import SearchArguments, search_table
 
-        asked = Asked(
+        arguments = SearchArguments(
             query,
             where,
             limit=limit,
@@ -68,7 +68,7 @@ class TableSearches(TableRows, TableTotals):
             snippet=snippet,
             explain=explain,
         )
-        return search_table(self, asked)
+        return search_table(self, arguments)
 
     def search_many(
         self,
@@ -154,7 +154,7 @@ class TableSearches(TableRows, TableTotals):
         """Return the best matches as something to look at: marked snippets, and a histogram over time.
 
         `snippet` is the text column to show, the first one by default. `time` is the column of the histogram, the
-        first one of timestamps by default. The rows are those of `search`.
+        first one of timestamps by default, one with a time zone before one without. The rows are those of `search`.
 
         >>> import indextables as it, pyarrow as pa
         >>> rows = pa.table({"id": [1, 2, 3], "message": ["disk full", "login ok", "disk slow"]})

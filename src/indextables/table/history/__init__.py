@@ -10,7 +10,7 @@ from indextables.table.history.change_feed import (
     feed_schema,
     feed_task,
     file_changes,
-    inserted,
+    insertion,
     run_feed_task,
 )
 from indextables.table.history.changeset import ChangeSet, Since, changes
@@ -34,7 +34,7 @@ __all__ = [
     "file_changes",
     "files_table",
     "history_table",
-    "inserted",
+    "insertion",
     "run_feed_task",
     "with_column_names",
 ]

@@ -92,24 +92,33 @@ def file_changes(
             if key in adds:  # the same rows, of which others are deleted now; a merge never adds a file again
                 new = _delta_log(key, adds[key])
                 if new != old:
-                    change = FileChange("delete", version.version, timestamp, adds[key], old, other=(new,))
+                    change = FileChange(
+                        "delete",
+                        version.version,
+                        timestamp_ms=timestamp,
+                        file=adds[key],
+                        log=old,
+                        other=(new,),
+                    )
                     yield replace(change, tags=remove.tags if has_updates else None)
                     inserts.append(replace(change, kind="insert", log=new, other=(old,)))
             elif remove.data_change:
                 before = version.version - 1
                 file = _removed_file(remove, version.version, is_partitioned=is_partitioned(before))
                 tags = remove.tags if has_updates else None
-                yield FileChange("delete", version.version, timestamp, file, old, tags=tags)
+                yield FileChange(
+                    "delete", version.version, timestamp_ms=timestamp, file=file, log=old, tags=tags
+                )
         yield from inserts
         for key, file in adds.items():
             if key not in removes and file.data_change:
                 tags = file.tags if has_updates else None
-                yield FileChange("insert", version.version, timestamp, file, _delta_log(key, file), tags=tags)
+                yield replace(insertion(key, file, version.version, timestamp), tags=tags)
 
 
-def inserted(key: str, file: AddFile, version: int, timestamp_ms: int) -> FileChange:
+def insertion(key: str, file: AddFile, version: int, timestamp_ms: int) -> FileChange:
     """Return the change that all rows of a file are new in a version."""
-    return FileChange("insert", version, timestamp_ms, file, _delta_log(key, file))
+    return FileChange("insert", version, timestamp_ms=timestamp_ms, file=file, log=_delta_log(key, file))
 
 
 def _delta_log(key: str, file: AddFile) -> DeltaLogRef | None:
@@ -281,4 +290,4 @@ def _removed_file(action: RemoveFile, version: int, *, is_partitioned: bool) -> 
             f"version {version} removes {action.path} and does not record its size and partition: another program has "
             "written it, and its rows cannot be read as changes"
         )
-    return AddFile(action.path, action.partition_values or {}, action.size)
+    return AddFile(action.path, action.partition_values or {}, size=action.size)

@@ -121,12 +121,12 @@ def jointly_ranked(task: ScanTask) -> Iterator[pa.RecordBatch]:
     refs, top = _refs(task.splits, task), task.request.top
     with _searching(task, refs) as (readers, searched):
         if top is not None:
-            hits = _ranked(searched, readers, top, task)
+            hits = _rank(searched, readers, top, task)
             yield from fetch_ranked(task, refs, readers, hits, Ranks(top)).to_batches()
             return
         remaining = task.request.limit
         for split in searched:
-            (hits_of_split,) = _ranked([split], readers, remaining, task)
+            (hits_of_split,) = _rank([split], readers, remaining, task)
             hits_of_split = hits_of_split.take(np.arange(len(hits_of_split.rows))[:remaining])
             with readers.use(split.ref) as reader:
                 yield from split_hits(task, split.ref, reader, hits_of_split)
@@ -136,7 +136,7 @@ def jointly_ranked(task: ScanTask) -> Iterator[pa.RecordBatch]:
                     return
 
 
-def _ranked(splits: Sequence[Searched], readers: OpenReaders, top: int | None, task: ScanTask) -> list[Hits]:
+def _rank(splits: Sequence[Searched], readers: OpenReaders, top: int | None, task: ScanTask) -> list[Hits]:
     joint = rank_together(splits, readers.use, top, corpus=task.corpus)
     if joint is None:
         raise CorruptTableError(

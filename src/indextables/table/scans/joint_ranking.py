@@ -83,10 +83,10 @@ def rank_together(
     corpora = _corpora(splits, use)
     if corpora is None:
         return None
-    known = [split for split in corpora if split is not None]
+    own_corpora = [split for split in corpora if split is not None]
     if corpus is None:
-        corpus = _total(known)
-    elif any(split.frequencies.keys() - corpus.frequencies.keys() for split in known):
+        corpus = _total(own_corpora)
+    elif any(split.frequencies.keys() - corpus.frequencies.keys() for split in own_corpora):
         return None
     asked = top if top is None or after is None else min(top + after.rank, MAX_ROWS)
     ranking = [
@@ -107,11 +107,11 @@ def _corpora(splits: Sequence[Searched], use: _Use) -> list[Corpus | None] | Non
             if not reader.may_match(split.predicate):
                 corpora.append(None)
                 continue
-            found = reader.corpus(split.predicate)
-        if found is None or (queries is not None and found[0] != queries):
+            parts_and_corpus = reader.corpus(split.predicate)
+        if parts_and_corpus is None or (queries is not None and parts_and_corpus[0] != queries):
             return None
-        queries = found[0]
-        corpora.append(found[1])
+        queries = parts_and_corpus[0]
+        corpora.append(parts_and_corpus[1])
     return corpora
 
 
@@ -275,7 +275,16 @@ class _Candidates:
 
 
 def _score(ranking: Sequence[_Candidates], top: int | None, after: RankKey | None) -> None:
-    """Score candidates until no other can be among the best `top`, after a key if one is given."""
+    """Score candidates until no other can be among the best `top`, after a key if one is given.
+
+    Two things hold at the start of each round. `best` has the best `top` places of all candidates that were scored and
+    come after the key. `heap` has a bound for each split that may still have a row among the best: no row of it that
+    was not scored or passed over has a greater score. So scoring ends when the greatest of the bounds is below the
+    worst of `top` places.
+
+    It does end: a round scores or passes over one candidate, or drops a split. A split has no more candidates than
+    rows, and begins again with its first one at most once.
+    """
     if top is None:
         for candidates in ranking:
             candidates.score_all()
@@ -286,31 +295,44 @@ def _score(ranking: Sequence[_Candidates], top: int | None, after: RankKey | Non
     heap = [(-bound, number) for number, of in enumerate(ranking) if (bound := of.bound()) is not None]
     heapq.heapify(heap)
     scored, most = 0, _MAX_SCORED + 20 * top
-    while heap and not (len(best) >= top and -heap[0][0] < best[0].score):
+    while heap and not (len(best) == top and -heap[0][0] < best[0].score):
         _, number = heapq.heappop(heap)
         candidates = ranking[number]
-        if len(best) >= top and candidates.is_settled(number, best[0]):
+        if len(best) == top and candidates.is_settled(number, best[0]):
             continue
         if after is None or not candidates.skip(after.score):
             candidates.score(trusting=scored >= most)
             scored += 1
-            if after is not None and not candidates.is_after(after):
-                pass
-            elif len(best) < top:
+            if after is None or candidates.is_after(after):
                 heapq.heappush(best, candidates.place(number))
-            else:
-                heapq.heappushpop(best, candidates.place(number))
-        bound = candidates.bound()
-        last = float(candidates.hits.scores[-1]) * _SLACK
-        is_short = len(best) < top
-        # Skipped candidates say nothing about those after them, however many were scored.
-        may_ask = scored < most or (is_short and after is not None)
-        if bound is None and may_ask and (is_short or last >= best[0].score):
-            is_settled = not is_short and candidates.is_settled(number, best[0])
-            if not is_settled and candidates.more():
-                bound = candidates.bound()
-                if not candidates.exact:  # they are scored again, in another order
-                    best = [place for place in best if place.split != -number]
-                    heapq.heapify(best)
+                if len(best) > top:
+                    heapq.heappop(best)
+        # Candidates that were passed over say nothing about those after them, however many were scored.
+        may_ask = scored < most or (after is not None and len(best) < top)
+        bound = _next_bound(candidates, number, best, top, may_ask=may_ask)
         if bound is not None:
             heapq.heappush(heap, (-bound, number))
+
+
+def _next_bound(
+    candidates: _Candidates, number: int, best: list[_Place], top: int, *, may_ask: bool
+) -> float | None:
+    """Return the bound of a split's next candidate; None if no further row of it can be among the best.
+
+    When the candidates run out, the split is asked for more, if it may be and one of them can be among the best. If the
+    split then begins again, in another order, its places in `best` are given up. They come back before scoring ends:
+    the bounds of those rows are at least their scores, and what they displaced before has lower ones.
+    """
+    bound = candidates.bound()
+    if bound is not None or not may_ask:
+        return bound
+    if len(best) == top:
+        last = float(candidates.hits.scores[-1]) * _SLACK
+        if last < best[0].score or candidates.is_settled(number, best[0]):
+            return None
+    if not candidates.more():
+        return None
+    if not candidates.exact:
+        best[:] = [place for place in best if place.split != -number]
+        heapq.heapify(best)
+    return candidates.bound()

@@ -25,7 +25,7 @@ from indextables.table.scans.scan import (
 def run_scan_task(task: ScanTask) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one task, in the requested columns and the table's types."""
     if task.request.aggregate is not None:
-        yield from _aggregated(task)
+        yield from _aggregate_rows(task)
     elif task.corpus is not None:
         yield from jointly_ranked(task)
     else:
@@ -34,7 +34,7 @@ def run_scan_task(task: ScanTask) -> Iterator[pa.RecordBatch]:
 
 def _rows(task: ScanTask) -> Iterator[pa.RecordBatch]:
     remaining, lease = task.request.limit, SplitLeases(task)
-    for ref in _prepared_splits(task, task.splits, lease):
+    for ref in _prepare_splits(task, task.splits, lease):
         with lease(ref) as split:
             for batch in split_rows(task, ref, split, remaining):
                 yield batch
@@ -44,7 +44,7 @@ def _rows(task: ScanTask) -> Iterator[pa.RecordBatch]:
             return
 
 
-def _aggregated(task: ScanTask) -> Iterator[pa.RecordBatch]:
+def _aggregate_rows(task: ScanTask) -> Iterator[pa.RecordBatch]:
     assert task.request.aggregate is not None
     totals = GroupTotals(task.schema, task.request.aggregate)
     for batch, times in task_rows(task, SplitLeases(task)):
@@ -71,7 +71,7 @@ def task_rows(task: ScanTask, lease: SplitLeases) -> Iterator[tuple[pa.RecordBat
         for ref in task.splits
         if not names <= ref.partition_values.keys() and count_from_log(task, ref) != 0
     ]
-    for ref in _prepared_splits(task, others, lease):
+    for ref in _prepare_splits(task, others, lease):
         with lease(ref) as split:
             for batch in split_rows(task, ref, split, None):
                 yield batch, 1
@@ -83,7 +83,7 @@ def uniform_row(ref: SplitRef, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(values, schema=schema)
 
 
-def _prepared_splits(task: ScanTask, splits: Sequence[SplitRef], lease: SplitLeases) -> Iterator[SplitRef]:
+def _prepare_splits(task: ScanTask, splits: Sequence[SplitRef], lease: SplitLeases) -> Iterator[SplitRef]:
     """Yield the splits in order, those of an object store while the next ones are opened and their indexes fetched."""
     if is_on_this_machine(task.uri):
         return iter(splits)

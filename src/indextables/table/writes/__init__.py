@@ -27,17 +27,19 @@ from indextables.table.writes.row_updates import (
 from indextables.table.writes.upserts import upsert_rows
 from indextables.table.writes.write import (
     TaskResult,
+    abort_write,
+    commit_write,
+    publish_write,
+    run_write_task,
+)
+from indextables.table.writes.write_plan import (
     WriteMode,
     WritePlan,
-    abort_write,
-    build_write_plan,
-    commit_write,
     distribute_rows,
     find_snapshot,
     parse_mode,
     plan_write,
-    publish_write,
-    run_write_task,
+    task_options,
 )
 
 __all__ = [
@@ -57,7 +59,6 @@ __all__ = [
     "append_schema",
     "are_updates",
     "arrow_stream",
-    "build_write_plan",
     "check_partitioning",
     "commit_deletes",
     "commit_row_updates",
@@ -74,6 +75,7 @@ __all__ = [
     "run_delete_task",
     "run_update_task",
     "run_write_task",
+    "task_options",
     "upsert_rows",
     "whole_files",
 ]

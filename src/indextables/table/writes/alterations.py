@@ -90,17 +90,17 @@ def to_type(kind: Any, name: str) -> str:
     >>> to_type(pa.int64(), "n"), to_type("bigint", "n"), to_type("decimal(9, 2)", "n")
     ('long', 'long', 'decimal(9,2)')
     """
-    found = spark_type(kind) if isinstance(kind, pa.DataType) else None
+    type_name = spark_type(kind) if isinstance(kind, pa.DataType) else None
     if isinstance(kind, str):
         folded = kind.strip()
         folded = folded if is_nested(folded) else folded.lower()
-        found = canonical_type(_SQL_NAMES.get(folded, folded))
-    if found is None or arrow_type(found) is None or found == "void":
+        type_name = canonical_type(_SQL_NAMES.get(folded, folded))
+    if type_name is None or arrow_type(type_name) is None or type_name == "void":
         raise InputError(
             f"the type of column {name!r} is {kind!r}; it takes a type of Arrow, such as pa.int64(), or the name of "
             "one in Spark, such as 'long', 'string' or 'decimal(9,2)'"
         )
-    return found
+    return type_name
 
 
 def _add(name: str, kind: str, default: Any, comment: str | None) -> AddColumn:
@@ -156,14 +156,14 @@ def _typemap(
 
 def _properties(properties: Mapping[str, str | None], schema: TableSchema) -> dict[str, str | None]:
     """Return the properties by their keys. InputError for one that tables do not have."""
-    known = {setting.key for setting in keys.TABLE_PROPERTIES}
+    property_keys = {setting.key for setting in keys.TABLE_PROPERTIES}
     stored: dict[str, str | None] = {}
     for key, value in properties.items():
         name = next((canonical for canonical, _ in Settings({key: value or ""})), key)
-        if name not in known:
+        if name not in property_keys:
             raise InputError(
-                f"{key!r} is not a property of tables; these are: {', '.join(sorted(known))}. Give other settings to "
-                "a read or a write"
+                f"{key!r} is not a property of tables; these are: {', '.join(sorted(property_keys))}. Give other "
+                "settings to a read or a write"
             )
         stored[name] = value
     checked = properties_to_store(Settings({k: v for k, v in stored.items() if v is not None}), schema)

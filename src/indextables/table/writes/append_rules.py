@@ -44,7 +44,7 @@ def append_metadata(
     _check_indexing(base, {name: kind for name, kind in kinds.items() if name not in new})
     if not added:
         return writer_metadata(base)
-    return AlterTable(tuple(map(AddColumn.of, added)), new).evolved(base)
+    return AlterTable(tuple(map(AddColumn.of, added)), new).new_metadata(base)
 
 
 def append_schema(base: Snapshot, rows: TableSchema, settings: Settings) -> TableSchema:

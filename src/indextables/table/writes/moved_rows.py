@@ -22,19 +22,21 @@ from indextables.storage import Store
 
 
 @dataclass(frozen=True)
-class FoundRows:
+class StatementRows:
     """The rows of one split that a statement deletes, and those that it updates, each ascending."""
 
     deleted: RowIds
     updated: RowIds
 
-    def without(self, rows: RowIds) -> FoundRows:
+    def without(self, rows: RowIds) -> StatementRows:
         """Return the rows that are not among these."""
-        return FoundRows(np.setdiff1d(self.deleted, rows), np.setdiff1d(self.updated, rows))
+        return StatementRows(np.setdiff1d(self.deleted, rows), np.setdiff1d(self.updated, rows))
 
-    def union(self, others: FoundRows) -> FoundRows:
+    def union(self, others: StatementRows) -> StatementRows:
         """Return the rows of both."""
-        return FoundRows(np.union1d(self.deleted, others.deleted), np.union1d(self.updated, others.updated))
+        return StatementRows(
+            np.union1d(self.deleted, others.deleted), np.union1d(self.updated, others.updated)
+        )
 
     @property
     def all(self) -> RowIds:
@@ -46,9 +48,9 @@ def follow_rows(
     store: Store,
     before: Snapshot,
     versions: Iterable[VersionActions],
-    rows: Mapping[str, FoundRows],
+    rows: Mapping[str, StatementRows],
     statement: str,
-) -> dict[str, FoundRows]:
+) -> dict[str, StatementRows]:
     """Return where rows of a snapshot are after the versions that follow it, by the key of their split.
 
     Rows that a DELETE and another one delete both are left out. CommitConflictError if another commit has changed one
@@ -67,7 +69,7 @@ class _Walk:
     store: Store
     before: Snapshot
     statement: str
-    rows: dict[str, FoundRows]
+    rows: dict[str, StatementRows]
     counts: dict[str, int | None] = field(default_factory=dict)
 
     def apply(self, version: VersionActions) -> None:
@@ -76,7 +78,7 @@ class _Walk:
         removes = [action for action in version.actions if isinstance(action, RemoveFile)]
         adds = {split_key(a.path, uri): a for a in version.actions if isinstance(a, AddFile)}
         self.counts |= {key: add.num_records for key, add in adds.items()}
-        moved: dict[str, FoundRows] = {}
+        moved: dict[str, StatementRows] = {}
         for key, remove in ((split_key(action.path, uri), action) for action in removes):
             if key not in self.rows:
                 continue
@@ -85,8 +87,8 @@ class _Walk:
             elif operation == MergeSplits.operation and (target := (remove.tags or {}).get(MERGED_INTO)):
                 self._check(key, self._log_of(key, remove), operation)
                 new = split_key(target, uri)
-                found = self._moved(key, removes, target, adds.get(new))
-                moved[new] = found.union(moved[new]) if new in moved else found
+                rows = self._follow_merge(key, removes, target, adds.get(new))
+                moved[new] = rows.union(moved[new]) if new in moved else rows
                 del self.rows[key]
             elif self.statement == DELETE == operation:
                 del self.rows[key]
@@ -103,9 +105,9 @@ class _Walk:
             raise self._conflict(f"a concurrent commit has changed the same rows of {key}")
         self.rows[key] = self.rows[key].without(gone)
 
-    def _moved(
+    def _follow_merge(
         self, key: str, removes: Sequence[RemoveFile], target: str, merged: AddFile | None
-    ) -> FoundRows:
+    ) -> StatementRows:
         """Return the rows of a source in the file that a merge has written."""
         start, total = 0, 0
         deleted = np.empty(0, np.int64)
@@ -122,7 +124,7 @@ class _Walk:
         if merged is None or merged.num_records != total:
             raise self._lost(key)
         rows = self.rows[key]
-        return FoundRows(
+        return StatementRows(
             *(start + each - np.searchsorted(deleted, each) for each in (rows.deleted, rows.updated))
         )
 

@@ -58,10 +58,10 @@ class RowChange:
     """
 
     version: int
-    rows_deleted: int
-    rows_added: int
-    files_removed: int
-    files_changed: int
+    rows_deleted: int = 0
+    rows_added: int = 0
+    files_removed: int = 0
+    files_changed: int = 0
 
     def _repr_html_(self) -> str:
         return result_html("Change of rows", self)
@@ -94,8 +94,8 @@ def delete_rows(task: ScanTask, look_up: LookUp) -> TaskDeletes:
     count = 0
     try:
         for ref in task.splits:
-            rows, found = _split_deletes(task, ref, store, look_up)
-            count += found
+            rows, num_found = _split_deletes(task, ref, store, look_up)
+            count += num_found
             if rows is not None:
                 deletes.append(rows)
     except BaseException:
@@ -136,7 +136,7 @@ def whole_files(task: ScanTask) -> tuple[TaskDeletes, ScanTask | None]:
     rows = tuple(DeletedRows(ref.path, _log_key(ref), None) for ref in whole)
     lease = SplitLeases(task)
     deletes = TaskDeletes(rows, sum(count_rows(task, ref, lease) for ref in whole))
-    rest = ScanTask(task.uri, task.options, task.schema, task.mapping, task.request, others)
+    rest = replace(task, splits=others, corpus=None)
     return deletes, rest if others else None
 
 
@@ -195,7 +195,7 @@ def commit_deletes(
     rows = tuple(each for task in deletes for each in task.rows)
     count, added = sum(task.count for task in deletes), sum(add.num_records or 0 for add in adds)
     if not rows and not adds and txn is None:
-        return RowChange(snapshot.version, 0, 0, 0, 0)
+        return RowChange(snapshot.version)
     united = _StoredUnion(store, snapshot)
     change = ChangeRows(
         rows=rows,
@@ -220,9 +220,15 @@ def commit_deletes(
     _delete(store, {log for each in rows if (log := each.new_log) is not None} - named)
     united.discard(named)
     if done.skipped:
-        return RowChange(done.version, 0, 0, 0, 0)
+        return RowChange(done.version)
     removed = sum(each.new_log is None for each in rows)
-    return RowChange(done.version, count, added, removed, len(rows) - removed)
+    return RowChange(
+        version=done.version,
+        rows_deleted=count,
+        rows_added=added,
+        files_removed=removed,
+        files_changed=len(rows) - removed,
+    )
 
 
 def discard_deletes(store: Store, deletes: Iterable[TaskDeletes]) -> None:
@@ -251,9 +257,9 @@ class _StoredUnion:
             return None
         if mine.new_log is None:
             return United(replace(mine, delta_log=theirs.delta_log), overlap=len(now) > len(was))
-        wanted = self._load(DeltaLogRef(mine.new_log, mine.num_deleted), theirs.num_records)
-        overlap = bool(len(np.setdiff1d(np.intersect1d(wanted, now), was)))
-        rows = np.union1d(wanted, now)
+        positions = self._load(DeltaLogRef(mine.new_log, mine.num_deleted), theirs.num_records)
+        overlap = bool(len(np.setdiff1d(np.intersect1d(positions, now), was)))
+        rows = np.union1d(positions, now)
         if len(rows) == theirs.num_records:
             return United(replace(mine, delta_log=theirs.delta_log, new_log=None, num_deleted=0), overlap)
         log = store_delta_log(self._store, mine.key, rows)

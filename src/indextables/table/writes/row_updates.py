@@ -38,7 +38,7 @@ from indextables.split import SplitReader
 from indextables.state import PrunedFiles
 from indextables.storage import ScratchDirectory, Store, open_store
 from indextables.table.scans import REQUESTS, ScanRequest, ScanTask, SplitRef, split_refs
-from indextables.table.writes.moved_rows import FoundRows, follow_rows
+from indextables.table.writes.moved_rows import StatementRows, follow_rows
 from indextables.table.writes.partitioning import PartitionKey
 from indextables.table.writes.row_deletes import (
     MOVED_TRIES,
@@ -56,7 +56,8 @@ from indextables.table.writes.row_images import (
     unpack_rows,
     without_marks,
 )
-from indextables.table.writes.write import TaskResult, WritePlan, abort_write, run_write_task
+from indextables.table.writes.write import TaskResult, abort_write, run_write_task
+from indextables.table.writes.write_plan import WritePlan
 
 DELETED: Final = 0
 UPDATED: Final = 1
@@ -202,8 +203,8 @@ def _commit(
 def change_where_moved(
     store: Store,
     snapshot: Snapshot,
-    rows: Mapping[str, FoundRows],
-    change: Callable[[Snapshot, Mapping[str, FoundRows]], RowChange],
+    rows: Mapping[str, StatementRows],
+    change: Callable[[Snapshot, Mapping[str, StatementRows]], RowChange],
     statement: str,
     settings: Settings,
 ) -> RowChange:
@@ -228,7 +229,7 @@ def _commit_rows(
     store: Store,
     plan: RowUpdatePlan,
     snapshot: Snapshot,
-    old: Mapping[str, FoundRows],
+    old: Mapping[str, StatementRows],
     adds: tuple[AddFile, ...],
     settings: Settings,
 ) -> RowChange:
@@ -257,28 +258,28 @@ def _commit_rows(
     )
 
 
-def _old_rows(plan: RowUpdatePlan, results: Sequence[UpdatedRows]) -> dict[str, FoundRows]:
+def _old_rows(plan: RowUpdatePlan, results: Sequence[UpdatedRows]) -> dict[str, StatementRows]:
     """Return the rows of all tasks by split. InputError if a row is changed twice; deleting it twice is not that."""
     old = {}
     for key in dict.fromkeys(key for result in results for key in (*result.deleted, *result.updated)):
-        updated = _joined(result.updated.get(key) for result in results)
-        deleted = np.unique(_joined(result.deleted.get(key) for result in results))
+        updated = _unpack_all(result.updated.get(key) for result in results)
+        deleted = np.unique(_unpack_all(result.deleted.get(key) for result in results))
         if len(np.unique(updated)) < len(updated) or len(np.intersect1d(updated, deleted)):
             raise InputError(
                 f"the {plan.statement} would change one row of {plan.write.uri} more than once; a row of the target "
                 f"must match at most one row of the source"
             )
-        old[key] = FoundRows(deleted, updated)
+        old[key] = StatementRows(deleted, updated)
     return old
 
 
-def _joined(packed: Iterable[bytes | None]) -> RowIds:
+def _unpack_all(packed: Iterable[bytes | None]) -> RowIds:
     rows = [unpack_rows(each) for each in packed if each is not None]
     return np.sort(np.concatenate(rows)) if rows else np.empty(0, np.int64)
 
 
 def _store_deletes(
-    store: Store, snapshot: Snapshot, plan: RowUpdatePlan, old: Mapping[str, FoundRows]
+    store: Store, snapshot: Snapshot, plan: RowUpdatePlan, old: Mapping[str, StatementRows]
 ) -> list[TaskDeletes]:
     """Store a delta log for each split of which rows remain."""
     files = [(key, snapshot.files.get_added(key)) for key in old]
@@ -300,9 +301,14 @@ def _store_deletes(
         return rows
 
     def store_one(ref: SplitRef) -> TaskDeletes:
-        request = ScanRequest(())
-        options = plan.write.options
-        task = ScanTask(store.uri, options, snapshot.schema, snapshot.mapping, request, (ref,))
+        task = ScanTask(
+            uri=store.uri,
+            options=plan.write.options,
+            schema=snapshot.schema,
+            mapping=snapshot.mapping,
+            request=ScanRequest(()),
+            splits=(ref,),
+        )
         return delete_rows(task, look_up)
 
     return list(current().threads.map(store_one, refs, REQUESTS))

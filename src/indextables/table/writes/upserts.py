@@ -32,7 +32,8 @@ from indextables.table.writes.row_deletes import (
     plan_delete,
 )
 from indextables.table.writes.row_images import ALL, count_by_partition, mark_updates
-from indextables.table.writes.write import TaskResult, WritePlan, abort_write, plan_write, run_write_task
+from indextables.table.writes.write import TaskResult, abort_write, run_write_task
+from indextables.table.writes.write_plan import WritePlan, plan_write
 
 if TYPE_CHECKING:
     from indextables.columns import KeySet
@@ -60,7 +61,7 @@ def upsert_rows(
     rows = pa.Table.from_batches([conform(batch, plan.schema) for batch in batches], plan.schema.arrow)
     keys = Keys.of(rows, [plan.schema.field(name) for name in on])
     if not rows.num_rows:
-        return RowChange(snapshot.version, 0, 0, 0, 0)
+        return RowChange(snapshot.version)
     deletes: list[TaskDeletes] = []
     replaced: list[pa.RecordBatch] = []
     try:
@@ -104,8 +105,8 @@ def _write(plan: WritePlan, rows: pa.Table, keys: Keys, replaced: Sequence[pa.Re
     if any(batch.num_rows for batch in replaced):
         from indextables.columns import KeySet  # noqa: PLC0415 - opening a table does not need it
 
-        found = KeySet.of(pa.Table.from_batches(replaced), nulls_match=False)
-        is_update = pa.array(np.concatenate([*map(found.contains, rows.select(names).to_batches())]))
+        old_keys = KeySet.of(pa.Table.from_batches(replaced), nulls_match=False)
+        is_update = pa.array(np.concatenate([*map(old_keys.contains, rows.select(names).to_batches())]))
         updated, rows = rows.filter(is_update), rows.filter(pc.invert(is_update))
     batches = updated.to_batches(max_chunksize=65536)
     updates = count_by_partition(batches, plan.schema, plan.partition_columns)
@@ -166,7 +167,7 @@ class Keys:
         """Return the rows of a split that have one of the keys, and add their keys to `replaced`."""
         candidates = split.matching(predicate)
         stored = [field.name for field in self.fields if field.name not in ref.partition_values]
-        found: list[RowIds] = [candidates[:0]]
+        matches: list[RowIds] = [candidates[:0]]
         for rows, batch in split.columns_of(candidates, stored):
             arrays = [
                 batch.column(field.name)
@@ -176,10 +177,10 @@ class Keys:
             ]
             columns = pa.RecordBatch.from_arrays(arrays, names=[field.name for field in self.fields])
             has_key = self.values.contains(columns)
-            found.append(rows[has_key])
+            matches.append(rows[has_key])
             if replaced is not None:
                 replaced.append(columns.filter(pa.array(has_key)))
-        return np.concatenate(found)
+        return np.concatenate(matches)
 
 
 def _condition(field: Field, values: pa.ChunkedArray) -> Predicate | None:
@@ -216,11 +217,18 @@ def _count_keys(plan: WritePlan, current: Snapshot, keys: Keys, later: Mapping[s
     columns = [current.schema.field(name) for name in current.partition_columns]
     refs = split_refs(PrunedFiles(to_entries(later.items()), columns, {}))
     request = ScanRequest((), keys.predicate)
-    task = ScanTask(plan.uri, plan.options, current.schema, current.mapping, request, tuple(refs))
+    task = ScanTask(
+        uri=plan.uri,
+        options=plan.options,
+        schema=current.schema,
+        mapping=current.mapping,
+        request=request,
+        splits=tuple(refs),
+    )
     lease = SplitLeases(task)
     for ref in refs:
         with lease(ref) as split:
-            found = keys.look_up(ref, split, bind(keys.predicate, ref.partition_values))
-        if len(found):
-            return len(found)
+            rows = keys.look_up(ref, split, bind(keys.predicate, ref.partition_values))
+        if len(rows):
+            return len(rows)
     return 0

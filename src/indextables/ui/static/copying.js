@@ -9,8 +9,9 @@ const name = (text) => /^[A-Za-z_]\w*$/.test(text) ? text : `\`${text.replaceAll
 
 export function condition(state, info) {
   const parts = state.where ? [`(${state.where})`] : [];
-  if (info.time && state.from) parts.push(`${name(info.time)} >= timestamp'${state.from}'`);
-  if (info.time && state.to) parts.push(`${name(info.time)} < timestamp'${state.to}'`);
+  const time = (text) => info.zoned ? `timestamp'${text}'` : `timestamp_ntz'${text.replace(/([zZ]|[+-]\d\d:?\d\d)$/, "")}'`;
+  if (info.time && state.from) parts.push(`${name(info.time)} >= ${time(state.from)}`);
+  if (info.time && state.to) parts.push(`${name(info.time)} < ${time(state.to)}`);
   return parts.length === 1 && state.where && !state.from && !state.to ? state.where : parts.join(" AND ");
 }
 
@@ -22,7 +23,7 @@ export function texts(state, info) {
   const from = `indextables.\`${path}\`${state.v ? ` VERSION AS OF ${state.v}` : ""}`;
   const named = where ? `where=${python(where)}` : "";
   if (state.page === "versions") {
-    return { CLI: `indextables history ${shell(path)}`, Python: `import indextables as it\n${open}.history()`, SQL: `DESCRIBE INDEXTABLES TRANSACTION LOG ${sql(path)} INCLUDE ALL` };
+    return versionTexts(state, info, path);
   }
   if (state.page === "health") {
     return { CLI: `indextables doctor ${shell(path)}`, Python: `import indextables as it\n${open}.describe_state()`, SQL: `DESCRIBE INDEXTABLES STATE ${sql(path)}` };
@@ -59,6 +60,22 @@ export function texts(state, info) {
   found.CLI += `\nindextables ${["count", words, `--every ${every}`, `--by ${shell(state.by)}`, `--on ${shell(info.time)}`, flag].filter(Boolean).join(" ")}`;
   found.Python += `\n${open}.histogram(${[python(info.time), `every=${python(every)}`, `by=${python(state.by)}`, query, named].filter(Boolean).join(", ")})`;
   found.SQL += `;\nSELECT indextables_date_histogram(${name(info.time)}, ${sql(every)}) AS bucket, ${name(state.by)}, COUNT(*) FROM ${from}${both ? ` WHERE ${both}` : ""} GROUP BY 1, 2`;
+  return found;
+}
+
+// The commits, and the difference of the two versions that are shown.
+function versionTexts(state, info, path) {
+  const found = {
+    CLI: `indextables history ${shell(path)}`,
+    Python: `import indextables as it\nit.open(${python(path)}).history()`,
+    SQL: `DESCRIBE INDEXTABLES TRANSACTION LOG ${sql(path)} INCLUDE ALL`,
+  };
+  const old = state.old === "" ? info.version - 1 : Number(state.old);
+  if (old < (info.oldest ?? 0) || old >= info.version) return found;
+  const at = (version) => `indextables.\`${path}\` VERSION AS OF ${version}`;
+  found.CLI += `\nindextables diff ${shell(path)} ${old} ${info.version}`;
+  found.Python += `\nit.open(${python(path)}, version=${info.version}).changes(since=${old})`;
+  found.SQL += `;\nSELECT * FROM ${at(info.version)} EXCEPT ALL SELECT * FROM ${at(old)}; -- rows added\nSELECT * FROM ${at(old)} EXCEPT ALL SELECT * FROM ${at(info.version)} -- rows removed`;
   return found;
 }
 

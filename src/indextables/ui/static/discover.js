@@ -1,8 +1,9 @@
 // Discover: query, condition, histogram, fields, rows. Rows and figures are drawn as each of them arrives.
 import { Refusal, exportUrl, get, getSession } from "./api.js";
-import { histogram, seconds } from "./chart.js";
-import { h, number } from "./dom.js";
+import { histogram } from "./chart.js";
+import { counted, h, number } from "./dom.js";
 import { drawFields, firstFields } from "./fields.js";
+import { restore } from "./focus.js";
 import { form } from "./form.js";
 import { remember } from "./history.js";
 import { PAGE, drawPager, drawRows, shownColumns } from "./rows.js";
@@ -26,6 +27,7 @@ export async function discover(place, info) {
   place.replaceChildren(
     h("h1", { class: "hidden" }, "Discover"), form(state, info), problem,
     h("div", { class: "discover" }, fields, h("section", { "aria-label": "Results" }, summary, notice, info.time && chart, rows, pager)));
+  restore();
   const asked = { ...params, fields: firstFields(info).map((column) => column.name).join("\x1f") };
   try {
     const session = await getSession();
@@ -34,9 +36,10 @@ export async function discover(place, info) {
       const columns = shownColumns(state, info)?.join("\x1f");
       drawSummary(summary, overview, exportUrl(state, { ...params, columns }), session.most_exported);
       drawNotice(notice, overview);
-      if (info.time) drawChart(chart, overview);
+      if (info.time) drawChart(chart, state, info, overview);
       drawFields(fields, state, info, overview, params);
       remember(state, info.uri, overview.total);
+      restore();
       return overview;
     });
     const [overview, found] = await Promise.all([waiting, get(state, "rows", { ...params, limit: PAGE, offset: state.offset }, signal).then((found) => {
@@ -59,8 +62,8 @@ function drawSummary(place, overview, url, most) {
   const plan = overview.plan;
   const skipped = Object.entries(plan.skipped).map(([stage, count]) => `${count} skipped by ${stage}`).join(", ");
   place.replaceChildren(
-    h("strong", { id: "total" }, `${number(overview.total)} ${overview.total === 1 ? "row" : "rows"}`),
-    h("span", { title: skipped }, `${plan.read} of ${plan.splits} splits read${skipped ? ` (${skipped})` : ""}`),
+    h("strong", { id: "total" }, counted(overview.total, "row")),
+    h("span", { title: skipped }, `${plan.read} of ${counted(plan.splits, "split")} read${skipped ? ` (${skipped})` : ""}`),
     h("span", {}, `${number(overview.ms)} ms`),
     h("span", {}, `version ${overview.version}`),
     h("i", { class: "space" }),
@@ -75,9 +78,10 @@ function drawNotice(place, overview) {
     `The histogram and the values are those of ${number(overview.counted)} of ${number(overview.total)} rows: counting was ended after ${Math.round(overview.ms / 1000)} s. A time range or a condition makes it faster.`));
 }
 
-function drawChart(place, overview) {
+function drawChart(place, state, info, overview) {
   const bars = overview.histogram;
   if (!bars || !bars.times.length) { place.remove(); return; }
-  const iso = (time) => new Date(Math.round(time * 1000)).toISOString();
-  histogram(place, bars, seconds(overview.every), (from, to) => go({ from: iso(from), to: iso(to), offset: "" }));
+  const iso = (time) => new Date(Math.round(time * 1000)).toISOString().slice(0, info.zoned ? undefined : -1);
+  const zoom = (from, to) => go({ from: iso(from), to: iso(to), offset: "" });
+  histogram(place, bars, { stacked: state.by !== "", zoned: info.zoned, zoom });
 }

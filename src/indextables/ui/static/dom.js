@@ -20,9 +20,9 @@ export function number(value) {
   return value === null || value === undefined ? "?" : Number(value).toLocaleString("en");
 }
 
-// 1 split, 2 splits.
-export function counted(value, noun) {
-  return `${number(value)} ${noun}${value === 1 ? "" : "s"}`;
+// 1 split, 2 splits; of the text between number and noun, "3 more splits".
+export function counted(value, ...words) {
+  return `${number(value)} ${words.join("")}${value === 1 ? "" : "s"}`;
 }
 
 export function bytes(value) {
@@ -47,6 +47,19 @@ export function table(heads, rows) {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "table" }, h("table", {},
     h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col", class: head.number && "number" }, head.name ?? head)))),
     h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, place) => h("td", { class: heads[place].number && "number" }, cell)))))));
+}
+
+// A table of the first rows, and a button for the others: what is left out is counted, and can be seen.
+// `more` counts those that the server has not sent.
+export function listing(heads, rows, { first = 20, more = 0, noun = "row", hint = "" } = {}) {
+  const shown = table(heads, rows.slice(0, first));
+  const unsent = more > 0 && h("p", { class: "dim" }, `and ${counted(more, "more ", noun)}${hint && `: ${hint}`}`);
+  if (rows.length <= first) return [shown, unsent].filter(Boolean);
+  const rest = h("button", { type: "button", class: "rest", onclick: () => {
+    shown.querySelector("tbody").append(...table(heads, rows.slice(first)).querySelectorAll("tbody tr"));
+    rest.remove();
+  } }, `and ${counted(rows.length - first, "more ", noun)}`);
+  return [shown, rest, unsent].filter(Boolean);
 }
 
 export function copyButton(text) {

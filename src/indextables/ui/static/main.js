@@ -3,6 +3,7 @@ import { Refusal, get, getSession } from "./api.js";
 import { showCopies } from "./copying.js";
 import { discover } from "./discover.js";
 import { h } from "./dom.js";
+import { hold, restore } from "./focus.js";
 import { showHistory } from "./history.js";
 import { files, health, schema } from "./inspection.js";
 import { go, href, read } from "./state.js";
@@ -18,6 +19,7 @@ let drawn = 0;
 async function draw() {
   const state = read();
   const number = ++drawn;
+  hold();
   const session = await getSession();
   document.getElementById("table").replaceChildren(...session.tables.map((table) => h("option", { value: table.id, selected: table.id === state.t }, table.uri.replace(/^file:\/\//, ""))));
   document.getElementById("pages").replaceChildren(...Object.entries(PAGES).map(([name, [title]]) => h("a", { href: href({ page: name, offset: "" }), "data-go": true, "aria-current": name === state.page && "page" }, title)));
@@ -28,6 +30,7 @@ async function draw() {
     if (number !== drawn) return;
     document.title = `${title} · ${info.uri.split("/").pop()} · IndexTables`;
     await page(place, info);
+    if (number === drawn) restore({ last: true });
   } catch (error) {
     if (number !== drawn || error.name === "AbortError") return;
     place.replaceChildren(h("h1", {}, title), h("pre", { class: "error", role: "alert" }, error instanceof Refusal ? error.message : `${error}`));
@@ -56,9 +59,9 @@ function move(step) {
 
 async function travel(step) {
   const state = read();
-  const { newest } = await get({ ...state, v: "" }, "history");
+  const { oldest, newest } = await get({ ...state, v: "" }, "history");
   const next = (state.v === "" ? newest : Number(state.v)) + step;
-  if (next >= 0 && next <= newest) go({ v: next === newest ? "" : String(next) });
+  if (next >= oldest && next <= newest) go({ v: next === newest ? "" : String(next) });
 }
 
 addEventListener("keydown", (event) => {
@@ -82,7 +85,7 @@ document.addEventListener("click", (event) => {
   history.pushState(null, "", link.getAttribute("href"));
   draw();
 });
-document.getElementById("table").addEventListener("change", (event) => go({ t: event.target.value, q: "", where: "", from: "", to: "", v: "", by: "", cols: "", offset: "", old: "", split: "" }));
+document.getElementById("table").addEventListener("change", (event) => go({ t: event.target.value, q: "", where: "", from: "", to: "", v: "", by: "", cols: "", offset: "", old: "", before: "", split: "" }));
 document.getElementById("theme").addEventListener("click", theme);
 document.getElementById("keys").addEventListener("click", showKeys);
 document.getElementById("history").addEventListener("click", () => info && showHistory(dialog, info.uri));

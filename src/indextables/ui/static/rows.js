@@ -1,10 +1,11 @@
 // Rows as log lines with marked hits, and one row with all of its fields and the rows around it.
 import { get } from "./api.js";
-import { h, number, plain, when } from "./dom.js";
+import { counted, h, number, plain, when } from "./dom.js";
 import { filter } from "./fields.js";
 import { go } from "./state.js";
 
 export const PAGE = 50;
+const COLUMNS = 6;
 
 function marked(parts, text) {
   if (!parts) return [text ?? ""];
@@ -26,11 +27,13 @@ export function drawRows(place, state, info, found) {
   if (!found.rows.length) { place.replaceChildren(nothing(state)); return; }
   const level = levelOf(info);
   const chosen = state.cols ? state.cols.split(",").filter((name) => info.columns.some((column) => column.name === name)) : null;
-  const names = chosen ?? (info.text ? [] : info.columns.filter((column) => column.name !== info.time).slice(0, 6).map((column) => column.name));
+  const others = info.columns.filter((column) => column.name !== info.time && column.name !== level?.name).map((column) => column.name);
+  const names = chosen ?? (info.text ? [] : others.slice(0, COLUMNS));
+  const hidden = chosen || info.text ? 0 : others.length - names.length;
   const scored = found.rows.some((row) => row._score !== undefined && row._score !== null) && state.sort !== "time";
   const body = h("tbody");
   for (const row of found.rows) {
-    const more = h("button", { type: "button", "aria-expanded": "false", "aria-label": "all fields", onclick: () => expand(line, more, row, state, info) }, "▸");
+    const more = h("button", { type: "button", "aria-expanded": "false", "aria-label": "all fields", onclick: () => expand(line, more, row, state, info, found.version) }, "▸");
     const line = h("tr", { class: "row" },
       h("td", { class: "open" }, more),
       info.time && h("td", { class: "time" }, when(row[info.time])),
@@ -42,7 +45,8 @@ export function drawRows(place, state, info, found) {
   }
   const heads = ["", info.time, level?.name, ...names, info.text, scored && "score"].filter((name) => name !== null && name !== undefined && name !== false);
   place.replaceChildren(
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" }, h("table", {}, h("thead", {}, h("tr", {}, heads.map((name) => h("th", { scope: "col", class: name === "score" && "number" }, name || h("span", { class: "hidden" }, "open"))))), body)));
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" }, h("table", {}, h("thead", {}, h("tr", {}, heads.map((name) => h("th", { scope: "col", class: name === "score" && "number" }, name || h("span", { class: "hidden" }, "open"))))), body)),
+    ...(hidden > 0 ? [h("p", { class: "dim" }, `and ${counted(hidden, "more ", "column")}: open a row, or show one as a column`)] : []));
 }
 
 export function drawPager(place, state, found, total) {
@@ -62,7 +66,7 @@ function nothing(state) {
     h("div", { class: "bar" }, state.where && without("where", "Without the condition"), (state.from || state.to) && without("from", "At all times"), state.v && without("v", "In the newest version")));
 }
 
-function expand(line, button, row, state, info) {
+function expand(line, button, row, state, info, version) {
   if (button.getAttribute("aria-expanded") === "true") {
     line.nextElementSibling.remove();
     button.setAttribute("aria-expanded", "false");
@@ -78,9 +82,9 @@ function expand(line, button, row, state, info) {
       ? h("button", { type: "button", class: "link", "aria-label": `only ${column.name} ${plain(row[column.name])}`, onclick: () => filter(state, column, row[column.name]) }, "only these") : null)]));
   const show = info.time && row[info.time] && h("button", { type: "button", onclick: async () => {
     try {
-      const found = await get(state, "around", { at: row[info.time] });
-      around.replaceChildren(h("ol", { class: "around mono" }, found.rows.map((other) => h("li", { class: other[info.time] === row[info.time] && "here" },
-        h("time", {}, when(other[info.time])), plain(other[info.text] ?? Object.values(other).map(plain).join("  "))))));
+      const found = await get({ ...state, v: String(version) }, "around", { split: row.__split_path, row: row.__row_number });
+      around.replaceChildren(h("ol", { class: "around mono" }, found.rows.map((other, n) => h("li", { class: n === found.here && "here", "aria-current": n === found.here && "true" },
+        h("time", {}, when(other[info.time])), plain(other[info.text] ?? info.columns.filter((column) => column.name !== info.time).map((column) => plain(other[column.name])).join("  "))))));
     } catch (error) { around.replaceChildren(h("p", { class: "dim" }, error.message)); }
   } }, "Rows around it");
   line.after(h("tr", { class: "expanded" }, h("td", { colspan: String(line.childElementCount) }, list, show, around)));

@@ -1,5 +1,5 @@
 // The whole state of the page is in its URL, so that a link shows what its sender saw.
-const DEFAULTS = { page: "discover", t: "0", q: "", where: "", from: "", to: "", v: "", by: "", sort: "", cols: "", offset: "", old: "", split: "" };
+const DEFAULTS = { page: "discover", t: "0", q: "", where: "", from: "", to: "", v: "", by: "", sort: "", cols: "", offset: "", old: "", before: "", split: "" };
 
 export function read() {
   const params = new URLSearchParams(location.search);

@@ -32,7 +32,7 @@ final class AnsweredScans extends SparkStrategy {
     }
     List<SparkPlan> planned = new ArrayList<>();
     CollectionConverters.asJava(spark.apply(plan))
-        .forEach(found -> planned.add(found.transformUp(new Described(scan.description()))));
+        .forEach(physical -> planned.add(physical.transformUp(new Described(scan.description()))));
     return CollectionConverters.asScala(planned).toList();
   }
 

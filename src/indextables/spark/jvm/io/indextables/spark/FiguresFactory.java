@@ -42,7 +42,7 @@ record FiguresFactory(PartitionReaderFactory python, int column) implements Part
         }
         JsonNode task = Json.parse(current.getUTF8String(column).toString());
         Figures.add(task.get("counts"));
-        figures = TaskMetric.values(task.get("metrics"));
+        figures = ScanMetric.ofTask(task.get("metrics"));
       }
       return false;
     }

@@ -59,14 +59,14 @@ final class IndexTablesScan implements SupportsReportStatistics {
   @Override
   public CustomMetric[] supportedCustomMetrics() {
     Scan unplanned = scan.python(Json.none()); // the names of its metrics do not depend on a plan
-    return Stream.of(unplanned.supportedCustomMetrics(), SplitMetric.all(), TaskMetric.all())
+    return Stream.of(unplanned.supportedCustomMetrics(), ScanMetric.all())
         .flatMap(Arrays::stream)
         .toArray(CustomMetric[]::new);
   }
 
   @Override
   public CustomTaskMetric[] reportDriverMetrics() {
-    return SplitMetric.values(plan);
+    return ScanMetric.ofPlan(plan);
   }
 
   @Override

@@ -157,6 +157,6 @@ public class IndexTablesSessionCatalog extends DelegatingCatalogExtension implem
   private StagedTable foreign(Identifier ident, Column[] columns, Transform[] partitioning, Map<String, String> properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     Table table = super.createTable(ident, columns, partitioning, properties);
-    return new ForeignStage(this, ident, table == null ? delegated(ident) : table);
+    return NamedStage.ofForeign(this, ident, table == null ? delegated(ident) : table);
   }
 }

@@ -31,17 +31,17 @@ interface ListedPartitions extends SearchedTable, SupportsPartitionManagement {
   @Override
   default InternalRow[] listPartitionIdentifiers(String[] names, InternalRow values) {
     StructType columns = partitionSchema();
-    List<InternalRow> found = new ArrayList<>();
+    List<InternalRow> identifiers = new ArrayList<>();
     for (JsonNode partition : PythonBridge.ask(Request.of("partitions", ref())).get().get("partitions")) {
       Object[] row = new Object[columns.length()];
       for (int i = 0; i < row.length; i++) {
         row[i] = value(columns.apply(i).dataType(), partition.get(i));
       }
       if (isIn(columns, row, names, values)) {
-        found.add(new GenericInternalRow(row));
+        identifiers.add(new GenericInternalRow(row));
       }
     }
-    return found.toArray(new InternalRow[0]);
+    return identifiers.toArray(new InternalRow[0]);
   }
 
   private static Object value(DataType type, JsonNode value) {

@@ -69,9 +69,9 @@ final class NamedTables {
     Replacement.refuse(properties);
     refuseExisting(ident);
     TableRef target = target(ident, properties);
-    PythonBridge.Answer found = PythonBridge.ask(Description.request(TableRef.of(target.path())));
-    if (!found.isNoTable()) {
-      Description table = Description.from(found.get());
+    PythonBridge.Answer description = PythonBridge.ask(Description.request(TableRef.of(target.path())));
+    if (!description.isNoTable()) {
+      Description table = Description.from(description.get());
       checkSame(target, table, schema, partitionBy);
       register(ident, table.schema(), table.partitionColumns(), properties);
     } else {
@@ -122,14 +122,14 @@ final class NamedTables {
     }
     TableRef ref = TableRef.of(named.get().location()).withProperties(properties);
     StagedWrite write = StagedWrite.create(ref, WriteMode.OVERWRITE, schema, partitionBy);
-    return new NamedStage(write, () -> replaceProperties(ident, named.get(), properties), () -> {});
+    return NamedStage.of(write, () -> replaceProperties(ident, named.get(), properties), () -> {});
   }
 
   private static StagedTable staged(
       Identifier ident, WriteMode mode, StructType schema, List<String> partitionBy, Map<String, String> properties) {
     StagedWrite write = StagedWrite.create(target(ident, properties), mode, schema, partitionBy);
     register(ident, schema, partitionBy, properties);
-    return new NamedStage(write, () -> {}, () -> withdraw(ident, write.path()));
+    return NamedStage.of(write, () -> {}, () -> withdraw(ident, write.path()));
   }
 
   /**

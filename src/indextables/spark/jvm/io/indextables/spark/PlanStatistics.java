@@ -9,11 +9,11 @@ record PlanStatistics(OptionalLong sizeInBytes, OptionalLong numRows) implements
   static final Statistics UNKNOWN = new PlanStatistics(OptionalLong.empty(), OptionalLong.empty());
 
   static Statistics of(JsonNode plan) {
-    return new PlanStatistics(OptionalLong.of(plan.get("bytes").asLong()), known(plan.get("rows")));
+    return new PlanStatistics(OptionalLong.of(plan.get("bytes").asLong()), countOf(plan.get("rows")));
   }
 
   /** A number that the log does not have for every file is null, so that Spark does not take it for 0. */
-  private static OptionalLong known(JsonNode number) {
+  private static OptionalLong countOf(JsonNode number) {
     return number.isNull() ? OptionalLong.empty() : OptionalLong.of(number.asLong());
   }
 }

@@ -68,13 +68,13 @@ final class RewrittenSql {
     if (pieces.isEmpty()) {
       return offset;
     }
-    Piece found = pieces.get(0);
+    Piece last = pieces.get(0);
     for (Piece piece : pieces) {
       if (piece.start() <= offset) {
-        found = piece;
+        last = piece;
       }
     }
-    return found.copied() ? found.originalStart() + offset - found.start() : found.originalStart();
+    return last.copied() ? last.originalStart() + offset - last.start() : last.originalStart();
   }
 
   private int offset(int line, int column) {

@@ -83,9 +83,9 @@ final class SearchesBypassCache extends Rule<LogicalPlan> {
 
     /** The columns that are searched, and all columns that they are computed from. */
     Set<ExprId> searched() {
-      Set<ExprId> found = new HashSet<>();
+      Set<ExprId> columns = new HashSet<>();
       if (operands.isEmpty()) {
-        return found;
+        return columns;
       }
       uses.forEach(
           (use, id) -> {
@@ -95,11 +95,11 @@ final class SearchesBypassCache extends Rule<LogicalPlan> {
           });
       while (!operands.isEmpty()) {
         ExprId column = operands.pop();
-        if (found.add(column)) {
+        if (columns.add(column)) {
           operands.addAll(origins.getOrDefault(column, Set.of()));
         }
       }
-      return found;
+      return columns;
     }
   }
 

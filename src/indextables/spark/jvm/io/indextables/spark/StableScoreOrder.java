@@ -77,9 +77,9 @@ final class StableScoreOrder extends Rule<LogicalPlan> {
 
     /** The keys as this plan returns them: an outer join makes them nullable, a semi-join drops those of one side. */
     static Keyed of(LogicalPlan plan, List<Attribute> keys) {
-      Set<ExprId> wanted = ids(keys);
+      Set<ExprId> keyIds = ids(keys);
       List<Attribute> output = CollectionConverters.asJava(plan.output());
-      return new Keyed(plan, output.stream().filter(column -> wanted.contains(column.exprId())).toList());
+      return new Keyed(plan, output.stream().filter(column -> keyIds.contains(column.exprId())).toList());
     }
   }
 
@@ -96,9 +96,9 @@ final class StableScoreOrder extends Rule<LogicalPlan> {
     List<LogicalPlan> children = new ArrayList<>();
     List<Attribute> keys = new ArrayList<>();
     for (LogicalPlan child : CollectionConverters.asJava(plan.children())) {
-      Keyed found = keyed(child, sortedBy);
-      children.add(found.plan());
-      keys.addAll(found.keys());
+      Keyed keyedChild = keyed(child, sortedBy);
+      children.add(keyedChild.plan());
+      keys.addAll(keyedChild.keys());
     }
     return keys.isEmpty() ? Keyed.none(plan) : Keyed.of(plan.withNewChildren(seq(children)), keys);
   }

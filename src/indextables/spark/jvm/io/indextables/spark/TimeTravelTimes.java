@@ -43,13 +43,13 @@ final class TimeTravelTimes extends Rule<LogicalPlan> {
   private Expression literal(Expression time) {
     Seq<NamedExpression> column = seq(List.of(new UnresolvedAlias(time, Option.empty())));
     LogicalPlan query = new Project(column, new OneRowRelation());
-    Dataset<?> found = Dataset.ofRows((org.apache.spark.sql.classic.SparkSession) session, query);
-    if (!found.queryExecution().analyzed().deterministic()) {
+    Dataset<?> oneRow = Dataset.ofRows((org.apache.spark.sql.classic.SparkSession) session, query);
+    if (!oneRow.queryExecution().analyzed().deterministic()) {
       throw Failures.unchecked(
           QueryCompilationErrors.invalidTimestampExprForTimeTravel(NON_DETERMINISTIC, time));
     }
-    DataType type = found.schema().apply(0).dataType();
-    InternalRow row = found.queryExecution().executedPlan().executeCollect()[0];
+    DataType type = oneRow.schema().apply(0).dataType();
+    InternalRow row = oneRow.queryExecution().executedPlan().executeCollect()[0];
     return Literal.create(row.get(0, type), type);
   }
 

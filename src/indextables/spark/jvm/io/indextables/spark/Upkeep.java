@@ -26,7 +26,62 @@ record Upkeep(TableRef table, JsonNode due) {
   private static final String EXECUTION = "spark.sql.execution.id";
 
   /** The tables that a thread is at work for, and what follows on it; null: nothing. */
-  private static final Map<String, Runnable> AT_WORK = new HashMap<>();
+  private static final Map<String, Needs> AT_WORK = new HashMap<>();
+
+  /**
+   * What writes to a table have asked for. Each part has the session and settings of the last write that asked for it: a purge
+   * by the settings of another write could delete what that write is to keep.
+   *
+   * @param merge null: no merge
+   * @param purge null: no purge, except after a merge
+   */
+  private record Needs(Step merge, Step purge) {
+    /** Returns the needs of both; this is the later one. */
+    Needs after(Needs waiting) {
+      return waiting == null
+          ? this
+          : new Needs(merge == null ? waiting.merge : merge, purge == null ? waiting.purge : purge);
+    }
+
+    /** Runs in a thread that has inherited properties of the query that wrote, which its jobs are no part of. */
+    void runAlone() {
+      for (Step step : new Step[] {merge, purge}) {
+        if (step != null) {
+          step.enterSession();
+        }
+      }
+      run();
+    }
+
+    void run() {
+      boolean merged = false;
+      if (merge != null) {
+        merge.activate();
+        merged = merge.upkeep.mergeDue();
+      }
+      if (purge != null) {
+        purge.activate();
+        purge.upkeep.purgeDue(purge.session.sparkContext(), false);
+      } else if (merged && merge.upkeep.due.get("purge_after_merge").asBoolean()) {
+        merge.upkeep.purgeDue(merge.session.sparkContext(), true);
+      }
+    }
+  }
+
+  /** The upkeep of one write, and its session. */
+  private record Step(Upkeep upkeep, SparkSession session) {
+    void activate() {
+      SparkSession.setActiveSession(session);
+    }
+
+    void enterSession() {
+      SparkContext context = session.sparkContext();
+      context.setLocalProperty(EXECUTION, null);
+      context.clearJobGroup();
+      context.clearJobTags();
+      context.setJobDescription("upkeep of " + upkeep.table.name());
+    }
+  }
 
   /** Starts what is due after the commit of a write with so many tasks. */
   void afterCommit(int tasks) {
@@ -40,27 +95,29 @@ record Upkeep(TableRef table, JsonNode due) {
     }
     try {
       SparkSession session = SparkSession.active();
+      Step step = new Step(this, session);
+      Needs needs = new Needs(merges ? step : null, purges ? step : null);
       if (due.get("asynchronous").asBoolean()) {
-        start(table.path(), () -> runAlone(session, merges, purges));
+        start(table.path(), needs);
       } else {
-        run(session, merges, purges);
+        needs.run();
       }
     } catch (Throwable e) { // there may be no thread left; the write is committed, and has not failed
       LOG.warn("Automatic upkeep of {} did not start: {}", table.name(), e.getMessage());
     }
   }
 
-  private static void start(String path, Runnable work) {
+  private static void start(String path, Needs needs) {
     synchronized (AT_WORK) {
       if (AT_WORK.containsKey(path)) {
-        AT_WORK.put(path, work); // in place of other work that would follow
+        AT_WORK.put(path, needs.after(AT_WORK.get(path)));
         return;
       }
       AT_WORK.put(path, null);
     }
     boolean started = false;
     try {
-      Thread thread = new Thread(() -> runAll(path, work), "indextables upkeep of " + path);
+      Thread thread = new Thread(() -> runAll(path, needs), "indextables upkeep of " + path);
       thread.setDaemon(true);
       thread.start();
       started = true;
@@ -71,10 +128,10 @@ record Upkeep(TableRef table, JsonNode due) {
     }
   }
 
-  private static void runAll(String path, Runnable work) {
-    for (Runnable next = work; next != null; next = next(path)) {
+  private static void runAll(String path, Needs needs) {
+    for (Needs next = needs; next != null; next = next(path)) {
       try {
-        next.run();
+        next.runAlone();
       } catch (Throwable e) { // the session has ended, perhaps
         LOG.warn("Automatic upkeep of {} failed: {}", path, e.getMessage());
       }
@@ -82,9 +139,9 @@ record Upkeep(TableRef table, JsonNode due) {
   }
 
   /** Returns what follows for a table, whose thread goes on then; null: the thread ends. */
-  private static Runnable next(String path) {
+  private static Needs next(String path) {
     synchronized (AT_WORK) {
-      Runnable next = AT_WORK.remove(path);
+      Needs next = AT_WORK.remove(path);
       if (next != null) {
         AT_WORK.put(path, null);
       }
@@ -92,25 +149,21 @@ record Upkeep(TableRef table, JsonNode due) {
     }
   }
 
-  /** Runs in a thread that has inherited properties of the query that wrote, which its jobs are no part of. */
-  private void runAlone(SparkSession session, boolean merges, boolean purges) {
-    SparkSession.setActiveSession(session);
-    SparkContext context = session.sparkContext();
-    context.setLocalProperty(EXECUTION, null);
-    context.clearJobGroup();
-    context.clearJobTags();
-    context.setJobDescription("upkeep of " + table.name());
-    run(session, merges, purges);
+  /** Merges what is due. Returns true if something was merged. The write is committed, and has not failed. */
+  private boolean mergeDue() {
+    try {
+      return merge();
+    } catch (Throwable e) {
+      LOG.warn("Automatic merge of {} failed: {}", table.name(), e.getMessage());
+      return false;
+    }
   }
 
-  private void run(SparkSession session, boolean merges, boolean purges) {
+  private void purgeDue(SparkContext context, boolean afterMerge) {
     try {
-      boolean merged = merges && merge();
-      if (purges || merged && due.get("purge_after_merge").asBoolean()) {
-        purge(session.sparkContext(), !purges);
-      }
-    } catch (Throwable e) { // the write is committed, and has not failed
-      LOG.warn("Automatic upkeep of {} failed: {}", table.name(), e.getMessage());
+      purge(context, afterMerge);
+    } catch (Throwable e) {
+      LOG.warn("Automatic purge of {} failed: {}", table.name(), e.getMessage());
     }
   }
 
@@ -124,8 +177,17 @@ record Upkeep(TableRef table, JsonNode due) {
     boolean merged = false;
     try {
       while (answer.hasNonNull("job")) {
-        if (merge(step, answer) == 0) {
-          break; // other commits have removed the splits, or none can be read
+        try {
+          if (merge(step, answer) == 0) {
+            break; // other commits have removed the splits, or none can be read
+          }
+        } catch (Throwable e) {
+          if (!merged) {
+            throw e;
+          }
+          // What the rounds before left fails again. What they merged is committed, and a purge may follow.
+          LOG.warn("The rest of {} is not merged: {}", table.name(), e.getMessage());
+          break;
         }
         merged = true;
         answer = PythonBridge.ask(step).get();

@@ -17,8 +17,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from indextables.config import Settings, keys
+from indextables.errors import InputError
 from indextables.maintenance import (
-    MergeTask,
     UpkeepPolicy,
     automatic_retention,
     claim_purge,
@@ -26,14 +26,19 @@ from indextables.maintenance import (
     extend_claim,
     release_claim,
     take_claim,
+    total_size,
 )
 from indextables.runtime import now_ms
-from indextables.spark.sql import job_files
 from indextables.spark.sql.cluster import Job
-from indextables.spark.sql.jobs import finish_job
-from indextables.spark.sql.merging import save_merge
+from indextables.spark.sql.jobs import (
+    WaitingJob,
+    WaitingMerge,
+    WaitingPurge,
+    begin_merge,
+    finish_job,
+    read_job,
+)
 from indextables.spark.sql.purging import purge_or_job
-from indextables.spark.sql.waiting_merge import WaitingMerge
 from indextables.storage import Store, open_store, table_uri
 
 _DONE: Final[dict[str, Any]] = {"job": None}
@@ -54,31 +59,44 @@ def run_upkeep_step(path: str, options: Mapping[str, str], arguments: Mapping[st
 def _merge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> dict[str, Any]:
     claim = arguments["claim"]
     if "job" in arguments:
-        outcome = finish_job(arguments["job"], arguments["results"])
+        outcome = _finish(arguments, WaitingMerge)
         if not isinstance(outcome, Job):
             metrics = outcome.column("metrics")[0].as_py()
             return {"job": None, "merged": metrics["merge_groups"], "message": metrics["message"]}
-        waiting = job_files.read(outcome.file)
+        waiting = read_job(outcome.file)
         assert isinstance(waiting, WaitingMerge), "only a merge has a next batch"
-        extend_claim(store, claim, size=_size(waiting.tasks), now=now_ms())
-        return outcome.answer() | {"groups": len(waiting.tasks), "batch": waiting.batch}
+        extend_claim(store, claim, size=total_size(waiting.groups), now=now_ms())
+        return outcome.answer() | {"groups": len(waiting.groups), "batch": waiting.batch}
     _, tasks = due_tasks(store, settings)
-    if not tasks or not take_claim(store, claim, size=_size(tasks), now=now_ms(), is_of_process=False):
+    if not tasks or not take_claim(store, claim, size=total_size(tasks), now=now_ms(), is_of_process=False):
         return dict(_DONE)
-    snapshot, tasks = due_tasks(
-        store, settings
-    )  # the job that had the claim before may have merged these splits
-    if not tasks:
+    try:
+        # The job that had the claim before may have merged these splits.
+        snapshot, tasks = due_tasks(store, settings)
+        if not tasks:
+            release_claim(store, claim)
+            return dict(_DONE)
+        # A later round goes on with the claim of the first.
+        extend_claim(store, claim, size=total_size(tasks), now=now_ms())
+        batch = settings.get(keys.MERGE_BATCH_SIZE)
+        return begin_merge(snapshot, tasks, settings, batch).answer() | {"groups": len(tasks), "batch": batch}
+    except BaseException:
         release_claim(store, claim)
-        return dict(_DONE)
-    batch = settings.get(keys.MERGE_BATCH_SIZE)
-    return save_merge(snapshot, tasks, settings, batch).answer() | {"groups": len(tasks), "batch": batch}
+        raise
+
+
+def _finish(arguments: Mapping[str, Any], kind: type[WaitingJob[Any, Any]]) -> pa.Table | Job:
+    """Finish the job of a step. InputError if it is the job of another statement."""
+    file = arguments["job"]
+    if not isinstance(read_job(file), kind):
+        raise InputError(f"{file[:200]!r} is the job of another statement; upkeep finishes its own jobs only")
+    return finish_job(file, arguments["results"])
 
 
 def _purge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> dict[str, Any]:
     outcome: pa.Table | Job
     if "job" in arguments:
-        outcome = finish_job(arguments["job"], arguments["results"])
+        outcome = _finish(arguments, WaitingPurge)
     else:
         policy = UpkeepPolicy.of(settings)
         if arguments.get("after_merge") and not claim_purge(store, now_ms(), policy.purge_interval_ms):
@@ -88,7 +106,3 @@ def _purge(store: Store, settings: Settings, arguments: Mapping[str, Any]) -> di
             store.uri, settings, hours=hours, log_hours=log_hours, dry_run=None, with_jobs=True
         )
     return outcome.answer() if isinstance(outcome, Job) else dict(_DONE)
-
-
-def _size(tasks: tuple[MergeTask, ...]) -> int:
-    return sum(task.size for task in tasks)
