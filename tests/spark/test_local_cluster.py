@@ -211,11 +211,12 @@ def kill_under_a_stream(spark: Any, directory: Path, kills: int) -> None:
     writer = rows.writeStream.format("indextables").partitionBy("day").trigger(availableNow=True)
     query = writer.option("checkpointLocation", str(directory / "checkpoint")).start(str(directory / "table"))
     try:
-        for number in range(kills):
-            worker = _wait_for_text(marks / f"running-{number}", query)
-            (executor,) = [pid for pid in executors().values() if _is_ancestor(pid, int(worker))]
+        for done in range(kills):
+            task = _wait_for_task(marks, done, query)
+            worker = int(task.read_text())
+            (executor,) = [pid for pid in executors().values() if _is_ancestor(pid, worker)]
             os.kill(executor, signal.SIGKILL)
-            (marks / f"killed-{number}").touch()
+            _killed(task).touch()
         assert query.awaitTermination(240), "the query does not end"
     finally:
         query.stop()
@@ -225,13 +226,19 @@ def kill_under_a_stream(spark: Any, directory: Path, kills: int) -> None:
     check_table(open_store(directory / "table"))
 
 
-def _wait_for_text(path: Path, query: Any) -> str:
+def _wait_for_task(marks: Path, done: int, query: Any) -> Path:
+    """Return the mark of the task that waits to be killed. Spark takes files of the same time in any order."""
     for _ in range(1200):
-        if path.exists():
-            return path.read_text()
+        running = [mark for mark in marks.glob("running-*") if not _killed(mark).exists()]
+        if running:
+            return running[0]
         assert query.exception() is None, query.exception()
         time.sleep(0.1)
-    pytest.fail(f"no task has written {path.name} in two minutes")
+    pytest.fail(f"no task waits to be killed in two minutes, after {done} were")
+
+
+def _killed(mark: Path) -> Path:
+    return mark.with_name(mark.name.replace("running", "killed"))
 
 
 def _is_ancestor(process: int, other: int) -> bool:
