@@ -65,13 +65,11 @@ def _run(path: str, scratch: str, tasks: list[tuple[Any, tuple[Any, ...]]]) -> l
 
 
 def _one_by_one(done: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """The rows after the writes, in the order of their versions. A drop that found nothing comes after its version."""
+    """The rows after the writes, in the order of their versions. What found nothing to do comes after its version."""
     rows = [("first", "a")]
-    for operation in sorted(done, key=lambda each: (each["version"], each["kind"] == "drop")):
-        if operation["kind"] == "drop":
-            rows = [row for row in rows if row[1] != operation["partition"]]
-        else:
-            rows = operation["rows"] + (rows if operation["kind"] == "append" else [])
+    may_find_nothing = ("drop", "delete", "update")
+    for operation in sorted(done, key=lambda each: (each["version"], each["kind"] in may_find_nothing)):
+        rows = merging_process.changed_rows(operation, rows)
     return sorted(rows)
 
 

@@ -1,13 +1,15 @@
-"""Every command on executors that are processes of their own, and merges whose executor is killed in the middle."""
+"""Every command on executors that are processes of their own, and merges and streams whose executor is killed."""
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ from support.scan_figures import figures_of
 from support.statements import ROWS, STATEMENTS, run_statement, write_table
 
 SOAK_KILLS = 10
+STREAM_KILLS = 20
+STREAM_ROWS = 200
 GROUPS = 6
 SPLITS_A_GROUP = 4
 ROWS_A_SPLIT = 3000
@@ -173,6 +177,76 @@ def a_task_of_an_update_that_fails_runs_again(spark: Any, directory: Path) -> No
     check_table(open_store(path))
 
 
+def an_executor_is_killed_under_a_stream(spark: Any, directory: Path) -> None:
+    kill_under_a_stream(spark, directory / "streamed", 1)
+
+
+def twenty_executors_are_killed_under_a_stream(spark: Any, directory: Path) -> None:
+    kill_under_a_stream(spark, directory / "streamed", STREAM_KILLS)
+
+
+def kill_under_a_stream(spark: Any, directory: Path, kills: int) -> None:
+    """Kill the executor of a task of each batch but the last, after the task has passed its rows on."""
+    marks = directory / "marks"
+    for each in (marks, directory / "in"):
+        each.mkdir(parents=True)
+    for number in range(kills + 1):
+        ids = range(number * STREAM_ROWS, (number + 1) * STREAM_ROWS)
+        rows = [json.dumps({"id": n, "day": "mon" if n % 2 else "tue"}) for n in ids]
+        (directory / "in" / f"{number:03d}.json").write_text("\n".join(rows))
+
+    def wait_to_be_killed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield batch
+            number = batch.column("id")[0].as_py() // STREAM_ROWS
+        running = marks / f"running-{number}"
+        if number < kills and not running.exists():
+            (marks / "partial").write_text(str(os.getpid()))
+            (marks / "partial").rename(running)
+            while not (marks / f"killed-{number}").exists():
+                time.sleep(0.02)
+
+    source = spark.readStream.schema("id long, day string").option("maxFilesPerTrigger", 1)
+    rows = source.json(str(directory / "in")).mapInArrow(wait_to_be_killed, "id long, day string")
+    writer = rows.writeStream.format("indextables").partitionBy("day").trigger(availableNow=True)
+    query = writer.option("checkpointLocation", str(directory / "checkpoint")).start(str(directory / "table"))
+    try:
+        for done in range(kills):
+            task = _wait_for_task(marks, done, query)
+            worker = int(task.read_text())
+            (executor,) = [pid for pid in executors().values() if _is_ancestor(pid, worker)]
+            os.kill(executor, signal.SIGKILL)
+            _killed(task).touch()
+        assert query.awaitTermination(240), "the query does not end"
+    finally:
+        query.stop()
+    cache.forget()
+    found = sorted(it.open(directory / "table").to_arrow(columns=["id"]).column("id").to_pylist())
+    assert found == list(range((kills + 1) * STREAM_ROWS))
+    check_table(open_store(directory / "table"))
+
+
+def _wait_for_task(marks: Path, done: int, query: Any) -> Path:
+    """Return the mark of the task that waits to be killed. Spark takes files of the same time in any order."""
+    for _ in range(1200):
+        running = [mark for mark in marks.glob("running-*") if not _killed(mark).exists()]
+        if running:
+            return running[0]
+        assert query.exception() is None, query.exception()
+        time.sleep(0.1)
+    pytest.fail(f"no task waits to be killed in two minutes, after {done} were")
+
+
+def _killed(mark: Path) -> Path:
+    return mark.with_name(mark.name.replace("running", "killed"))
+
+
+def _is_ancestor(process: int, other: int) -> bool:
+    while other > 1 and other != process:
+        other = int((Path("/proc") / str(other) / "stat").read_text().rpartition(")")[2].split()[1])
+    return other == process
+
+
 def write_groups(path: Path) -> None:
     for n in range(SPLITS_A_GROUP):
         first = n * GROUPS * ROWS_A_SPLIT
@@ -247,11 +321,18 @@ CASES = {
         a_write_starts_a_merge_that_executors_run,
         a_task_of_an_update_that_fails_runs_again,
         an_executor_is_killed_in_the_middle_of_a_merge,
+        an_executor_is_killed_under_a_stream,
     )
 }
 
 
-SOAK_CASES = {case.__name__: case for case in (ten_executors_are_killed_in_the_middle_of_merges,)}
+SOAK_CASES = {
+    case.__name__: case
+    for case in (
+        ten_executors_are_killed_in_the_middle_of_merges,
+        twenty_executors_are_killed_under_a_stream,
+    )
+}
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 
 import indextables as it
 
@@ -79,11 +80,27 @@ def the_result_of_a_query_becomes_a_table(spark, world) -> None:
             "CREATE TABLE broken USING indextables AS SELECT raise_error('a broken row') || 'x' AS x FROM range(3)"
         ).collect()
     assert not spark.catalog.tableExists("broken")
+    assert not (world["path"] / "warehouse" / "broken").exists()
     spark.range(3).write.format("indextables").saveAsTable("saved")
     spark.range(3).write.format("indextables").mode("append").saveAsTable("saved")
     assert spark.table("saved").count() == 6
     spark.range(2).writeTo("saved").append()
     assert spark.table("saved").count() == 8
+
+
+def a_query_that_fails_leaves_the_table_of_another_session(spark, world) -> None:
+    """Sessions that keep names in metastores of their own can share a warehouse directory. One creates the table."""
+    path = str(world["path"] / "warehouse" / "contended")
+
+    def create_first(number):
+        it.write(path, pa.table({"theirs": [7]}))
+        return number
+
+    mine = spark.range(1).coalesce(1).select(F.udf(create_first, "long")("id").alias("mine"))
+    with pytest.raises(Exception, match="contended"):
+        mine.write.format("indextables").saveAsTable("contended")
+    assert not spark.catalog.tableExists("contended")
+    assert it.open(path).to_arrow().column("theirs").to_pylist() == [7]
 
 
 def a_table_is_replaced_by_its_next_version(spark, world) -> None:
@@ -109,6 +126,82 @@ def a_table_is_replaced_by_its_next_version(spark, world) -> None:
     spark.sql("CREATE TABLE plain USING parquet AS SELECT 1 AS x").collect()
     with pytest.raises(AnalysisException, match="DROP TABLE it first"):
         spark.sql("CREATE OR REPLACE TABLE plain USING indextables AS SELECT 1 AS x").collect()
+
+
+def a_part_of_a_named_table_is_overwritten(spark, world) -> None:
+    create = (
+        "CREATE OR REPLACE TABLE parts USING indextables PARTITIONED BY (day) TBLPROPERTIES (team = 'search') "
+        "AS SELECT * FROM VALUES (1L, 'a'), (2L, 'b'), (3L, 'a'), (4L, 'c') AS t(id, day)"
+    )
+
+    def new(*values: tuple[int, str]):
+        return spark.createDataFrame([*values], "id LONG, day STRING")
+
+    def overwrite(data, **options: str):
+        return data.write.format("indextables").mode("overwrite").options(**options)
+
+    dynamic = {"partitionOverwriteMode": "dynamic"}
+    one, by_id = new((9, "a")), new((9, "z"))
+    qualified, replacing = f"{world['database']}.parts", one.writeTo("parts").using("indextables")
+    append = one.write.format("indextables").mode("append").option("replaceWhere", "id = 9")
+    for write, expected in (
+        (lambda: overwrite(one, replaceWhere="day = 'a'").saveAsTable("parts"), [2, 4, 9]),
+        (lambda: overwrite(one, replaceWhere="day = 'a'").insertInto("parts"), [2, 4, 9]),
+        (lambda: overwrite(by_id, replaceWhere="id >= 3").saveAsTable("parts"), [1, 2, 9]),
+        (lambda: overwrite(by_id, replaceWhere="id >= 3").insertInto("parts"), [1, 2, 9]),
+        (lambda: overwrite(one, **dynamic).saveAsTable("parts"), [2, 4, 9]),
+        (lambda: overwrite(one, **dynamic).partitionBy("day").saveAsTable("parts"), [2, 4, 9]),
+        (lambda: overwrite(one, **dynamic).insertInto("parts"), [2, 4, 9]),
+        (lambda: overwrite(one, partitionOverwriteMode="static").insertInto("parts"), [9]),
+        (lambda: overwrite(one, replaceWhere="day = 'a'").saveAsTable(f"indextables.{qualified}"), [2, 4, 9]),
+        (lambda: replacing.option("replaceWhere", "day = 'a'").createOrReplace(), [2, 4, 9]),
+        (lambda: replacing.option("replaceWhere", "day = 'a'").replace(), [2, 4, 9]),
+        (lambda: one.writeTo("parts").overwrite(F.expr("day = 'a'")), [2, 4, 9]),
+        (lambda: one.writeTo("parts").overwritePartitions(), [2, 4, 9]),
+        (lambda: spark.sql("INSERT INTO parts REPLACE WHERE day = 'a' SELECT 9L, 'a'").collect(), [2, 4, 9]),
+        (lambda: spark.sql("INSERT INTO parts REPLACE WHERE id >= 3 SELECT 9L, 'z'").collect(), [1, 2, 9]),
+        (lambda: overwrite(one).saveAsTable("parts"), [9]),
+    ):
+        spark.sql(create).collect()
+        write()
+        assert [row[0] for row in rows(spark, "SELECT id FROM parts")] == expected
+        if expected != [9]:
+            assert rows(spark, "SHOW PARTITIONS parts"), "the table keeps its partitions"
+            assert dict(rows(spark, "SHOW TBLPROPERTIES parts"))["team"] == "search"
+
+    spark.sql(create).collect()
+    for refused, reason in (
+        (lambda: one.writeTo("parts").option("replaceWhere", "day = 'a'").append(), "mode overwrite"),
+        (lambda: append.insertInto("parts"), "mode overwrite"),
+        (lambda: append.saveAsTable("parts"), "mode overwrite"),
+        (
+            lambda: one.writeTo("parts").option("replaceWhere", "id = 9").overwrite(F.expr("id = 9")),
+            "give one of",
+        ),
+        (lambda: one.writeTo("parts").options(**dynamic).overwrite(F.expr("id = 9")), "give one of"),
+        (lambda: one.writeTo("parts").option("replaceWhere", "id = 9").overwritePartitions(), "give one of"),
+        (
+            lambda: one.writeTo("parts").option("partitionOverwriteMode", "static").overwritePartitions(),
+            "static",
+        ),
+        (lambda: overwrite(one, replaceWhere="id = 9", **dynamic).saveAsTable("parts"), "give one of"),
+        (lambda: overwrite(one, partitionOverwriteMode="dynamik").insertInto("parts"), "dynamik"),
+        (lambda: overwrite(one, replaceWhere="day = 'b'").saveAsTable("parts"), "do not satisfy"),
+        (lambda: overwrite(one, replaceWhere="day = 'b'").insertInto("parts"), "do not satisfy"),
+        (lambda: overwrite(one.drop("day"), replaceWhere="id = 9").saveAsTable("parts"), "day"),
+        (lambda: overwrite(one, replaceWhere="nothing = 9").saveAsTable("parts"), "nothing"),
+        (
+            lambda: spark.sql(
+                "CREATE OR REPLACE TABLE parts USING indextables OPTIONS (replaceWhere = 'id = 9') AS SELECT 9L AS id"
+            ).collect(),
+            "REPLACE WHERE",
+        ),
+    ):
+        with pytest.raises(Exception, match=reason):
+            refused()
+    assert rows(spark, "SELECT id FROM parts") == [(1,), (2,), (3,), (4,)]
+    overwrite(one, replaceWhere="day = 'a'").saveAsTable("parts_new")
+    assert rows(spark, "SELECT id FROM parts_new") == [(9,)]
 
 
 def a_location_makes_a_table_or_names_one(spark, world) -> None:
@@ -161,6 +254,8 @@ def dropped_tables_go_to_the_trash(spark, world) -> None:
         spark.sql("DROP TABLE d").collect()
     (kept,) = trash.iterdir()
     spark.sql(f"CREATE TABLE back USING indextables LOCATION '{kept}'").collect()
+    assert rows(spark, "SELECT * FROM back") == [(7,)]
+    assert not spark.sql("EMPTY INDEXTABLES TRASH").head()["deleted"], "a name points to it"
     assert rows(spark, "SELECT * FROM back") == [(7,)]
     spark.sql("DROP TABLE back").collect()
     spark.sql("CREATE TABLE d USING indextables AS SELECT 'again' AS y").collect()
@@ -300,7 +395,9 @@ CASES = {
     for case in (
         managed_tables_live_in_the_warehouse,
         the_result_of_a_query_becomes_a_table,
+        a_query_that_fails_leaves_the_table_of_another_session,
         a_table_is_replaced_by_its_next_version,
+        a_part_of_a_named_table_is_overwritten,
         a_location_makes_a_table_or_names_one,
         a_name_has_the_columns_of_the_log,
         dropped_tables_go_to_the_trash,

@@ -235,6 +235,11 @@ class Model:
         parts = ["day"] if self.rng.random() < 0.7 else None
         it.write(path, self.arrow(self.rows), text=["message"], partition_by=parts, settings=QUIET)
         self.is_partitioned = parts is not None
+        self.name = f"random_statements_{seed}"
+        spark.sql(f"CREATE TABLE {self.name} USING indextables LOCATION '{path}'")
+
+    def drop_name(self) -> None:
+        self.spark.sql(f"DROP TABLE IF EXISTS {self.name}")
 
     def run(self, steps: int) -> None:
         statements = (
@@ -242,6 +247,7 @@ class Model:
             self.delete,
             self.merge_into,
             self.replace_where,
+            self.replace_where_in_rows,
             self.overwrite_partitions,
             self.insert,
             self.optimize,
@@ -281,23 +287,45 @@ class Model:
     def replace_where(self) -> None:
         day = self.rng.choice(self.DAYS)
         new = {n: (day, message) for n, (_, message) in self.new(2).items()}
-        self.frame(new).mode("overwrite").option("replaceWhere", f"day = '{day}'").save(self.path)
+        self.write(self.frame(new).mode("overwrite").option("replaceWhere", f"day = '{day}'"))
         self.rows = {n: row for n, row in self.rows.items() if row[0] != day} | new
+
+    def replace_where_in_rows(self) -> None:
+        """The condition is on columns that are no partitions: rows of files go."""
+        bound = self.rng.randrange(self.next_id)
+        new = self.new(2)
+        where, matches = self.rng.choice(
+            (
+                (f"id >= {bound}", lambda n, _: n >= bound),
+                (f"id >= {bound} AND message LIKE '%l%'", lambda n, message: n >= bound and "l" in message),
+                ("message = 'login'", lambda _, message: message == "login"),
+            )
+        )
+        new = {n: row for n, row in new.items() if matches(n, row[1])}
+        self.write(self.frame(new).mode("overwrite").option("replaceWhere", where))
+        self.rows = {n: row for n, row in self.rows.items() if not matches(n, row[1])} | new
 
     def overwrite_partitions(self) -> None:
         new = self.new(1)
-        frame = self.frame(new).mode("overwrite").option("partitionOverwriteMode", "dynamic")
-        frame.save(self.path)
+        self.write(self.frame(new).mode("overwrite").option("partitionOverwriteMode", "dynamic"))
         days = {day for day, _ in new.values()} if self.is_partitioned else set(self.DAYS)
         self.rows = {n: row for n, row in self.rows.items() if row[0] not in days} | new
 
     def insert(self) -> None:
         new = self.new(2)
-        self.frame(new).mode("append").save(self.path)
+        self.write(self.frame(new).mode("append"))
         self.rows |= new
 
     def optimize(self) -> None:
         self.spark.sql(f"OPTIMIZE {self.table}").collect()
+
+    def write(self, writer) -> None:
+        """Write by the path of the table, or by its name in one of the ways that keep its columns."""
+        way = self.rng.choice(("save", "saveAsTable", "insertInto"))
+        if way == "save":
+            writer.save(self.path)
+        else:
+            getattr(writer, way)(self.name)
 
     def frame(self, rows: dict[int, tuple[str, str]]):
         values = [(n, *row) for n, row in rows.items()]
@@ -326,15 +354,22 @@ class Model:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_random_statements_leave_the_rows_of_the_model(spark, tmp_path: Path, seed: int):
-    Model(spark, str(tmp_path / "t"), seed).run(7)
+    model = Model(spark, str(tmp_path / "t"), seed)
+    try:
+        model.run(9)
+    finally:
+        model.drop_name()
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_many_random_statements_leave_the_rows_of_the_model(spark, tmp_path: Path):
     for seed in range(100, 200):
+        model = Model(spark, str(tmp_path / str(seed)), seed)
         try:
-            Model(spark, str(tmp_path / str(seed)), seed).run(10)
+            model.run(10)
         except BaseException as failure:
             failure.add_note(f"seed {seed}")
             raise
+        finally:
+            model.drop_name()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +14,14 @@ import pytest
 
 import indextables as it
 from indextables.config import Settings, keys
-from indextables.errors import ConfigError, InputError, SchemaError, TableError, VersionNotFoundError
+from indextables.errors import (
+    CommitConflictError,
+    ConfigError,
+    InputError,
+    SchemaError,
+    TableError,
+    VersionNotFoundError,
+)
 from indextables.log.cleanup import reachable_files
 from indextables.log.snapshots import invalidate_cache
 from indextables.log.versions import advance_watermark, list_log
@@ -366,6 +376,58 @@ def test_every_row_is_read_once_while_the_table_is_maintained(tmp_path: Path, ba
             done += 1
     while (end := planned[0] if planned else source(tmp_path).latest_offset(position, ALL)) != position:
         planned = None
+        read.update(rows(source(tmp_path), position, end))
+        position = end
+    assert read == dict.fromkeys(range(written), 1)
+
+
+@pytest.mark.parametrize(
+    "batches", [30, pytest.param(1000, marks=[pytest.mark.soak, pytest.mark.timeout(10_800)])]
+)
+def test_every_row_is_read_once_while_others_merge_and_purge_at_the_same_time(tmp_path: Path, batches: int):
+    """A thread appends, merges, writes states and purges all the time; the source reads batch by batch."""
+    seed = random.randrange(10**9)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    settings = {keys.PURGE_RETENTION_CHECK.key: "false", keys.CHECKPOINT_INTERVAL.key: "3"}
+    read = Counter[int]()
+    write(tmp_path, 0)
+    stop = threading.Event()
+
+    def maintain() -> int:
+        """Return how many rows the table has at the end. What conflicts is done another time."""
+        chance, count = random.Random(seed + 1), 1
+        while not stop.is_set():
+            write(tmp_path, *range(count, count + 3))
+            count += 3
+            table = it.open(tmp_path, settings=settings)
+            with contextlib.suppress(CommitConflictError):
+                match chance.randrange(3):
+                    case 0:
+                        table.merge_splits()
+                    case 1:
+                        table.checkpoint()
+                    case 2:
+                        table.purge(older_than="0 hours")
+        return count
+
+    position = source(tmp_path).initial_offset()
+    done = 0
+    with ThreadPoolExecutor(1) as pool:
+        maintenance = pool.submit(maintain)
+        try:
+            while done < batches and not maintenance.done():
+                limits = Limits(rng.choice([None, 1, 2, 5]), rng.choice([None, 1, 20_000]))
+                stream = source(tmp_path)
+                end = stream.latest_offset(position, limits)
+                if end != position:
+                    read.update(rows(stream, position, end))
+                    position = Offset.parse(end.to_json())
+                    done += 1
+        finally:
+            stop.set()
+        written = maintenance.result()
+    while (end := source(tmp_path).latest_offset(position, ALL)) != position:
         read.update(rows(source(tmp_path), position, end))
         position = end
     assert read == dict.fromkeys(range(written), 1)

@@ -49,6 +49,11 @@ class RowStatement:
         self._places = [(row.pop(SPLIT_PATH), row.pop(ROW_NUMBER)) for row in found]
         self.rows: list[Row] = found
 
+    def only(self, matches: Callable[[Row], bool]) -> None:
+        """Leave the other rows that it has found as they are."""
+        pairs = [pair for pair in zip(self.rows, self._places, strict=True) if matches(pair[0])]
+        self.rows, self._places = [row for row, _ in pairs], [place for _, place in pairs]
+
     def run(self, new: Callable[[Row], Row | None], inserted: Iterable[Row] = ()) -> RowChange:
         """Change each row to what `new` returns for it, or delete it for None, and insert others."""
         changed = [(new(row), *place) for row, place in zip(self.rows, self._places, strict=True)]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import indextables as it
-from indextables.errors import InputError, QueryError, SchemaError
+from indextables.errors import CommitConflictError, InputError, QueryError, SchemaError
 from indextables.log import load_snapshot
 from indextables.storage import open_store
+from indextables.table.writes import replacements
 
 
 def rows(ids: list[int], message: str = "disk full") -> pa.Table:
@@ -99,6 +102,54 @@ def test_what_cannot_be_replaced_is_refused(path: str):
     with pytest.raises(QueryError):
         it.write(path, rows([0]), mode="overwrite", replace_where="message TEXTSEARCH 'a AND ('")
     assert it.open(path).version == 1
+
+
+def overtaken(monkeypatch: pytest.MonkeyPatch, other: Callable[[], object]) -> None:
+    """Run another change after a replacement has looked its rows up, and before its commit."""
+    commit = replacements.commit_deletes
+
+    def commit_late(*arguments: object, **named: object) -> object:
+        monkeypatch.setattr(replacements, "commit_deletes", commit)
+        other()
+        return commit(*arguments, **named)
+
+    monkeypatch.setattr(replacements, "commit_deletes", commit_late)
+
+
+def test_a_replacement_conflicts_with_a_restore_of_rows_that_it_replaces(
+    path: str, monkeypatch: pytest.MonkeyPatch
+):
+    it.open(path).delete("id = 3")
+    overtaken(monkeypatch, lambda: it.open(path).restore(1))
+    with pytest.raises(CommitConflictError, match="restored an older version"):
+        it.write(path, rows([3], "mine"), mode="overwrite", replace_where="id = 3")
+    assert ids(path, "id = 3") == [3]
+    assert it.open(path).count("mine") == 0
+
+
+@pytest.mark.parametrize("place", [{"replace_where": "id >= 0"}, {"replace_partitions": True}])
+def test_a_replacement_whose_twin_was_committed_first_leaves_no_splits(
+    path: str, monkeypatch: pytest.MonkeyPatch, place: dict[str, Any]
+):
+    """The twin is committed after this write has found that its batch is not there."""
+
+    def twin() -> int:
+        return it.write(path, rows([0, 1, 2]), mode="overwrite", txn=("loader", 1), **place)
+
+    load, calls = replacements.load_snapshot, []
+
+    def load_late(*arguments: Any, **named: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) == 1:
+            twin()
+        return load(*arguments, **named)
+
+    monkeypatch.setattr(replacements, "load_snapshot", load_late)
+    assert twin() == 2
+    assert it.open(path).version == 2
+    live = {Path(path) / key for key in load_snapshot(open_store(path)).files}
+    before = {Path(path) / key for key in load_snapshot(open_store(path), 1).files}
+    assert set(Path(path).rglob("*.split")) == live | before
 
 
 def test_a_replacement_with_a_number_of_its_application_is_made_once(path: str):

@@ -39,6 +39,7 @@ from indextables.table import (
     sums_as_doubles,
 )
 from indextables.table.grouping import is_supported
+from support.row_statements import RowStatement
 
 NAMES = ("a", "b", "c", "d", "e")
 WORDS = ("disk", "full", "login")
@@ -107,6 +108,8 @@ class Machine:
             self.drop_and_add_again,
             self.delete,
             self.upsert,
+            self.update,
+            self.merge_into,
             self.replace_where,
             self.merge,
             self.append_overtaken_by_a_change,
@@ -303,6 +306,39 @@ class Machine:
         ids = {row["id"] for row in new}
         self.open().upsert(self.arrow(model, new), on=["id"])
         model.rows = [row for row in model.rows if row["id"] not in ids] + new
+        return model
+
+    def update(self) -> Model:
+        """An UPDATE of Spark: some columns of the rows that satisfy a condition get new values."""
+        model = self.newest()
+        where, matches = self.condition(model)
+        names = [name for name in model.kinds if name != "id" and self.rng.random() < 0.5]
+        fresh = {row["id"]: self.new_row(model) for row in model.rows}
+
+        def new(row: Row) -> Row:
+            return row | {name: fresh[row["id"]][name] for name in names}
+
+        statement = RowStatement(self.path, "UPDATE", where, SETTINGS)
+        assert in_order(statement.rows) == in_order([row for row in model.rows if matches(row) is True])
+        statement.run(new)
+        model.rows = [new(row) if matches(row) is True else row for row in model.rows]
+        return model
+
+    def merge_into(self) -> Model:
+        """A MERGE INTO of Spark: of the rows that it finds, some are deleted and others replaced; new ones come."""
+        model = self.newest()
+        inserted = self.new_rows(model, self.rng.randint(0, 2))
+        chosen = self.rng.sample(model.rows, min(3, len(model.rows)))
+        changed = {row["id"]: self.new_row(model) | {"id": row["id"]} for row in chosen[1:]}
+        gone = {row["id"] for row in chosen[:1]}
+
+        statement = RowStatement(self.path, "MERGE", None, SETTINGS)
+        kept = [place for place in statement.rows if place["id"] in changed or place["id"] in gone]
+        assert in_order(kept) == in_order(chosen)
+        statement.only(lambda row: row["id"] in changed or row["id"] in gone)
+        statement.run(lambda row: changed.get(row["id"]), inserted)
+        rows = [changed.get(row["id"], row) for row in model.rows if row["id"] not in gone]
+        model.rows = rows + inserted
         return model
 
     def replace_where(self) -> Model:

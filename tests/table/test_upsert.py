@@ -148,6 +148,17 @@ def test_changes_of_the_same_keys_conflict(path: str, monkeypatch: pytest.Monkey
     assert {key for key in stored if "delta-" in key} <= named
 
 
+def test_an_upsert_sees_rows_that_a_restore_brings_back(path: str, monkeypatch: pytest.MonkeyPatch):
+    """A restore adds a split again as of its first version: the key is in no file that is newer than the look-up."""
+    it.open(path).delete("id = 3")
+    overtaken(path, monkeypatch, lambda: it.open(path).restore(1))
+    with pytest.raises(CommitConflictError, match="restored an older version"):
+        it.open(path).upsert(table([3], "mine"), on=["id"])
+    assert [row[2] for row in rows(path) if row[0] == 3] == ["old 3"]
+    it.open(path).upsert(table([3], "mine"), on=["id"])
+    assert [row[2] for row in rows(path) if row[0] == 3] == ["mine 3"]
+
+
 @pytest.mark.parametrize(
     "other",
     [

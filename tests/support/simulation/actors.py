@@ -54,8 +54,13 @@ def write(process: Process) -> None:
         drop = DropPartitions(Compare("=", "day", day))
         process.try_to("drop", lambda: process.commit(drop, process.base()), day=day)
     else:
-        target = rng.randint(0, max(process.newest(), 0))
-        process.try_to("restore", lambda: restore(process.store, target, process.settings), target=target)
+        restore_version(process)
+
+
+def restore_version(process: Process) -> None:
+    """Make an older version the newest."""
+    target = process.rng.randint(0, max(process.newest(), 0))
+    process.try_to("restore", lambda: restore(process.store, target, process.settings), target=target)
 
 
 def append(process: Process) -> None:

@@ -14,13 +14,15 @@ import numpy as np
 
 from indextables.errors import CommitConflictError, CorruptTableError, ObjectNotFoundError
 from indextables.log import AddFile, AlterTable, DeletedRows, OverwritePartitions, Snapshot, load_snapshot
+from indextables.log.actions import Added
 from indextables.schema import AddColumn, ColumnChange, DropColumn
 from indextables.split import DeltaLogRef, load_deleted_rows, store_delta_log
 from indextables.table import RowChange, TaskDeletes, commit_deletes, repeat_after_merges
+from indextables.table.writes import row_deletes, upserts
 from indextables.table.writes.moved_rows import StatementRows
 from indextables.table.writes.row_updates import change_where_moved
 from support.logs import COLUMNS
-from support.simulation.actors import append, clean_up, compact, read, table_of, write
+from support.simulation.actors import append, clean_up, compact, read, restore_version, table_of, write
 from support.simulation.ledger import Kind, key_of
 from support.simulation.merging import merge
 from support.simulation.process import DAYS, Process, Role
@@ -176,7 +178,7 @@ def _try_to_change(
             process.settings,
             adds=adds,
             metadata=table_of(process),
-            check=None if kind != "upsert" else lambda newest: _check_later(process, snapshot, newest, adds),
+            check=_check(process, kind, snapshot, adds),
             operation=_OPERATIONS[kind],
             parameters={},
         )
@@ -214,27 +216,36 @@ def _deleted(process: Process, file: AddFile, names: dict[int, str], victims: se
     return DeletedRows(file.path, file.delta_log, log.key, log.num_deleted)
 
 
-def _check_later(process: Process, before: Snapshot, newest: Snapshot, adds: tuple[AddFile, ...]) -> None:
-    """As an upsert does: no file that was added since may have one of the keys."""
+def _check(
+    process: Process, kind: Kind, before: Snapshot, adds: tuple[AddFile, ...]
+) -> Callable[[Snapshot], None] | None:
+    """Return what such a change checks before its commit, in production code."""
+    if kind == "replace where":
+        return lambda newest: row_deletes.check_no_restore(process.store, before, newest, "overwrite")
+    if kind != "upsert":
+        return None
     keys = _keys(process, *adds)
-    for _, added in newest.files.added_after(before.version):
-        if keys & _keys(process, added.file):
-            raise CommitConflictError("a concurrent commit has added rows with keys of this upsert")
+
+    def count_keys(later: Mapping[str, Added]) -> int:
+        return len(keys & _keys(process, *(added.file for added in later.values())))
+
+    return lambda newest: upserts.check_later_files(process.store, before, newest, count_keys)
 
 
 def statement_cast(rng: random.Random) -> list[Role]:
-    """Return three that change rows and columns in all ways, a merger, a compactor, a cleaner, and a reader."""
+    """Return three that change rows and columns in all ways, and others that merge, clean up, restore and read."""
     return [
         *(Role(f"changer{n}", change_or_alter, rng.randint(4, 9)) for n in range(3)),
         Role("compactor", compact, rng.randint(1, 3)),
         *(Role(f"merger{n}", merge, rng.randint(2, 5)) for n in range(rng.randint(1, 2))),
         Role("cleaner", clean_up, rng.randint(1, 4)),
         Role("reader", read, rng.randint(2, 4)),
+        Role("restorer", restore_version, rng.randint(1, 2)),
     ]
 
 
 def row_cast(rng: random.Random) -> list[Role]:
-    """Return two that change rows, a writer, a compactor, a merger, one or two cleaners, and a reader."""
+    """Return two that change rows, a writer, and others that merge, clean up, restore and read."""
     return [
         *(Role(f"changer{n}", change_rows, rng.randint(4, 9)) for n in range(2)),
         Role("writer", write, rng.randint(2, 5)),
@@ -242,4 +253,5 @@ def row_cast(rng: random.Random) -> list[Role]:
         Role("merger", merge, rng.randint(2, 5)),
         *(Role(f"cleaner{n}", clean_up, rng.randint(2, 5)) for n in range(rng.randint(1, 2))),
         Role("reader", read, rng.randint(3, 6)),
+        Role("restorer", restore_version, rng.randint(1, 3)),
     ]

@@ -10,7 +10,8 @@ log. For each file that is not the same in the newest snapshot:
 - it was added again with a delta log that lacks deleted rows, as a restore does: a conflict.
 
 Files that were appended since do not matter: their rows were not in the snapshot. A change that looked for keys in
-the snapshot (an upsert) also has to look for them in those files, and conflicts if it finds one.
+the snapshot (an upsert) also has to look for them in those files, and conflicts if it finds one. A restore brings rows
+back in files that were there: an upsert, and an overwrite of the rows that satisfy a condition, conflict with it.
 """
 
 from __future__ import annotations

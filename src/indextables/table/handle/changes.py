@@ -122,7 +122,7 @@ class TableChanges(TableVersion):
         Rows of the table whose key is null are never replaced, and all rows with a key of `data` are.
 
         Like `delete`, it changes the newest version and writes no split again. CommitConflictError, and nothing is
-        changed, if another writer has changed or added rows with the same keys.
+        changed, if another writer has changed or added rows with the same keys, or restored an older version.
 
         >>> import indextables as it, pyarrow as pa
         >>> _ = it.write("memory://doc-upsert", pa.table({"id": [1, 2], "state": ["new", "new"]}))

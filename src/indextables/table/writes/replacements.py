@@ -18,6 +18,7 @@ from indextables.split import open_split
 from indextables.storage import Store
 from indextables.table.writes.row_deletes import (
     RowChange,
+    check_no_restore,
     commit_deletes,
     look_up_deletes,
     repeat_after_merges,
@@ -66,12 +67,16 @@ def commit_replacement(
     metadata: Metadata,
     txn: Txn | None,
     settings: Settings,
-) -> int:
-    """Commit an overwrite of a part of the table; return the version."""
+) -> tuple[int, bool]:
+    """Commit an overwrite of a part of the table. Return the version, and whether it has these files.
+
+    It has not if another process has committed the same `txn` first.
+    """
     if replacement.where is None:
         change = OverwritePartitions(adds=adds, metadata=metadata, txn=txn)
         snapshot = load_snapshot(store, settings=settings)
-        return commit(store, change, base=snapshot, settings=settings).version
+        done = commit(store, change, base=snapshot, settings=settings)
+        return done.version, not done.skipped
     where = replacement.where
 
     def replace_rows() -> RowChange:
@@ -87,9 +92,11 @@ def commit_replacement(
             settings,
             adds=adds,
             metadata=metadata,
+            check=lambda current: check_no_restore(store, snapshot, current, "overwrite"),
             txn=txn,
             operation="WRITE",
             parameters={"mode": "overwrite", "replaceWhere": to_sql(where)},
         )
 
-    return repeat_after_merges(replace_rows).version
+    replaced = repeat_after_merges(replace_rows)
+    return replaced.version, replaced.rows_added > 0

@@ -25,7 +25,7 @@ from indextables.errors import (
     IndexTablesError,
     StorageError,
 )
-from indextables.log import AddFile, ChangeRows, DeletedRows, Metadata, Snapshot, Txn, commit
+from indextables.log import AddFile, ChangeRows, DeletedRows, Metadata, Restore, Snapshot, Txn, commit
 from indextables.log.changes import DELETE, United
 from indextables.log.versions import VersionActions, list_versions_after, read_versions, read_watermark
 from indextables.notebook import result_html
@@ -189,7 +189,8 @@ def commit_deletes(
 ) -> RowChange:
     """Publish the deletes of all tasks, and files that were written for `metadata`, as one version.
 
-    Raises CommitConflictError if concurrent commits have changed the same rows, or removed a file that has some.
+    Raises CommitConflictError if concurrent commits have changed the same rows, or removed a file that has some. If
+    another process has committed the same `txn` first, nothing is committed, and the result has no rows.
     """
     rows = tuple(each for task in deletes for each in task.rows)
     count, added = sum(task.count for task in deletes), sum(add.num_records or 0 for add in adds)
@@ -218,6 +219,8 @@ def commit_deletes(
     named = {action.delta_log for action in done.actions if isinstance(action, AddFile)}
     _delete(store, {log for each in rows if (log := each.new_log) is not None} - named)
     united.discard(named)
+    if done.skipped:
+        return RowChange(done.version)
     removed = sum(each.new_log is None for each in rows)
     return RowChange(
         version=done.version,
@@ -285,6 +288,20 @@ class _StoredUnion:
                 f"the delta log {self._store.uri}/{log.key} has been deleted since the rows to change were looked up; "
                 f"read the table again and repeat the change"
             ) from None
+
+
+def check_no_restore(store: Store, before: Snapshot, current: Snapshot, operation: str) -> None:
+    """Raise CommitConflictError if a version between two snapshots restores an older one.
+
+    A restore brings rows back in splits that the look-up has read: they are in no file that was added since.
+    """
+    for version in versions_between(store, before, current):
+        info = version.commit_info
+        if info is not None and info.operation == Restore.operation:
+            raise CommitConflictError(
+                f"version {version.version} of {store.uri} has restored an older version since this {operation} looked "
+                f"its rows up in version {before.version}; read the table again and repeat the {operation}"
+            )
 
 
 def versions_between(store: Store, before: Snapshot, after: Snapshot) -> list[VersionActions]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from indextables.config import Settings
 from indextables.errors import CommitConflictError, CommitUnknownError, IndexTablesError, InputError
 from indextables.log import Snapshot, load_snapshot
-from indextables.log.actions import to_entries
+from indextables.log.actions import Added, to_entries
 from indextables.predicates import And, Compare, In, Predicate, bind, conjunction
 from indextables.rows import RowIds
 from indextables.schema import FLOAT_TYPES, INTEGER_TYPES, Field, TableSchema, conform, is_nested
@@ -25,6 +25,7 @@ from indextables.table.scans import ScanRequest, ScanTask, SplitLeases, SplitRef
 from indextables.table.writes.row_deletes import (
     RowChange,
     TaskDeletes,
+    check_no_restore,
     commit_deletes,
     delete_rows,
     discard_deletes,
@@ -79,7 +80,9 @@ def upsert_rows(
             settings,
             adds=written.adds,
             metadata=plan.metadata,
-            check=lambda current: _check_later_files(plan, snapshot, current, keys),
+            check=lambda current: check_later_files(
+                store, snapshot, current, partial(_count_keys, plan, current, keys)
+            ),
             operation=OPERATION,
             parameters={"on": ", ".join(field.name for field in keys.fields)},
         )
@@ -193,11 +196,24 @@ def _condition(field: Field, values: pa.ChunkedArray) -> Predicate | None:
     )
 
 
-def _check_later_files(plan: WritePlan, before: Snapshot, current: Snapshot, keys: Keys) -> None:
-    """Raise CommitConflictError if a file that was added since has a row with one of the keys."""
+def check_later_files(
+    store: Store, before: Snapshot, current: Snapshot, count_keys: Callable[[Mapping[str, Added]], int]
+) -> None:
+    """Raise CommitConflictError if the table has rows with keys of an upsert that were not there at its look-up.
+
+    They are in files that were added since, where `count_keys` looks, or a restore has brought them back.
+    """
+    check_no_restore(store, before, current, OPERATION)
     later = dict(current.files.added_after(before.version))
-    if not later:
-        return
+    if later and (found := count_keys(later)):
+        raise CommitConflictError(
+            f"a concurrent commit has added {found} rows with keys of this upsert to {current.uri} (now at version "
+            f"{current.version}); read the table again and repeat the upsert"
+        )
+
+
+def _count_keys(plan: WritePlan, current: Snapshot, keys: Keys, later: Mapping[str, Added]) -> int:
+    """Return how many rows of some files of a snapshot have one of the keys. It stops at the first file with one."""
     columns = [current.schema.field(name) for name in current.partition_columns]
     refs = split_refs(PrunedFiles(to_entries(later.items()), columns, {}))
     request = ScanRequest((), keys.predicate)
@@ -214,7 +230,5 @@ def _check_later_files(plan: WritePlan, before: Snapshot, current: Snapshot, key
         with lease(ref) as split:
             rows = keys.look_up(ref, split, bind(keys.predicate, ref.partition_values))
         if len(rows):
-            raise CommitConflictError(
-                f"a concurrent commit has added {len(rows)} rows with keys of this upsert to {current.uri} (now at "
-                f"version {current.version}); read the table again and repeat the upsert"
-            )
+            return len(rows)
+    return 0

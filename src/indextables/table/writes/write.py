@@ -101,9 +101,11 @@ def publish_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> tupl
         change = Append(adds=adds, metadata=plan.metadata, create=create, txn=plan.txn, evolves=plan.evolves)
     try:
         if plan.replacement is not None and base is not None:
-            version = commit_replacement(
+            version, has_adds = commit_replacement(
                 store, plan.replacement, adds, metadata=plan.metadata, txn=plan.txn, settings=settings
             )
+            if not has_adds:
+                abort_write(plan, stored)
             return version, None
         done = commit(store, change, base=base, settings=settings)
     except CommitUnknownError:

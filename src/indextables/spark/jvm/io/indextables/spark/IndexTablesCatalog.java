@@ -252,6 +252,7 @@ public class IndexTablesCatalog implements StagingTableCatalog, FunctionCatalog,
   }
 
   private TableRef created(Identifier ident, Map<String, String> properties) {
+    Replacement.refuse(properties);
     try {
       TableRef table = ref(ident).withProperties(properties);
       String location = properties.get(PROP_LOCATION);

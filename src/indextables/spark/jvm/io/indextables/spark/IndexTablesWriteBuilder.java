@@ -57,6 +57,16 @@ final class IndexTablesWriteBuilder implements WriteBuilder, SupportsOverwriteV2
     return this;
   }
 
+  /** Returns what the options say is replaced, or the statement. AnalysisException if they contradict each other. */
+  private Replacement replaced() {
+    if (conditions != null && replacement.isPart()) {
+      throw Failures.analysis(
+          "the write replaces the rows that satisfy the condition of its statement, and the options replaceWhere and "
+              + "partitionOverwriteMode=dynamic name others; give one of them");
+    }
+    return dynamic ? replacement.ofPartitions(info.options()) : replacement;
+  }
+
   @Override
   public Write build() {
     Request request =
@@ -64,12 +74,11 @@ final class IndexTablesWriteBuilder implements WriteBuilder, SupportsOverwriteV2
             .with("mode", mode.word())
             .with("schema", info.schema().json())
             .with("partition_by", partitionColumns == null ? Json.none() : Json.strings(partitionColumns));
-    request = replacement.addTo(request);
+    if (mode == WriteMode.OVERWRITE || replacement.where() != null) { // Python refuses a condition of an append
+      request = replaced().addTo(request);
+    }
     if (conditions != null) {
       request = request.with("replace_filters", PredicateJson.of(List.of(conditions)));
-    }
-    if (dynamic) {
-      request = Replacement.DYNAMIC.addTo(request);
     }
     JsonNode plan = PythonBridge.ask(request).get();
     Request write = request.with("command", "write").with("skip", plan.get("skip")).with("plan", plan.get("plan"));

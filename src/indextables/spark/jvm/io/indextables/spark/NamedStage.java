@@ -31,7 +31,9 @@ final class NamedStage implements StagedTable, SupportsWrite {
         write,
         () -> {
           write.commitStagedChanges();
-          onCommit.run();
+          if (!write.isPart()) {
+            onCommit.run();
+          }
         },
         () -> {
           write.abortStagedChanges();

@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.UUID;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.catalyst.catalog.CatalogUtils;
@@ -65,6 +66,7 @@ final class NamedTables {
   /** Creates a table and its name; if there is a table at the location, gives it the name. */
   static Table create(Identifier ident, StructType schema, List<String> partitionBy, Map<String, String> properties)
       throws TableAlreadyExistsException {
+    Replacement.refuse(properties);
     refuseExisting(ident);
     TableRef target = target(ident, properties);
     PythonBridge.Answer description = PythonBridge.ask(Description.request(TableRef.of(target.path())));
@@ -96,12 +98,14 @@ final class NamedTables {
   /** Records the name; the write then creates the table. */
   static StagedTable stageCreate(Identifier ident, StructType schema, List<String> partitionBy, Map<String, String> properties)
       throws TableAlreadyExistsException {
+    Replacement.refuse(properties);
     refuseExisting(ident);
     return staged(ident, WriteMode.ERROR, schema, partitionBy, properties);
   }
 
   /** Replaces the rows and columns of a table as its next version. The name keeps its location. */
   static StagedTable stageReplace(Identifier ident, StructType schema, List<String> partitionBy, Map<String, String> properties) {
+    Replacement.refuse(properties);
     Optional<NamedTable> named = NamedTable.find(ident);
     if (named.isEmpty()) {
       if (metastore().tableExists(ident)) {
@@ -125,7 +129,20 @@ final class NamedTables {
       Identifier ident, WriteMode mode, StructType schema, List<String> partitionBy, Map<String, String> properties) {
     StagedWrite write = StagedWrite.create(target(ident, properties), mode, schema, partitionBy);
     register(ident, schema, partitionBy, properties);
-    return NamedStage.of(write, () -> {}, () -> metastore().dropTable(ident));
+    return NamedStage.of(write, () -> {}, () -> withdraw(ident, write.path()));
+  }
+
+  /**
+   * Removes a name whose table was not created by this session. If there is a table at its location, another session has
+   * created it, one that keeps its names in another metastore: the directory of a managed table then stays.
+   */
+  private static void withdraw(Identifier ident, String location) {
+    if (!PythonBridge.ask(Description.request(TableRef.of(location))).isNoTable()) {
+      // Spark deletes the directory that a managed name has when it is dropped: it gets one that does not exist.
+      String nowhere = location.replaceAll("/+$", "") + "-" + UUID.randomUUID();
+      metastore().alterTable(ident, new TableChange[] {TableChange.setProperty(TableCatalog.PROP_LOCATION, nowhere)});
+    }
+    metastore().dropTable(ident);
   }
 
   static Table load(Identifier ident) {

@@ -12,7 +12,7 @@ import org.apache.spark.sql.types.StructType;
 
 /**
  * A table that is being created or replaced. The write commits its rows and schema at once; only a table that gets no
- * rows is committed here.
+ * rows is committed here. {@code saveAsTable} comes here too, and its options may name a part of the table to replace.
  */
 final class StagedWrite implements StagedTable, SupportsWrite {
   private final TableRef ref;
@@ -20,6 +20,7 @@ final class StagedWrite implements StagedTable, SupportsWrite {
   private final StructType schema;
   private final List<String> partitionBy;
   private boolean written;
+  private boolean part;
 
   private StagedWrite(TableRef ref, WriteMode mode, StructType schema, List<String> partitionBy) {
     this.ref = ref;
@@ -52,7 +53,19 @@ final class StagedWrite implements StagedTable, SupportsWrite {
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     written = true;
     TableRef target = ref.withOptions(info.options().asCaseSensitiveMap());
-    return new IndexTablesWriteBuilder(target, info, mode, partitionBy, Replacement.ALL);
+    Replacement replacement = Replacement.ofOptions(info.options());
+    part = replacement.isPart();
+    List<String> columns = part && partitionBy.isEmpty() ? null : partitionBy; // a part keeps the partitions of the table
+    return new IndexTablesWriteBuilder(target, info, mode, columns, replacement);
+  }
+
+  String path() {
+    return ref.path();
+  }
+
+  /** Returns whether the write replaces a part of the table, which then keeps its columns and properties. */
+  boolean isPart() {
+    return part;
   }
 
   @Override

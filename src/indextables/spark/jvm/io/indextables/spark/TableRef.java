@@ -125,6 +125,11 @@ record TableRef(
     return one != null && withoutScheme(one).equals(withoutScheme(other));
   }
 
+  /** Returns whether a path names a directory or something in it. */
+  static boolean isInside(String path, String directory) {
+    return (withoutScheme(path) + "/").startsWith(withoutScheme(directory) + "/");
+  }
+
   private static String withoutScheme(String path) {
     URI uri = CatalogUtils.stringToURI(path);
     boolean isLocal = uri.getScheme() == null || uri.getScheme().equals("file");

@@ -13,6 +13,8 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.catalog.CatalogUtils;
+import org.apache.spark.sql.catalyst.catalog.ExternalCatalog;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -58,11 +60,15 @@ final class Trash {
     }
   }
 
-  /** Deletes what was dropped at least some hours ago, in all databases, and returns a row for each table in the trash. */
+  /**
+   * Deletes what was dropped at least some hours ago, in all databases, and returns a row for each table in the trash. A
+   * directory that a name of the catalog points into is in use, and stays.
+   */
   static CommandRows empty(JsonNode command) {
     long before = System.currentTimeMillis() - command.get("hours").asLong() * 3_600_000L;
     boolean isDryRun = command.get("dry_run").asBoolean();
     List<String> lines = new ArrayList<>();
+    List<String> used = locations();
     try {
       for (Path trash : directories()) {
         FileSystem files = fileSystem(trash);
@@ -73,12 +79,14 @@ final class Trash {
             continue; // no table that was dropped: left alone
           }
           long size = files.getContentSummary(table.getPath()).getLength();
-          boolean isDue = dropped <= before;
-          if (isDue && !isDryRun) {
+          String directory = table.getPath().toString();
+          boolean isUsed = used.stream().anyMatch(location -> TableRef.isInside(location, directory));
+          boolean isDeleted = dropped <= before && !isUsed && !isDryRun;
+          if (isDeleted) {
             delete(files, table.getPath());
           }
           ArrayNode row = Json.array();
-          row.add(table.getPath().toString()).add(dropped * 1000).add(size).add(isDue && !isDryRun);
+          row.add(directory).add(dropped * 1000).add(size).add(isDeleted);
           lines.add(row.toString());
         }
       }
@@ -96,6 +104,17 @@ final class Trash {
       directories.add(new Path(new Path(catalog.getDatabaseMetadata(database).locationUri()), DIRECTORY));
     }
     return directories;
+  }
+
+  /** Returns the locations of all tables of the session's catalog, of any format. */
+  private static List<String> locations() {
+    ExternalCatalog catalog = NamedTable.sessionCatalog().externalCatalog();
+    List<String> locations = new ArrayList<>();
+    for (String database : CollectionConverters.asJava(catalog.listDatabases())) {
+      CollectionConverters.asJava(catalog.getTablesByName(database, catalog.listTables(database)))
+          .forEach(table -> table.storage().locationUri().foreach(uri -> locations.add(CatalogUtils.URIToString(uri))));
+    }
+    return locations;
   }
 
   private static Long droppedAt(String name) {

@@ -78,6 +78,6 @@ class WritableTable extends IndexTablesTable implements SupportsWrite, ListedPar
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     TableRef target = ref.withOptions(info.options().asCaseSensitiveMap());
-    return new IndexTablesWriteBuilder(target, info, WriteMode.APPEND, null, Replacement.ALL);
+    return new IndexTablesWriteBuilder(target, info, WriteMode.APPEND, null, Replacement.ofOptions(info.options()));
   }
 }
