@@ -297,7 +297,7 @@ class _Parser(Scanner):
             self.must_end(f"unexpected {self.peek()!r} after the '*' of a phrase: write a space after it")
             self._count_pattern(start)
             if wild:
-                return Pattern((*pieces, Wildcard.ANY), name, quote, position=start, prefix=True)
+                return Pattern((*pieces, Wildcard.ANY), name, quote=quote, position=start, prefix=True)
             return Literal(text, name, quote=quote, prefix=True, position=start)
         if self.peek() == "~":
             slop = _SLOP.match(self.text, self.at)
@@ -310,10 +310,10 @@ class _Parser(Scanner):
                 f"unexpected {self.peek()!r} after '{slop[0]}': '~' after a phrase takes a whole number of words"
             )
             if wild:
-                return Pattern(pieces, name, quote, int(slop[1]), start)
+                return Pattern(pieces, name, quote=quote, slop=int(slop[1]), position=start)
             return Literal(text, name, quote=quote, slop=int(slop[1]), position=start)
         if wild:
-            return Pattern(pieces, name, quote, position=start)
+            return Pattern(pieces, name, quote=quote, position=start)
         return Literal(text, name, quote=quote, position=start)
 
     def _range(self, name: str | None, start: int) -> Node:
