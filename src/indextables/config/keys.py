@@ -79,7 +79,9 @@ HEAP_SIZE: Final = Setting(
     "spark.indextables.indexWriter.heapSize",
     positive_size,
     512 << 20,
-    "Memory that an index writer may fill before it flushes a segment to the local disk. At least 15M.",
+    "Memory that an index writer may fill before it flushes a segment to the local disk. At least 15M. A write in "
+    "plain Python builds several splits at a time: their writers divide this memory, and there are at most as many as "
+    "cores, and one for each 128M.",
 )
 ROW_GROUP_ROWS: Final = Setting(
     "spark.indextables.write.rowGroupRows",
