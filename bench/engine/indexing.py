@@ -1,7 +1,8 @@
-"""The CPU of indexing, and the fixed cost of a small split, against Tantivy alone with the same fields."""
+"""The CPU of indexing and the fixed cost of a small split, against Tantivy alone; how many cores a write uses."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Final
 import pyarrow as pa
 import tantivy
 
+import indextables as it
 from bench.measure import Clock, Comparison, Timing, timed
 from indextables.config import Settings, keys
 from indextables.demo import BROAD_WORD, log_table
@@ -27,6 +29,7 @@ from indextables.storage import open_store
 MOST_OF_BARE: Final = 1.25
 MOST_OF_A_SMALL_SPLIT: Final = 1.3
 SMALL_ROWS: Final = 100
+_SPLITS_OF_A_WRITE: Final = 4
 _FIRST_ID: Final = 1 << 40
 _MOST_COUNT_SECONDS: Final = 0.003
 _MORE_WORK: Final = (
@@ -88,7 +91,7 @@ def measure(home: Path, say: Say, *, rows: int, repeat: int) -> list[Comparison]
     bare, ours = _in_turns([small.bare, partial(small.split, "auto")], 5 * repeat, time.perf_counter)
     name = f"a split of {SMALL_ROWS} rows"
     found.append(_against_bare(name, ours, bare, MOST_OF_A_SMALL_SPLIT, "seconds, mostly of the disk"))
-    return [*found, _count(large, repeat)]
+    return [*found, _cores(large, repeat), _count(large, repeat)]
 
 
 def _cpu(rows: Rows, say: Say, count: int, repeat: int) -> list[Comparison]:
@@ -109,6 +112,28 @@ def _cpu(rows: Rows, say: Say, count: int, repeat: int) -> list[Comparison]:
         name = f"indexing with {codec} rows"
         found.append(_against_bare(name, timing, bare, MOST_OF_BARE if codec == "lz4" else None, note))
     return found
+
+
+def _cores(rows: Rows, repeat: int) -> Comparison:
+    """Compare the time that a write in plain Python takes with its CPU time: the ratio is how many cores it uses."""
+    table = pa.Table.from_batches([rows.batch])
+    settings = {keys.TARGET_SPLIT_SIZE.key: str(rows.batch.nbytes // _SPLITS_OF_A_WRITE + 1)}
+    seconds, cpu = [], []
+    for _ in range(repeat):
+        shutil.rmtree(rows.home, ignore_errors=True)
+        wall, used = time.perf_counter(), time.process_time()
+        it.write(rows.home, table, text=["message"], settings=settings)
+        seconds.append(time.perf_counter() - wall)
+        cpu.append(time.process_time() - used)
+    note = f"the ratio is the cores in use, of {os.cpu_count()}; {_SPLITS_OF_A_WRITE} splits"
+    return Comparison(
+        "a write in plain Python",
+        Timing(tuple(seconds)),
+        "its CPU",
+        Timing(tuple(cpu)),
+        note,
+        reason="other programs use the cores too, and the commit is one thread that waits for the disk",
+    )
 
 
 def _count(rows: Rows, repeat: int) -> Comparison:

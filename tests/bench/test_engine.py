@@ -33,6 +33,7 @@ def test_indexing_and_counts_are_compared_with_the_engine_alone(tmp_path: Path):
         "indexing with auto rows",
         "indexing with zstd rows",
         "a split of 100 rows",
+        "a write in plain Python",
         "count in one split",
     ]
     assert all(comparison.ratio > 0 for comparison in found)

@@ -211,6 +211,28 @@ def test_a_column_without_an_index_is_stored_and_not_searched(tmp_path, option):
         _ids(it.open(tmp_path / "small"), "n:7")
 
 
+def test_a_fast_field_is_there_although_the_session_says_otherwise(tmp_path):
+    texts = [f"text {n}" for n in range(3000)]
+    full = _write(tmp_path / "full", texts)
+    both = _write(tmp_path / "both", texts, nonfastfields="n,id", fastfields="N, s, not_in_this_table")
+    small = _write(tmp_path / "small", texts, nonfastfields="n,id")
+    assert _size(small) + 1000 < _size(both) < _size(full)
+    assert _ids(both, "n:7919") == _ids(full, "n:7919") == [1]
+    with pytest.raises(QueryError, match="stored and not indexed"):
+        _ids(both, "id:7")
+    with pytest.raises(ConfigError, match="'n' is stored and not indexed in this table, and .*fastfields"):
+        _write(tmp_path / "small", ["a"], fastfields="n")
+    assert _ids(_write(tmp_path / "both", ["a"], fastfields="n"), "n:7919") == [1]
+
+
+def test_a_string_column_is_searched_although_nonfastfields_names_it(tmp_path):
+    options = {"nonfastfields": "s", "fastfields": "s"}
+    for given in ({"nonfastfields": "s"}, options):
+        table = _write(tmp_path / str(len(given)), ["abc", "xyz"], **given)
+        assert _ids(table, "s:xyz") == [1]
+        assert table.count(where="s = 'xyz'") == 1
+
+
 def test_a_string_column_that_is_only_stored(tmp_path):
     table = _write(tmp_path / "t", ["abc", "xyz"], storeonlyfields="s")
     assert table.count(where="s = 'xyz'") == 1
@@ -268,6 +290,7 @@ def test_merging_keeps_the_tokenizer(tmp_path):
         ({"indexrecordoption__m": "all"}, "position, freq, basic"),
         ({"storeonlyfields": "nothing"}, "unknown column"),
         ({"storeonlyfields": "m"}, "options of an indexed column"),
+        ({"storeonlyfields": "n", "fastfields": "n"}, "leave it out of one"),
         ({"tokenizer__m": "raw"}, "one exact value"),
     ],
 )

@@ -79,7 +79,9 @@ HEAP_SIZE: Final = Setting(
     "spark.indextables.indexWriter.heapSize",
     positive_size,
     512 << 20,
-    "Memory that an index writer may fill before it flushes a segment to the local disk. At least 15M.",
+    "Memory that an index writer may fill before it flushes a segment to the local disk. At least 15M. A write in "
+    "plain Python builds several splits at a time: their writers divide this memory, and there are at most as many as "
+    "cores, and one for each 128M.",
 )
 ROW_GROUP_ROWS: Final = Setting(
     "spark.indextables.write.rowGroupRows",
@@ -601,8 +603,16 @@ NON_FAST_FIELDS: Final = Setting[tuple[str, ...]](
     names,
     (),
     "Columns of numbers, dates, timestamps and booleans that the index does not have, separated by commas: the "
-    "split is smaller, conditions on them read their rows, and searches cannot name them. Strings have no fast "
-    "field anyway.",
+    "split is smaller, conditions on them read their rows, and searches cannot name them. A string column has no fast "
+    "field: it is searched by its terms, and named here it stays as it is.",
+)
+FAST_FIELDS: Final = Setting[tuple[str, ...]](
+    "spark.indextables.indexing.fastfields",
+    names,
+    (),
+    "Columns of numbers, dates, timestamps and booleans that have a fast field although `nonfastfields` names them, "
+    "separated by commas: for one table, where a session sets `nonfastfields` for all. Others have one by default. "
+    "Columns that the table does not have are ignored. A string column has none: grouping reads its stored values.",
 )
 AWS: Final = Family(
     "spark.indextables.aws.",

@@ -263,9 +263,8 @@ UNREAD: Final = (
     ),
     # how columns are indexed
     _unread(
-        "every column is stored; numbers, dates, timestamps and booleans are fast fields unless `nonfastfields` names "
-        "them",
-        "indexing.fastfields",
+        "every column is stored, because conditions, snippets, updates and merges read the rows; leave out a column "
+        "that is not to be stored",
         "indexing.indexonlyfields",
     ),
     _unread(

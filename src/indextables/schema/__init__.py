@@ -18,7 +18,7 @@ from indextables.schema.evolution import (
     new_names,
     overwrite,
 )
-from indextables.schema.field_options import RECORDS, join_kind, requested_typemap
+from indextables.schema.field_options import RECORDS, fast_columns, join_kind, requested_typemap
 from indextables.schema.mapping import (
     REGISTRY_PREFIX,
     TYPEMAP_PREFIX,
@@ -148,6 +148,7 @@ __all__ = [
     "encode_value",
     "escape",
     "evolve",
+    "fast_columns",
     "field_json",
     "holds_decimal",
     "is_nested",

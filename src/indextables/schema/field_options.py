@@ -12,7 +12,7 @@ from typing import Final
 from indextables.config import Settings, keys
 from indextables.errors import ConfigError
 from indextables.schema.tokenizer_names import TOKENIZER, parse_recipe, recorded_name
-from indextables.schema.types import TableSchema
+from indextables.schema.types import Field, TableSchema
 
 RECORDS: Final = ("position", "freq", "basic")
 """What the index records of a word in a row: its positions, how often it is there, or only that it is."""
@@ -92,19 +92,31 @@ def requested_typemap(schema: TableSchema, settings: Settings) -> dict[str, str]
         for key in [key for key in typemap if schema.get(key) is not None and schema.field(key).name == name]:
             del typemap[key]
         typemap[name] = join_kind("text", tokenizer, record, full=True)
+    fast = {column.name for column in fast_columns(schema, settings)}
     for setting in (keys.STORE_ONLY_FIELDS, keys.NON_FAST_FIELDS):
         for given in settings.get(setting):
             column = schema.get(given)
             if column is None:
                 raise ConfigError(f"{setting.key} names the unknown column {given!r}")
-            if setting is keys.NON_FAST_FIELDS and column.type == "string":
+            if setting is keys.NON_FAST_FIELDS and (column.type == "string" or column.name in fast):
                 continue  # strings have no fast field
+            if column.name in fast:
+                raise ConfigError(
+                    f"column {column.name!r} is in {setting.key}, which stores it without an index, and in "
+                    f"{keys.FAST_FIELDS.key}, which indexes it; leave it out of one of them"
+                )
             if column.name in names or column.name in texts:
                 raise ConfigError(
                     f"column {column.name!r} is in {setting.key} and has options of an indexed column"
                 )
             typemap[column.name] = "none"
     return typemap
+
+
+def fast_columns(schema: TableSchema, settings: Settings) -> list[Field]:
+    """Return the columns that have a fast field by the settings of a write, whatever other settings say of them."""
+    columns = [schema.get(name) for name in settings.get(keys.FAST_FIELDS)]
+    return [column for column in columns if column is not None and column.type != "string"]
 
 
 def _text_columns(schema: TableSchema, typemap: Mapping[str, str]) -> Iterable[str]:

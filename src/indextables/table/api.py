@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from os import PathLike
 from typing import Any
@@ -32,7 +32,7 @@ from indextables.table.writes import (
     parse_mode,
     plan_write,
     publish_write,
-    run_write_task,
+    write_rows,
 )
 
 
@@ -146,9 +146,8 @@ def write_table(
             return open_table(uri, settings=settings).version
         total = data.num_rows if isinstance(data, pa.Table | pa.RecordBatch) else None
         with shown_progress(progress, "writing rows") as tell:
-            version, snapshot = publish_write(
-                plan, [run_write_task(plan, _report_rows(batches, tell, total))]
-            )
+            written = write_rows(plan, batches, _told(tell, total))
+            version, snapshot = publish_write(plan, [written])
     if snapshot is not None:
         start_upkeep(snapshot, plan.base_version, Settings(plan.options), upkeep)
     elif plan.replacement is not None and version != plan.base_version:
@@ -156,18 +155,5 @@ def write_table(
     return version
 
 
-def _report_rows(
-    batches: Iterable[pa.RecordBatch], tell: Progress | None, total: int | None
-) -> Iterable[pa.RecordBatch]:
-    """Return the batches; each that is taken is reported when the next one is asked for."""
-    if tell is None:
-        return batches
-
-    def counted() -> Iterator[pa.RecordBatch]:
-        rows = 0
-        for batch in batches:
-            yield batch
-            rows += batch.num_rows
-            tell(rows, total)
-
-    return counted()
+def _told(tell: Progress | None, total: int | None) -> Callable[[int], object] | None:
+    return None if tell is None else lambda rows: tell(rows, total)

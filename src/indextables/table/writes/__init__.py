@@ -31,6 +31,7 @@ from indextables.table.writes.write import (
     commit_write,
     publish_write,
     run_write_task,
+    write_rows,
 )
 from indextables.table.writes.write_plan import (
     WriteMode,
@@ -78,4 +79,5 @@ __all__ = [
     "task_options",
     "upsert_rows",
     "whole_files",
+    "write_rows",
 ]

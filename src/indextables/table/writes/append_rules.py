@@ -11,11 +11,13 @@ from indextables.schema import (
     AddColumn,
     Field,
     TableSchema,
+    fast_columns,
     join_kind,
     requested_typemap,
     resolve_typemap,
     todays_name,
     type_name,
+    value_kind,
     widens,
     widens_in_place,
 )
@@ -43,6 +45,7 @@ def append_metadata(
     kinds = resolve_typemap(columns, base.partition_columns, requested)
     new = {name: kind for name, kind in kinds.items() if base.schema.resolve(name) is None}
     _check_indexing(base, {name: kind for name, kind in kinds.items() if name not in new})
+    _check_fast_fields(base, settings)
     if not added:
         return writer_metadata(base)
     return AlterTable(tuple(map(AddColumn.of, added)), new).new_metadata(base)
@@ -79,6 +82,17 @@ def _check_indexing(base: Snapshot, kinds: Mapping[str, str]) -> None:
             raise ConfigError(
                 f"column {name!r} is indexed as {stored} in this table and the write says {kind}; "
                 "leave the typemap and the options of the column out, or overwrite the table"
+            )
+
+
+def _check_fast_fields(base: Snapshot, settings: Settings) -> None:
+    """Raise ConfigError if the write asks for a fast field of a column that the table only stores."""
+    for column in fast_columns(base.schema, settings):
+        mapped = base.mapping.get(column.name)
+        if mapped is not None and mapped.kind == "none" and value_kind(column.type) != "none":
+            raise ConfigError(
+                f"column {column.name!r} is stored and not indexed in this table, and {keys.FAST_FIELDS.key} names it; "
+                "leave it out there, or overwrite the table"
             )
 
 

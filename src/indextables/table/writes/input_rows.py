@@ -21,6 +21,8 @@ def arrow_stream(data: Any) -> tuple[TableSchema, Iterable[pa.RecordBatch]]:
         return TableSchema.from_arrow(data.schema), data.to_batches(max_chunksize=65536)
     if hasattr(data, "__arrow_c_stream__"):
         reader = pa.RecordBatchReader.from_stream(data)
+        if hasattr(type(data), "__dataframe__"):  # of pandas or Polars: its rows are in memory
+            return TableSchema.from_arrow(reader.schema), reader.read_all().to_batches(max_chunksize=65536)
         return TableSchema.from_arrow(reader.schema), reader
     raise InputError(
         f"cannot write a {type(data).__name__}; give a pyarrow Table, RecordBatch or RecordBatchReader, "

@@ -8,7 +8,8 @@ and however many batches it comes in, and memory stays bounded.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
@@ -89,16 +90,28 @@ class PartitionSpill:
             with self._disk_errors():
                 self._spill()
 
-    def partitions(self) -> Iterator[tuple[PartitionKey, Iterator[pa.RecordBatch]]]:
-        """Yield each partition with its rows in the order in which they came."""
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Sequence[tuple[PartitionKey, Iterator[pa.RecordBatch]]]]:
+        """Give the partitions, each with its rows in the order in which they came. Threads may read one each."""
         with self._disk_errors():
             self._spill()
             self._close_writer()
         if not self._batches:
+            yield ()
             return
         with pa.memory_map(str(self._path)) as source, pa.ipc.open_file(source) as reader:
-            for key, numbers in self._batches.items():
-                yield key, map(reader.get_batch, numbers)
+            lock = threading.Lock()
+
+            def batch(number: int) -> pa.RecordBatch:
+                with lock:  # Arrow does not say that threads may share a reader
+                    return reader.get_batch(number)
+
+            yield [(key, map(batch, numbers)) for key, numbers in self._batches.items()]
+
+    def partitions(self) -> Iterator[tuple[PartitionKey, Iterator[pa.RecordBatch]]]:
+        """Yield each partition with its rows in the order in which they came."""
+        with self.opened() as partitions:
+            yield from partitions
 
     def _spill(self) -> None:
         # Texts of more than 2 GB do not fit into one batch; the table then keeps them in several.

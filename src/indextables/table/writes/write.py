@@ -7,11 +7,11 @@ abort_write               deletes the splits of a write that certainly did not c
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 import pyarrow as pa
 
@@ -19,14 +19,18 @@ from indextables.config import Settings
 from indextables.errors import CommitUnknownError, IndexTablesError
 from indextables.log import AddFile, Append, Overwrite, Snapshot, commit, store_split
 from indextables.schema import conform
-from indextables.split import FinishedSplit, SplitWriter
+from indextables.split import FinishedSplit
 from indextables.storage import ScratchDirectory, Store, open_store
-from indextables.table.writes.partitioning import PartitionKey, PartitionSpill
+from indextables.table.writes.partitioning import PartitionSpill
 from indextables.table.writes.replacements import Replacement, check_replacing_rows, commit_replacement
+from indextables.table.writes.split_building import (
+    SplitJob,
+    jobs_of_splits,
+    parallel_writers,
+    run_jobs,
+    splits,
+)
 from indextables.table.writes.write_plan import WritePlan, load_base
-
-_FEWEST_ROWS: Final = 1000
-"""A batch of rows is not divided into splits of fewer rows, however small the target size."""
 
 
 @dataclass(frozen=True)
@@ -36,39 +40,126 @@ class TaskResult:
     adds: tuple[AddFile, ...]
 
 
-def run_write_task(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> TaskResult:
-    """Index the rows into splits and store them. Readers see nothing of them until the commit."""
-    settings = Settings(plan.options)
-    store = open_store(plan.uri, settings)
-    missing = plan.missing
-    rows = (conform(batch, plan.schema, missing) for batch in batches)
-    adds: list[AddFile] = []
-    try:
-        with ScratchDirectory(settings) as directory:
-            for key, part in _partitions(plan, rows, directory):
-                for split in _splits(plan, part, settings, directory):
-                    adds.append(
-                        store_split(
-                            store,
-                            split,
-                            partition_columns=plan.partition_columns,
-                            partition_values=dict(zip(plan.partition_columns, key, strict=True)),
-                            mapping=plan.mapping,
-                        )
-                    )
-                    check_replacing_rows(
-                        store,
-                        adds[-1],
-                        plan.replacement,
-                        schema=plan.schema,
-                        mapping=plan.mapping,
-                        partition_columns=plan.partition_columns,
-                        settings=settings,
-                    )
-    except BaseException:
-        _delete(store, adds)
-        raise
-    return TaskResult(tuple(adds))
+def run_write_task(plan: WritePlan, batches: Iterable[pa.RecordBatch], *, writers: int = 1) -> TaskResult:
+    """Index the rows into splits and store them. Readers see nothing of them until the commit.
+
+    Up to `writers` splits are built at a time, if there are several partitions, or `batches` is a list of rows of
+    several splits.
+    """
+    return _WriteTask(plan, writers, None).run(batches)
+
+
+def write_rows(
+    plan: WritePlan, batches: Iterable[pa.RecordBatch], tell: Callable[[int], object] | None = None
+) -> TaskResult:
+    """Index and store the rows as `run_write_task` does, in a process that does nothing else: with all cores.
+
+    `tell` is called with the number of rows that were taken so far.
+    """
+    return _WriteTask(plan, parallel_writers(Settings(plan.options)), tell).run(batches)
+
+
+class _WriteTask:
+    """One run of `run_write_task`. Its jobs have every split that was stored, also if the write then fails."""
+
+    def __init__(self, plan: WritePlan, writers: int, tell: Callable[[int], object] | None) -> None:
+        self._plan = plan
+        self._writers = writers
+        self._tell = tell
+        self._settings = Settings(plan.options)
+        self._store = open_store(plan.uri, self._settings)
+        self._jobs: Sequence[SplitJob] = ()
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> TaskResult:
+        try:
+            with ScratchDirectory(self._settings) as directory:
+                self._build(batches, directory)
+        except BaseException:
+            _delete(self._store, self._adds())
+            raise
+        return TaskResult(tuple(self._adds()))
+
+    def _build(self, batches: Iterable[pa.RecordBatch], directory: Path) -> None:
+        plan = self._plan
+        if plan.partition_columns:
+            with PartitionSpill(directory, plan.schema, plan.partition_columns) as spill:
+                for batch in self._conformed(self._counted(batches)):
+                    spill.add(batch)
+                with spill.opened() as partitions:
+                    self._run([SplitJob(key, rows) for key, rows in partitions], directory)
+            return
+        if self._writers > 1 and isinstance(batches, Sequence):
+            jobs = jobs_of_splits(plan, batches)
+            if len(jobs) > 1:
+                jobs = [SplitJob(job.key, self._conformed(job.batches)) for job in jobs]
+                self._run(jobs, directory, self._tell)
+                return
+        self._run([SplitJob((), self._conformed(self._counted(batches)))], directory)
+
+    def _run(
+        self, jobs: Sequence[SplitJob], directory: Path, tell: Callable[[int], object] | None = None
+    ) -> None:
+        self._jobs = jobs
+        rows = 0
+
+        def after(job: SplitJob) -> None:
+            nonlocal rows
+            rows += sum(add.num_records or 0 for add in job.adds)
+            if tell is not None:
+                tell(rows)
+
+        def build(job: SplitJob, heap: int | None, check: Callable[[], None]) -> None:
+            parts = splits(
+                self._plan,
+                job.batches,
+                settings=self._settings,
+                directory=directory,
+                heap=heap,
+                check=check,
+            )
+            with closing(parts):
+                for split in parts:
+                    self._store_split(split, job)
+
+        run_jobs(jobs, build, settings=self._settings, writers=self._writers, after=after)
+
+    def _store_split(self, split: FinishedSplit, job: SplitJob) -> None:
+        plan = self._plan
+        job.adds.append(
+            store_split(
+                self._store,
+                split,
+                partition_columns=plan.partition_columns,
+                partition_values=dict(zip(plan.partition_columns, job.key, strict=True)),
+                mapping=plan.mapping,
+            )
+        )
+        check_replacing_rows(
+            self._store,
+            job.adds[-1],
+            plan.replacement,
+            schema=plan.schema,
+            mapping=plan.mapping,
+            partition_columns=plan.partition_columns,
+            settings=self._settings,
+        )
+
+    def _conformed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        schema, missing = self._plan.schema, self._plan.missing
+        return (conform(batch, schema, missing) for batch in batches)
+
+    def _counted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the batches; each that is taken is reported when the next one is asked for."""
+        rows = 0
+        for batch in batches:
+            yield batch
+            rows += batch.num_rows
+            if self._tell is not None:
+                self._tell(rows)
+
+    def _adds(self) -> list[AddFile]:
+        """Return the splits in the order of their rows."""
+        return [add for job in self._jobs for add in job.adds]
 
 
 def commit_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> int:
@@ -124,49 +215,6 @@ def abort_write(plan: WritePlan, results: Iterable[TaskResult | None]) -> None:
     """Delete the splits that the tasks stored. Only for a write that certainly did not commit."""
     store = open_store(plan.uri, Settings(plan.options))
     _delete(store, [add for result in results if result is not None for add in result.adds])
-
-
-def _partitions(
-    plan: WritePlan, rows: Iterator[pa.RecordBatch], directory: Path
-) -> Iterator[tuple[PartitionKey, Iterator[pa.RecordBatch]]]:
-    if not plan.partition_columns:
-        yield (), rows
-        return
-    with PartitionSpill(directory, plan.schema, plan.partition_columns) as spill:
-        for batch in rows:
-            spill.add(batch)
-        yield from spill.partitions()
-
-
-def _splits(
-    plan: WritePlan, rows: Iterator[pa.RecordBatch], settings: Settings, directory: Path
-) -> Iterator[FinishedSplit]:
-    """Yield splits of about the target size; none if there are no rows."""
-    schema = plan.schema.without(plan.partition_columns)
-    writer: SplitWriter | None = None
-    try:
-        for batch in rows:
-            while batch.num_rows:
-                if writer is None:
-                    writer = SplitWriter(schema, plan.mapping, settings=settings, directory=directory)
-                count = _rows_within(batch, plan.split_bytes - writer.input_bytes)
-                writer.write(batch.slice(0, count))
-                batch = batch.slice(count)  # noqa: PLW2901 - what is left of it
-                if writer.input_bytes >= plan.split_bytes:
-                    finished, writer = writer.finish(), None
-                    yield finished
-        if writer is not None:
-            finished, writer = writer.finish(), None
-            yield finished
-    finally:
-        if writer is not None:
-            writer.abort()
-
-
-def _rows_within(batch: pa.RecordBatch, size: int) -> int:
-    """Return how many rows of a batch have about that size, but not so few that splits become tiny."""
-    rows: int = batch.num_rows
-    return min(rows, max(math.ceil(rows * size / max(int(batch.nbytes), 1)), _FEWEST_ROWS))
 
 
 def _delete(store: Store, adds: Iterable[AddFile]) -> None:
