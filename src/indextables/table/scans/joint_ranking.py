@@ -169,13 +169,21 @@ class _Candidates:
     def _rescore(self, at: int) -> float:
         position = int(self.hits.positions[at])
         if position not in self._scores:
-            with self._use(self._split.ref) as reader:
-                hit = self.hits.take(np.arange(at, at + 1))
-                self._scores[position] = float(reader.rescore(self._split.predicate, hit, self._corpus)[0])
-            possible = self._possible_scores()
-            if possible is not None:
-                possible.observe(float(self.hits.scores[at]), self._scores[position])
+            self._look_at(slice(at, at + 1))
+        possible = self._possible_scores()
+        if possible is not None:
+            possible.observe(float(self.hits.scores[at]), self._scores[position])
         return self._scores[position]
+
+    def look_ahead(self, count: int) -> None:
+        """Compute the exact scores of the first candidates together, if all of them will be scored."""
+        self._look_at(slice(count))
+
+    def _look_at(self, places: slice) -> None:
+        hits = Hits(*(column[places] for column in self.hits))
+        with self._use(self._split.ref) as reader:
+            scores = reader.rescore(self._split.predicate, hits, self._corpus)
+        self._scores.update(zip(hits.positions.tolist(), scores.tolist(), strict=True))
 
     def _possible_scores(self) -> PossibleScores | None:
         """Return the scores that rows of the split can have, once it is worth while to list them."""
@@ -294,6 +302,8 @@ def _score(ranking: Sequence[_Candidates], top: int | None, after: RankKey | Non
     best: list[_Place] = []
     heap = [(-bound, number) for number, of in enumerate(ranking) if (bound := of.bound()) is not None]
     heapq.heapify(heap)
+    if len(heap) == 1 and after is None and top < _MANY:
+        ranking[heap[0][1]].look_ahead(top)  # with more rows, equal bounds are known not to need all scores
     scored, most = 0, _MAX_SCORED + 20 * top
     while heap and not (len(best) == top and -heap[0][0] < best[0].score):
         _, number = heapq.heappop(heap)
