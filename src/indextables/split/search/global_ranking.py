@@ -130,7 +130,8 @@ class Weighting:
         """Return the bounds of a word or phrase by its frequency in rows, in 32 bits as the engine calculates them."""
         f32, statistics = np.float32, self.split.statistics
         average = f32(statistics.tokens[terms.column.name]) / f32(statistics.documents)
-        norm = f32(_K1) * (f32(1) - f32(_B) + f32(_B) * lengths.astype(f32) / average)
+        relative: npt.NDArray[np.float32] = f32(_B) * lengths.astype(f32) / average
+        norm: npt.NDArray[np.float32] = f32(_K1) * (f32(1) - f32(_B) + relative)
         idf, factor = f32(engine_idf(self.split, terms)), f32(boost) * f32(self._correction(terms))
         times = frequencies.astype(f32)
         scores: npt.NDArray[np.float32] = idf * (f32(1) + f32(_K1)) * factor * (times / (times + norm))
