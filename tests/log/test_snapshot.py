@@ -319,3 +319,10 @@ def test_the_log_is_the_same_on_a_disk(tmp_path: Path):
     assert live(load_snapshot(store)) == ["b"]
     names = sorted(path.name for path in (tmp_path / "_transaction_log").iterdir())
     assert names == [f"{version:020d}.json" for version in range(3)]
+
+
+def test_the_entries_of_added_files_are_made_once(store: MemoryStore):
+    put_table(store, [add("a"), add("b")], [RemoveFile("a"), add("c")])
+    files = load_snapshot(store).files
+    assert files.entries() is files.entries()
+    assert files.entries().column("key").to_pylist() == ["b", "c"]

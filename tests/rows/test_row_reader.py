@@ -128,6 +128,9 @@ def test_few_rows_are_taken_from_their_pages_alone(tmp_path: Path):
         by_page.fetch(wanted, ["list", "id"]).to_pylist()
         == rows.select(["list", "id"]).take(wanted).to_pylist()
     )
+    assert by_page.rows_decoded_for(wanted) == 200 == by_page.most_rows_decoded_for(len(wanted))
+    assert by_page.rows_decoded_for(np.arange(60)) == 100 < by_page.most_rows_decoded_for(60)
+    assert by_page.most_rows_decoded_for(1_000) == 10_000
 
 
 @pytest.mark.parametrize("mapped", [True, False])

@@ -51,7 +51,12 @@ def encoding_options(
         if chunk.physical_type in ("INT32", "INT64") and not chunk.has_dictionary_page
     ]
     deltas = (
-        _chunks(sample, compression="none", column_encoding=dict.fromkeys(numbers, _DELTA), **options)
+        _chunks(
+            _with_leaves(sample, numbers),
+            compression="none",
+            column_encoding=dict.fromkeys(numbers, _DELTA),
+            **options,
+        )
         if numbers
         else {}
     )
@@ -72,6 +77,13 @@ def _chunks(sample: pa.Table, **options: Any) -> dict[str, pq.ColumnChunkMetaDat
     group = pq.read_metadata(pa.BufferReader(sink.getvalue())).row_group(0)
     chunks = [group.column(leaf) for leaf in range(group.num_columns)]
     return {chunk.path_in_schema: chunk for chunk in chunks}
+
+
+def _with_leaves(sample: pa.Table, paths: Sequence[str]) -> pa.Table:
+    """Return the columns that have one of these Parquet columns, and perhaps more."""
+    return sample.select(
+        [name for name in sample.schema.names if any(f"{path}.".startswith(f"{name}.") for path in paths)]
+    )
 
 
 def _packs(delta: pq.ColumnChunkMetaData, plain: pq.ColumnChunkMetaData) -> bool:

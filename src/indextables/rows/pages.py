@@ -124,6 +124,16 @@ class PageDirectory:
         return rows
 
     @lazy_property
+    def longest(self) -> int:
+        """The number of rows of the largest page."""
+        return int(self.page_rows.max(initial=0))
+
+    @lazy_property
+    def _first_page(self) -> RowIds:
+        """The number of data pages before each row group."""
+        return np.concatenate([[0], np.cumsum(self._counts)])
+
+    @lazy_property
     def _group_rows(self) -> RowIds:
         groups = range(self.metadata.num_row_groups)
         return np.array([self.metadata.row_group(group).num_rows for group in groups], dtype=np.int64)
@@ -155,7 +165,7 @@ class PageDirectory:
 
     def pick(self, rows: RowIds, group_starts: RowIds) -> PickedPages:
         """Return the pages that hold these rows, which are ascending."""
-        first_page = np.concatenate([[0], np.cumsum(self._counts)])
+        first_page = self._first_page
         group = np.searchsorted(group_starts, rows, side="right") - 1
         page_rows = self.page_rows[group]
         page = (rows - group_starts[group]) // page_rows

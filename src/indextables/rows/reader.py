@@ -66,6 +66,11 @@ class RowReader:
         with decoding(self._source.damaged):
             return self.footer.pages.decoded_rows(rows, self.footer.starts)
 
+    def most_rows_decoded_for(self, count: int) -> int:
+        """Return a number of rows that are enough to decode for any `count` rows: a page of each."""
+        pages, every = self.footer.pages, int(self.footer.starts[-1])
+        return every if pages is None else min(every, count * pages.longest)
+
     def read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Return all rows of these row groups."""
         footer = self.footer

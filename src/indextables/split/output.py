@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -197,6 +198,7 @@ def matching_rows(
     return rows[keep.to_numpy(zero_copy_only=False)], batch.filter(keep)
 
 
+@lru_cache(maxsize=64)
 def output_schema(schema: TableSchema, columns: tuple[str, ...]) -> pa.Schema:
     """Return the Arrow schema of a read."""
     return pa.schema([output_field(schema, name) for name in columns])

@@ -198,7 +198,13 @@ class RowStore:
 
     def _fits_in_memory(self, wanted: RowIds) -> bool:
         """Return True if the wanted rows fit in memory whichever groups they are in."""
-        rows = self._first.reader.rows_decoded_for(wanted)
+        reader = self._first.reader
+        return self._is_small(reader.most_rows_decoded_for(len(wanted))) or self._is_small(
+            reader.rows_decoded_for(wanted)
+        )
+
+    def _is_small(self, rows: int) -> bool:
+        """Return True if so many decoded rows fit, going by the average size of a row."""
         if rows > WINDOW_ROWS:
             return False
         every = int(self._first.starts[-1])

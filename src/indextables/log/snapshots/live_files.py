@@ -212,14 +212,12 @@ class LiveFiles(Mapping[str, AddFile]):
     def _objects(self) -> Iterator[tuple[str, Added]]:
         return ((key, change) for key, change in self._overlay.items() if isinstance(change, Added))
 
-    @property
+    @lazy_property
     def _fresh(self) -> pa.Table:
         """Files added since the base, as entries in the order of the log."""
-        return self._fresh_rows if len(self._rows) else to_entries(self._objects())
-
-    @lazy_property
-    def _fresh_rows(self) -> pa.Table:
         pool, end = self._rows.entries, len(self._rows)
+        if not end:
+            return to_entries(self._objects())
         if set(map(type, self._overlay.values())) == {int}:
             return _rows_of(pool, np.fromiter(self._overlay.values(), np.int64, len(self._overlay)))
         objects = to_entries(self._objects())

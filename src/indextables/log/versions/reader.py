@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from indextables.errors import CorruptTableError, ObjectNotFoundError
@@ -22,6 +23,9 @@ from indextables.runtime import current, lazy_property
 from indextables.storage import LOG_DIRECTORY, Store
 
 _READERS: Final = 16
+
+_SMALL: Final = 16 << 10
+"""Bytes of a version file up to which it is remembered what transaction they record."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,17 @@ def read_txn_id(store: Store, version: int) -> str | None:
         data = store.get(version_key(version), MAX_STORED)
     except ObjectNotFoundError:
         return None
-    action = first_action(data, f"{store.uri}/{version_key(version)}")
+    name = f"{store.uri}/{version_key(version)}"
+    return _recorded_txn_id(data, name) if len(data) <= _SMALL else _decode_txn_id(data, name)
+
+
+def _decode_txn_id(data: bytes, name: str) -> str | None:
+    action = first_action(data, name)
     return action.txn_id if isinstance(action, CommitInfo) else None
+
+
+_recorded_txn_id = lru_cache(maxsize=64)(_decode_txn_id)
+"""A table that is opened again and again has the same bytes each time; they are read from the store each time."""
 
 
 def list_versions_after(store: Store, version: int) -> list[VersionFile]:

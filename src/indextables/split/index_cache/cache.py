@@ -25,7 +25,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -33,9 +33,9 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 import tantivy
 
 from indextables.config import Settings, keys
-from indextables.runtime import CacheSpec, current, new_id
+from indextables.runtime import CacheSpec, current, lazy_property, new_id
 from indextables.split.container import Bundle
-from indextables.split.index import engine_errors, is_engine_failure
+from indextables.split.index import engine_errors, is_engine_failure, stored_lengths
 from indextables.split.index_cache.directory import ADVICE, cache_directory
 from indextables.split.index_cache.entry_record import RECORD, is_unchanged, record_files, recorded_size
 from indextables.split.index_cache.extraction import extract_members
@@ -67,6 +67,11 @@ class OpenIndex:
     index: tantivy.Index
     searcher: tantivy.Searcher
     directory: Path
+
+    @lazy_property
+    def lengths(self) -> Mapping[str, tuple[int, ...]]:
+        """The codes of the lengths that each field has; none if the files could not be read."""
+        return stored_lengths(self.directory) or {}
 
 
 # Every open index has a watcher thread, so that the number of open ones is limited. Threads do not survive a fork.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from indextables.errors import QueryError
@@ -80,6 +81,17 @@ def check_text_query(
 
     QueryError, with the column and the position, if no split could answer the query or it exceeds the limits.
     """
+    _check(query, mapping, tuple(partition_columns), max_all_fields, limits)
+
+
+@lru_cache(maxsize=256)  # a query is often asked again, of the same columns; an error is not cached
+def _check(
+    query: TextQuery,
+    mapping: FieldMapping,
+    partition_columns: tuple[str, ...],
+    max_all_fields: int,
+    limits: QueryLimits | None,
+) -> None:
     bind_query(
         query, mapping, partition_columns=partition_columns, max_all_fields=max_all_fields, limits=limits
     )

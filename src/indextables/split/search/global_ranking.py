@@ -121,12 +121,17 @@ class Weighting:
         return self.corpus.weight(terms) / engine_idf(self.split, terms) * max(1.0, average / here)
 
     def engine_scores(
-        self, terms: Terms, boost: float, frequencies: npt.NDArray[np.float64], length: float
+        self,
+        terms: Terms,
+        boost: float,
+        frequencies: npt.NDArray[np.float64],
+        lengths: npt.NDArray[np.float64],
     ) -> npt.NDArray[np.float32]:
-        """Return the bounds of a word or phrase by its frequency in a row, in 32 bits as the engine calculates them."""
+        """Return the bounds of a word or phrase by its frequency in rows, in 32 bits as the engine calculates them."""
         f32, statistics = np.float32, self.split.statistics
         average = f32(statistics.tokens[terms.column.name]) / f32(statistics.documents)
-        norm = f32(_K1) * (f32(1) - f32(_B) + f32(_B) * f32(length) / average)
+        relative: npt.NDArray[np.float32] = f32(_B) * lengths.astype(f32) / average
+        norm: npt.NDArray[np.float32] = f32(_K1) * (f32(1) - f32(_B) + relative)
         idf, factor = f32(engine_idf(self.split, terms)), f32(boost) * f32(self._correction(terms))
         times = frequencies.astype(f32)
         scores: npt.NDArray[np.float32] = idf * (f32(1) + f32(_K1)) * factor * (times / (times + norm))
@@ -155,8 +160,8 @@ def engine_idf(split: Corpus, terms: Terms) -> float:
     return float(total)
 
 
-def bm25(idf: float, frequency: Frequency, length: float, average_length: float) -> Frequency:
-    """Return the score of a word or phrase in a row, or the scores for many frequencies."""
+def bm25(idf: float, frequency: Frequency, length: Frequency, average_length: float) -> Frequency:
+    """Return the score of a word or phrase in a row, or in many rows."""
     relative = length / average_length
     return 2.2 * idf * frequency / (frequency + _K1 * (1 - _B + _B * relative))
 

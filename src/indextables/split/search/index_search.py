@@ -29,7 +29,7 @@ from indextables.predicates import (
 from indextables.rows import RowIds
 from indextables.schema import MappedField
 from indextables.split.container import Bundle
-from indextables.split.index import ROW, IndexFields, RowRuns, engine_call, engine_errors, stored_lengths
+from indextables.split.index import ROW, IndexFields, RowRuns, engine_call, engine_errors
 from indextables.split.index_cache import OpenIndex
 from indextables.split.query import (
     BoundQuery,
@@ -99,8 +99,7 @@ class IndexSearch:
         self, opened: OpenIndex, columns: SplitColumns, bundle: Bundle, row_runs: RowRuns | None = None
     ) -> None:
         self._searcher = opened.searcher
-        self._directory = opened.directory
-        self._lengths: dict[str, tuple[int, ...]] | None = None
+        self._opened = opened
         self.mapping = columns.mapping
         self._bundle = bundle
         self._bitmaps: dict[TextQuery | Part | str, Bitmap] = {}
@@ -150,9 +149,7 @@ class IndexSearch:
     @engine_call
     def possible_scores(self, queries: list[TextQuery], weighting: Weighting) -> PossibleScores | None:
         """Return all scores that rows can have, with their bounds by a weighting; None if they are not known."""
-        if self._lengths is None:
-            self._lengths = stored_lengths(self._directory) or {}
-        lengths = self._lengths
+        lengths = self._opened.lengths
 
         def lengths_of(column: MappedField) -> Sequence[int] | None:
             field = self.fields.get(column)

@@ -202,48 +202,49 @@ def _is_known(part: Part) -> bool:
 def _of_column(
     leaves: Sequence[_Leaf], codes: Sequence[int], weighting: Weighting
 ) -> tuple[Bounds, Numbers] | None:
-    """Return the bounds and addends of all combinations of a length of the column and frequencies of its words."""
-    all_bounds, all_addends = [], []
-    total = 0
-    for code in codes:
-        most = min(longest(code), _MOST)
-        bounds, addends = np.zeros(1, np.float32), np.zeros((1, 0))
-        used = np.zeros(1, np.int64)
-        words: set[tuple[tuple[int, str], ...]] = set()
-        for leaf in leaves:
-            values, score, bound = _addend(leaf, code, most, weighting)
-            if len(bounds) * len(values) > 16 * _MOST:
-                return None
-            first, second = (grid.ravel() for grid in np.indices((len(bounds), len(values))))
-            spent = used[first]
-            if leaf.terms is not None and len(leaf.terms.words) == 1 and leaf.terms.words not in words:
-                words.add(leaf.terms.words)
-                spent = spent + values[second]  # different words are at different places
-            fits = spent <= most
-            first, second, used = first[fits], second[fits], spent[fits]
-            bounds = (bounds[first] + bound[second]).astype(np.float32)
-            addends = np.column_stack([addends[first], score[second]])
-        total += len(bounds)
-        if total > _MOST:
+    """Return the bounds and addends of all combinations of a length of the column and frequencies of its words.
+
+    Combinations of all lengths are listed together: `of` has the number of the length of each.
+    """
+    most = np.array([min(longest(code), _MOST) for code in codes], np.int64)
+    lengths = np.array([shortest(code) for code in codes], np.float64)
+    of = np.arange(len(codes))
+    bounds, addends = np.zeros(len(codes), np.float32), np.zeros((len(codes), 0))
+    used = np.zeros(len(codes), np.int64)
+    words: set[tuple[tuple[int, str], ...]] = set()
+    for leaf in leaves:
+        values = most[of] + 1 if leaf.terms is not None else np.full(len(of), 2)
+        if values.sum() > 16 * _MOST:
             return None
-        all_bounds.append(bounds)
-        all_addends.append(addends)
-    return np.concatenate(all_bounds), np.concatenate(all_addends)
+        first = np.repeat(np.arange(len(of)), values)
+        times = np.arange(len(first)) - np.repeat(np.cumsum(values) - values, values)
+        of, used = of[first], used[first]
+        fits: slice | npt.NDArray[np.bool_] = slice(None)
+        if leaf.terms is not None and len(leaf.terms.words) == 1 and leaf.terms.words not in words:
+            words.add(leaf.terms.words)
+            used = used + times  # different words are at different places
+            fits = used <= most[of]
+        first, times, of, used = first[fits], times[fits], of[fits], used[fits]
+        if len(of) > _MOST:
+            return None
+        score, bound = _addend(leaf, times, lengths[of], weighting)
+        bounds = (bounds[first] + bound).astype(np.float32)
+        addends = np.column_stack([addends[first], score])
+    return bounds, addends
 
 
 def _addend(
-    leaf: _Leaf, code: int, most: int, weighting: Weighting
-) -> tuple[npt.NDArray[np.int64], Numbers, Bounds]:
-    """Return how often a part can match a text of a length, and what it then adds to score and bound."""
+    leaf: _Leaf, times: npt.NDArray[np.int64], lengths: Numbers, weighting: Weighting
+) -> tuple[Numbers, Bounds]:
+    """Return what a part adds to score and bound if it matches texts of some lengths so many times."""
     if leaf.terms is None:
-        constant = np.array([0.0, leaf.boost])
-        return np.array([0, 1]), constant, constant.astype(np.float32)
-    times = np.arange(most + 1)
+        constant = np.where(times, leaf.boost, 0.0)
+        return constant, constant.astype(np.float32)
     column, idf = leaf.terms.column.name, weighting.corpus.weight(leaf.terms)
     whole = weighting.corpus.statistics.average_length(column)
-    frequencies, length = times.astype(np.float64), float(shortest(code))
-    score = leaf.boost * bm25(idf, frequencies, length, whole)
-    return times, score, weighting.engine_scores(leaf.terms, leaf.boost, frequencies, length)
+    frequencies = times.astype(np.float64)
+    score = leaf.boost * bm25(idf, frequencies, lengths, whole)
+    return score, weighting.engine_scores(leaf.terms, leaf.boost, frequencies, lengths)
 
 
 def _kind(leaf: _Leaf, corpus: Corpus, split: Corpus) -> tuple[object, ...]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from indextables.predicates import Predicate
 from indextables.runtime import lazy_property
@@ -169,20 +170,35 @@ class _Candidates:
     def _rescore(self, at: int) -> float:
         position = int(self.hits.positions[at])
         if position not in self._scores:
-            with self._use(self._split.ref) as reader:
-                hit = self.hits.take(np.arange(at, at + 1))
-                self._scores[position] = float(reader.rescore(self._split.predicate, hit, self._corpus)[0])
-            possible = self._possible_scores()
-            if possible is not None:
-                possible.observe(float(self.hits.scores[at]), self._scores[position])
+            self._look_at(np.arange(at, at + 1))
+        possible = self._possible_scores()
+        if possible is not None:
+            possible.observe(float(self.hits.scores[at]), self._scores[position])
         return self._scores[position]
 
-    def _possible_scores(self) -> PossibleScores | None:
-        """Return the scores that rows of the split can have, once it is worth while to list them."""
+    def look_ahead(self, count: int) -> None:
+        """Compute the exact scores of the first candidates together, which will be scored whatever they are.
+
+        With the possible scores, one candidate of each bound is enough in most cases: `score` finds out. They will be
+        needed if the split may have more candidates.
+        """
+        places = np.arange(min(count, len(self.hits.rows)))
+        if self._possible_scores(at_once=len(places) == count) is not None:
+            _, places = np.unique(self.hits.scores[places], return_index=True)
+        self._look_at(places)
+
+    def _look_at(self, places: npt.NDArray[np.intp]) -> None:
+        hits = self.hits.take(places)
+        with self._use(self._split.ref) as reader:
+            scores = reader.rescore(self._split.predicate, hits, self._corpus)
+        self._scores.update(zip(hits.positions.tolist(), scores.tolist(), strict=True))
+
+    def _possible_scores(self, *, at_once: bool = False) -> PossibleScores | None:
+        """Return the scores that rows of the split can have, `at_once` or once it is worth while to list them."""
         if self._weighting is None or self._asked is None:
             return None
         is_stable, is_exhausted = self._weighting.stable, len(self.exact) == len(self.hits.rows)
-        if is_stable not in self._possible and (is_exhausted or self._asked >= _MANY):
+        if is_stable not in self._possible and (at_once or is_exhausted or self._asked >= _MANY):
             with self._use(self._split.ref) as reader:
                 possible = reader.possible_scores(self._split.predicate, self._weighting)
             self._possible[is_stable] = possible
@@ -294,6 +310,8 @@ def _score(ranking: Sequence[_Candidates], top: int | None, after: RankKey | Non
     best: list[_Place] = []
     heap = [(-bound, number) for number, of in enumerate(ranking) if (bound := of.bound()) is not None]
     heapq.heapify(heap)
+    if len(heap) == 1 and after is None and top < _MANY:
+        ranking[heap[0][1]].look_ahead(top)
     scored, most = 0, _MAX_SCORED + 20 * top
     while heap and not (len(best) == top and -heap[0][0] < best[0].score):
         _, number = heapq.heappop(heap)

@@ -10,6 +10,7 @@ import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -231,12 +232,17 @@ def scan_schema(schema: TableSchema, request: ScanRequest) -> pa.Schema:
 
 def row_schema(schema: TableSchema, request: ScanRequest) -> pa.Schema:
     """Return the schema of the rows that a scan reads."""
+    return _schema_of_columns(schema, request.columns)
+
+
+@lru_cache(maxsize=64)
+def _schema_of_columns(schema: TableSchema, columns: tuple[str, ...]) -> pa.Schema:
     return pa.schema(
         [
             pa.field(SPLIT_PATH, pa.string(), nullable=False)
             if name == SPLIT_PATH
             else output_field(schema, name)
-            for name in request.columns
+            for name in columns
         ]
     )
 
