@@ -34,7 +34,9 @@ def written(path, zone: str | None, partition: list[str]) -> it.Table:
 
 
 @pytest.mark.parametrize(
-    ("zone", "partition"), [("UTC", []), ("UTC", ["day"]), (None, ["day"])], ids=["plain", "days", "ntz"]
+    ("zone", "partition"),
+    [("UTC", []), ("UTC", ["day"]), (None, ["day"]), ("UTC", ["at"])],
+    ids=["plain", "days", "ntz", "times"],
 )
 def test_the_rows_around_are_those_of_a_sort(tmp_path, zone, partition):
     table = written(tmp_path / "t", zone, partition)

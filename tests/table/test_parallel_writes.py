@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from indextables.split import RowRequest, SplitWriter, open_split
 from indextables.storage import open_store
 from indextables.table import WritePlan, plan_write, run_write_task
 from indextables.table.writes import split_building
-from indextables.table.writes.split_building import parallel_writers
+from indextables.table.writes.split_building import SplitJob, parallel_writers, run_jobs
 
 ROWS = pa.table(
     {
@@ -147,3 +147,47 @@ def test_progress_counts_the_rows_of_parallel_splits(tmp_path, monkeypatch):
     assert told == sorted(told)
     assert told[-1] == (ROWS.num_rows, ROWS.num_rows)
     assert it.open(tmp_path / "t").to_arrow().column("id").to_pylist() == list(range(ROWS.num_rows))
+
+
+@pytest.mark.parametrize("kind", ["nullable", "dictionary"])
+def test_rows_in_memory_become_the_same_splits_for_any_number_of_writers(tmp_path, kind):
+    texts = pa.array([f"row {n}" if n % 3 else None for n in range(60_000)])
+    rows = pa.table(
+        {"id": range(60_000), "message": texts.dictionary_encode() if kind == "dictionary" else texts}
+    )
+    found = []
+    for writers in (1, 3):
+        plan = plan_write(
+            str(tmp_path / str(writers)),
+            TableSchema.from_arrow(rows.schema),
+            mode="append",
+            partition_by=None,
+            settings=Settings({keys.TARGET_SPLIT_SIZE.key: "300K"}),
+        )
+        assert plan is not None
+        found.append([len(ids) for _, ids in rows_of_splits(plan, rows.to_batches(), writers)])
+    assert found[0] == found[1]
+    assert len(found[0]) > 2
+    assert min(found[0][:-1]) > 1000, "the end of one split is a split of its own"
+
+
+def test_an_interrupt_of_the_caller_ends_the_jobs_of_other_threads():
+    begun, ended, pause = threading.Event(), [], threading.Event()
+
+    def build(job: SplitJob, _heap: int | None, check: Callable[[], None]) -> None:
+        if job.key == ("first",):
+            begun.wait(60)
+            return
+        begun.set()
+        for _ in range(2000):
+            check()
+            pause.wait(0.01)
+        ended.append(job)
+
+    def interrupt(_job: SplitJob) -> None:
+        raise KeyboardInterrupt
+
+    jobs = [SplitJob(("first",), []), SplitJob(("second",), [])]
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs(jobs, build, settings=Settings({}), writers=2, after=interrupt)
+    assert ended == []

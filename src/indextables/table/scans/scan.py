@@ -279,6 +279,10 @@ def split_hits(task: ScanTask, ref: SplitRef, split: SplitReader, hits: Hits) ->
 def split_values(task: ScanTask, ref: SplitRef, split: SplitReader, rows: RowIds) -> Iterator[pa.RecordBatch]:
     """Yield the columns of some rows of one split, which are ascending, for aggregates: see `SplitReader.values_of`."""
     names = [name for name in task.request.columns if name not in ref.partition_values]
+    if task.request.columns and not names:
+        constants = [_constant(task, ref, name, len(rows)) for name in task.request.columns]
+        yield pa.RecordBatch.from_arrays(constants, names=list(task.request.columns))
+        return
     for batch in split.values_of(rows, names):
         current().counters.add(ROWS_FETCHED, batch.num_rows)
         columns = [

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
@@ -39,10 +40,14 @@ have many segments."""
 
 @dataclass(frozen=True)
 class SplitJob:
-    """Rows of one partition, in their order, that one thread makes splits of; `adds` are those that it has stored."""
+    """Rows of one partition, in their order, that one thread makes splits of; `adds` are those that it has stored.
+
+    With `is_one_split` the rows are those of one split, whatever their size turns out to be.
+    """
 
     key: PartitionKey
     batches: Iterable[pa.RecordBatch]
+    is_one_split: bool = False
     adds: list[AddFile] = field(default_factory=list)
 
 
@@ -65,9 +70,9 @@ def jobs_of_splits(plan: WritePlan, batches: Sequence[pa.RecordBatch]) -> list[S
             size += conformed.slice(start, count).nbytes
             start += count
             if size >= plan.split_bytes:
-                jobs.append(SplitJob((), rows))
+                jobs.append(SplitJob((), rows, is_one_split=True))
                 rows, size = [], 0
-    return [*jobs, SplitJob((), rows)] if rows else jobs
+    return [*jobs, SplitJob((), rows, is_one_split=True)] if rows else jobs
 
 
 def run_jobs(
@@ -109,15 +114,20 @@ def run_jobs(
 
     try:
         with closing(results()) as done:
-            for job in done:
-                after(job)
+            try:
+                for job in done:
+                    after(job)
+            except BaseException:
+                # Also where the caller is interrupted while it waits: `closing` waits for the other threads.
+                failed.set()
+                raise
     except _AbandonedError:
         raise failures[0] from None
 
 
 def splits(
     plan: WritePlan,
-    rows: Iterable[pa.RecordBatch],
+    job: SplitJob,
     *,
     settings: Settings,
     directory: Path,
@@ -125,10 +135,11 @@ def splits(
     check: Callable[[], None] | None = None,
 ) -> Generator[FinishedSplit]:
     """Yield splits of about the target size; none if there are no rows. `check` is called before each batch."""
+    split_bytes = sys.maxsize if job.is_one_split else plan.split_bytes
     schema = plan.schema.without(plan.partition_columns)
     writer: SplitWriter | None = None
     try:
-        for batch in rows:
+        for batch in job.batches:
             while batch.num_rows:
                 if check is not None:
                     check()
@@ -136,10 +147,10 @@ def splits(
                     writer = SplitWriter(
                         schema, plan.mapping, settings=settings, directory=directory, max_heap=heap
                     )
-                count = _rows_within(batch, plan.split_bytes - writer.input_bytes)
+                count = _rows_within(batch, split_bytes - writer.input_bytes)
                 writer.write(batch.slice(0, count))
                 batch = batch.slice(count)  # noqa: PLW2901 - what is left of it
-                if writer.input_bytes >= plan.split_bytes:
+                if writer.input_bytes >= split_bytes:
                     finished, writer = writer.finish(), None
                     yield finished
         if writer is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -88,13 +88,13 @@ class _WriteTask:
                 with spill.opened() as partitions:
                     self._run([SplitJob(key, rows) for key, rows in partitions], directory)
             return
-        if self._writers > 1 and isinstance(batches, Sequence):
-            jobs = jobs_of_splits(plan, batches)
-            if len(jobs) > 1:
-                jobs = [SplitJob(job.key, self._conformed(job.batches)) for job in jobs]
-                self._run(jobs, directory, self._tell)
-                return
-        self._run([SplitJob((), self._conformed(self._counted(batches)))], directory)
+        jobs = jobs_of_splits(plan, batches) if isinstance(batches, Sequence) else []
+        if len(jobs) > 1:
+            jobs = [replace(job, batches=self._conformed(job.batches)) for job in jobs]
+            self._run(jobs, directory, self._tell)
+            return
+        rows = self._conformed(self._counted(batches))
+        self._run([SplitJob((), rows, is_one_split=len(jobs) == 1)], directory)
 
     def _run(
         self, jobs: Sequence[SplitJob], directory: Path, tell: Callable[[int], object] | None = None
@@ -111,7 +111,7 @@ class _WriteTask:
         def build(job: SplitJob, heap: int | None, check: Callable[[], None]) -> None:
             parts = splits(
                 self._plan,
-                job.batches,
+                job,
                 settings=self._settings,
                 directory=directory,
                 heap=heap,
