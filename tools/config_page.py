@@ -65,29 +65,7 @@ def _named(key: str) -> str:
 
 def _row(setting: Setting[object]) -> str:
     older = "".join(f" Older name: `{alias}`." for alias in setting.aliases)
-    return f"| `{setting.key}` | {_default(setting)} | {setting.meaning}{older} |"
-
-
-def _default(setting: Setting[object]) -> str:
-    value = setting.default
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int) and "size" in setting.parse.__name__:
-        return _size(value)
-    if value is None or value in ("", ()):
-        return "(empty)"
-    return ", ".join(value) if isinstance(value, tuple) else str(value)
-
-
-def _size(value: int) -> str:
-    """
-    >>> _size(256 << 20), _size(20 << 30), _size(1000)
-    ('256M', '20G', '1000')
-    """
-    for unit, letter in ((1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")):
-        if value and value % unit == 0:
-            return f"{value // unit}{letter}"
-    return str(value)
+    return f"| `{setting.key}` | {setting.default_text or '(empty)'} | {setting.meaning}{older} |"
 
 
 if __name__ == "__main__":

@@ -36,6 +36,11 @@ def finding(path: Path, check: str, settings: dict[str, str] | None = None) -> F
     return only
 
 
+def test_few_small_splits_are_counted_as_they_are(path):
+    write(path, 2)
+    assert finding(path, "small splits").message == "2 small splits, too few to be worth merging"
+
+
 def test_a_partition_that_is_much_larger_than_the_others_is_skew(path):
     even = pa.table({"day": [f"d{n}" for n in range(5)], "text": ["x"] * 5})
     it.write(path, even, partition_by=["day"])

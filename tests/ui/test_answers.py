@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("starlette")
 
 import indextables as it
+from indextables.errors import InputError
 from indextables.ui.app import make_app
 from indextables.ui.conditions import time_column, to_asked
 from indextables.ui.discovery import overview_answer
@@ -151,6 +152,29 @@ def test_times_without_a_zone_have_a_histogram_and_a_range(tmp_path, monkeypatch
         time.tzset()
 
 
+def test_a_range_of_times_is_read_as_it_is_typed(ui_table, monkeypatch):
+    table = it.open(ui_table)
+    monkeypatch.setattr("indextables.ui.conditions.now_ms", lambda: 1767268800000)  # 2026-01-01T12:00:00Z
+
+    def limits(**typed: str) -> list[str | None]:
+        asked = to_asked(table, typed)
+        return [None if time is None else f"{time:%d %H:%M}" for time in (asked.start, asked.end)]
+
+    assert limits(**{"from": "2026-01-05", "to": "2026-01-05"}) == ["05 00:00", "06 00:00"]
+    assert limits(**{"from": "2026-01-05T10:00Z", "to": "2026-01-05 11:00"}) == ["05 10:00", "05 11:00"]
+    assert limits(**{"from": "-1h", "to": "now"}) == ["01 11:00", "01 12:00"]
+    assert limits(**{"from": "now/d", "to": "now/d"}) == ["01 00:00", "02 00:00"]
+    for typed, message in (
+        ({"from": "5.3.2026"}, r"^from is '5\.3\.2026'; it takes a day such as"),
+        ({"to": "-1x"}, "^to is '-1x'"),
+        ({"to": "9999-12-31"}, "^to is '9999-12-31'"),
+        ({"from": "2026-01-05", "to": "2026-01-04"}, "^'to' is before 'from'$"),
+    ):
+        with pytest.raises(InputError, match=message):
+            to_asked(table, typed)
+    assert to_asked(table, {"from": "2026-01-05", "to": "2026-01-05"}).where is not None
+
+
 def test_a_column_with_a_zone_is_the_time_before_one_without(tmp_path):
     rows = {
         name: pa.array([0], pa.timestamp("us", zone)) for name, zone in (("wall", None), ("moment", "UTC"))
@@ -265,7 +289,9 @@ def test_files_schema_settings_and_export(ask, ui_table):
     assert (files["splits"], files["num_partitions"], files["partitions"][0]["rows"]) == (13, 1, 320)
     described = ask("describe")
     assert (described["time"], described["text"], described["rows"]) == ("at", "message", 320)
-    assert any(row["key"].endswith("targetSplitSize") for row in ask("settings")["settings"])
+    defaults = {row["key"].rpartition(".")[2]: row["default"] for row in ask("settings")["settings"]}
+    assert defaults["columnCache"] == "256M"
+    assert "targetSplitSize" in defaults
     lines = ask("export", q="disk").splitlines()
     assert len(lines) == 1 + it.open(ui_table).count("disk")
     assert lines[0] == "at,level,host,size,message"

@@ -122,6 +122,8 @@ def test_an_error_is_shown_in_place(ui):
     ui.open("/?q=message:(disk")
     assert "unclosed parenthesis" in ui.page.inner_text("[role=alert]")
     assert ui.page.get_attribute("#query", "aria-invalid") == "true"
+    ui.page.click("[data-field=level] summary")  # names and values are still there
+    ui.page.wait_for_selector("[data-field=level] button.name:has-text('ERROR')")
     ui.page.fill("#query", "disk")
     ui.page.press("#query", "Enter")
     ui.page.wait_for_selector("text=33 rows")
@@ -451,6 +453,17 @@ def test_nothing_found_says_what_may_be_in_the_way(ui):
     assert ui.parameter("where") == ""
 
 
+def test_nothing_found_by_an_exact_value_says_so(ui):
+    for query, hint in (
+        ("level:error", "Values of level are exact and case-sensitive"),
+        ("host:db0 AND level:error", "Values of level and host are exact"),
+        ("message:dis", "Words are matched whole"),
+        ("dis", "Words are matched whole"),
+    ):
+        ui.open(f"/?q={query}")
+        assert hint in ui.page.inner_text(".blank")
+
+
 def test_figures_of_a_part_of_the_rows_are_marked(ui):
     def part(route) -> None:
         answer = route.fetch()
@@ -476,6 +489,36 @@ def test_a_typed_time_range_filters(ui):
     ui.page.press("#to", "Enter")
     ui.page.wait_for_selector("text=9 rows")
     assert ui.parameter("from") == "2026-01-01T12:00Z"
+
+
+def test_a_typed_day_is_whole_and_a_wrong_range_is_refused_in_place(ui):
+    ui.open("/")
+    ui.page.fill("#from", "2026-01-01")
+    ui.page.fill("#to", "2026-01-01")
+    ui.page.press("#to", "Enter")
+    ui.page.wait_for_selector("text=206 rows")
+    assert (ui.parameter("to"), ui.page.input_value("#to")) == ("2026-01-01", "2026-01-01")
+    ui.settle()
+    ui.page.click("#copy")
+    command = ui.page.inner_text("dialog pre")
+    assert "at < timestamp'2026-01-02T00:00:00+00:00'" in command
+    ui.page.keyboard.press("Escape")
+    for name, typed, message in (
+        ("to", "2025-12-31", "'to' is before 'from'"),
+        ("from", "5.3.2026", "from is '5.3.2026'; it takes a day"),
+    ):
+        ui.page.fill(f"#{name}", typed)
+        ui.page.press(f"#{name}", "Enter")
+        ui.page.wait_for_selector(f'[role=alert] .error:has-text("{message}")')
+        assert ui.page.get_attribute(f"#{name}", "aria-invalid") == "true"
+
+
+def test_the_message_of_a_row_fits_into_a_narrow_window(ui):
+    ui.page.set_viewport_size({"width": 420, "height": 800})
+    ui.open("/?q=disk")
+    box = ui.page.locator(".rows tr.row .clamp").first.bounding_box()
+    assert box["width"] > 250
+    assert box["x"] + box["width"] <= 420
 
 
 def test_t_switches_between_light_and_dark(ui):
@@ -507,7 +550,7 @@ def test_keys_pages_and_copies(ui, cli_server):
     ui.open("/?q=disk&where=level%20%3D%20'ERROR'")
     ui.page.keyboard.press("c")
     text = ui.page.inner_text("dialog")
-    assert f"indextables search {cli_server.table} disk -n 50 --where 'level = '\\''ERROR'\\'''" in text
+    assert f"indextables search {cli_server.table} disk -n 50 --where \"level = 'ERROR'\"" in text
     assert "it.open(" in text
     assert "_indexall INDEXQUERY 'disk'" in text
     ui.page.keyboard.press("Escape")
@@ -517,6 +560,7 @@ def test_keys_pages_and_copies(ui, cli_server):
         ui.settle()
     ui.page.keyboard.press("?")
     assert "older, newer version" in ui.page.inner_text("dialog")
+    assert "status:[500 TO 599]" in ui.page.inner_text("#syntax")
 
 
 @pytest.mark.parametrize(

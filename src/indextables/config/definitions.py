@@ -19,6 +19,34 @@ class Setting(Generic[T]):
     meaning: str
     aliases: tuple[str, ...] = ()
 
+    @property
+    def default_text(self) -> str:
+        """The default as a user writes it, empty if there is none.
+
+        >>> from indextables.config import keys
+        >>> keys.AGGREGATION_COLUMN_CACHE.default_text
+        '256M'
+        """
+        if isinstance(self.default, bool):
+            return str(self.default).lower()
+        if isinstance(self.default, int) and "size" in self.parse.__name__:
+            return _size_text(self.default)
+        if isinstance(self.default, tuple):
+            return ", ".join(self.default)
+        return "" if self.default is None else str(self.default)
+
+
+def _size_text(value: int) -> str:
+    """Return a number of bytes in the largest unit of which it is a whole number.
+
+    >>> _size_text(256 << 20), _size_text(20 << 30), _size_text(1000)
+    ('256M', '20G', '1000')
+    """
+    for unit, letter in ((1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")):
+        if value and value % unit == 0:
+            return f"{value // unit}{letter}"
+    return str(value)
+
 
 @dataclass(frozen=True)
 class Family:

@@ -101,7 +101,8 @@ def _small_splits(snapshot: Snapshot, settings: Settings) -> Finding:
         return Finding("small splits", "warning", str(reason))
     small = sum(len(group.sources) for group in groups)
     if small < _MANY_SMALL * max(len(groups), 1):
-        return Finding("small splits", "ok", "few splits are much smaller than 256 MiB", small)
+        few = f"{_count_text(small, 'small split')}, too few to be worth merging"
+        return Finding("small splits", "ok", few if small else "no splits that would be merged", small)
     message = f"{small} small splits can become {len(groups)}: searches open fewer files"
     return Finding("small splits", "warning", message, small, "merge {table} --target 256M")
 

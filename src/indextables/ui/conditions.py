@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 
 from indextables.errors import InputError
+from indextables.runtime import EPOCH, now_ms
+from indextables.split.query import span
 from indextables.table import Table, open_table, time_columns
 from indextables.ui.limits import MAX_ROWS
 
@@ -45,6 +47,8 @@ def to_asked(table: Table, params: Mapping[str, str]) -> Asked:
     time = params.get("time") or time_column(table)
     zoned = time is not None and has_zone(table, time)
     start, end = (_moment(params.get(name), name, zoned=zoned) for name in ("from", "to"))
+    if start is not None and end is not None and end <= start and params["from"] != params["to"]:
+        raise InputError("'to' is before 'from'")
     conditions = [f"({params['where']})"] if params.get("where", "").strip() else []
     if time is not None:
         name = quoted(table.snapshot.schema.field(time).name)
@@ -99,15 +103,36 @@ def time_literal(moment: datetime) -> str:
 
 
 def _moment(text: str | None, name: str, *, zoned: bool) -> datetime | None:
+    """Return the time that a limit of the range denotes: of a date without a time, `to` is the end of the day."""
     if not text:
         return None
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"{name} is {text!r}; it takes a time such as 2026-01-31T12:00:00Z") from None
+        moment = _relative(text, name, zoned=zoned) or _day_limit(text, name) or datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        raise InputError(
+            f"{name} is {text!r}; it takes a day such as 2026-01-31, a time such as 2026-01-31 12:00, or a time "
+            "before now such as -1h or -7d"
+        ) from None
     if not zoned:
         return moment.replace(tzinfo=None)
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _relative(text: str, name: str, *, zoned: bool) -> datetime | None:
+    """Return the time of date maths (`now-1h`, or `-1h`); None for other texts. ValueError if it cannot be read."""
+    maths = f"now{text}" if text[0] in "+-" else text
+    if not maths.startswith("now"):
+        return None
+    first, last = span(maths, "timestamp" if zoned else "timestamp_ntz", now=1000 * now_ms())
+    return EPOCH + timedelta(microseconds=last + 1 if name == "to" and last > first else first)
+
+
+def _day_limit(text: str, name: str) -> datetime | None:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return datetime.combine(day + timedelta(days=name == "to"), datetime.min.time())
 
 
 def to_whole(text: str, name: str, most: int) -> int:

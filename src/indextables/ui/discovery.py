@@ -88,6 +88,8 @@ def overview_answer(asked: Asked, fields: Sequence[str], turn: Turn | None = Non
         "total": found.total,
         "counted": found.counted,
         "every": every,
+        "from": None if asked.start is None else asked.start.isoformat(),
+        "to": None if asked.end is None else asked.end.isoformat(),
         "histogram": _series(found, is_stacked=asked.by is not None),
         "top": {
             name: None if values is None else [to_row(row) for row in plain_rows(values)]

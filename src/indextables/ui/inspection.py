@@ -238,7 +238,7 @@ def settings_answer(table: Table) -> dict[str, Any]:
     return {
         "properties": {key: _shortened(properties[key]) for key in sorted(properties)},
         "settings": [
-            {"key": setting.key, "default": _text(setting.default), "meaning": setting.meaning}
+            {"key": setting.key, "default": setting.default_text, "meaning": setting.meaning}
             for setting in sorted(keys.ALL, key=lambda setting: setting.key.lower())
         ],
     }
@@ -246,10 +246,6 @@ def settings_answer(table: Table) -> dict[str, Any]:
 
 def _shortened(value: str) -> str:
     return value if len(value) <= _LONG else f"{value[:_LONG]}… ({len(value):,} characters)"
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

@@ -15,6 +15,7 @@ from indextables.split.query.bound import (
     with_default_tokenizer,
 )
 from indextables.split.query.compiler import Compiler, boolean, unscored
+from indextables.split.query.moments import span
 from indextables.split.query.numbers import index_number
 from indextables.split.query.query_text import clause_text, part_text
 from indextables.split.query.tree import Occur
@@ -42,6 +43,7 @@ __all__ = [
     "leaves",
     "part_text",
     "positioned_tests",
+    "span",
     "unscored",
     "with_default_tokenizer",
 ]

@@ -17,6 +17,11 @@ const labels = (_, times) => times.every(dated)
   ? times.map((time) => new Date(time * 1000).toLocaleDateString("en", { month: "short", year: "numeric", timeZone: "UTC" }))
   : times.map(label);
 
+// The counts of the axis: two or three whole steps, so that no bar is higher than the highest of them.
+const stepOf = (high) => WHOLE.find((step) => 3 * step >= high);
+const top = (high) => Math.ceil(high / stepOf(high)) * stepOf(high);
+const steps = (high) => Array.from({ length: Math.round(high / stepOf(high)) + 1 }, (_, n) => n * stepOf(high));
+
 const short = (count) => count >= 1e9 ? `${count / 1e9}G` : count >= 1e6 ? `${count / 1e6}M` : count >= 1e4 ? `${count / 1e3}k` : number(count);
 
 export function histogram(place, { times, ends, series }, { stacked, zoned, zoom }) {
@@ -40,11 +45,11 @@ export function histogram(place, { times, ends, series }, { stacked, zoned, zoom
     padding: [8, 24, 0, 0],
     legend: { show: false },
     cursor: { drag: { x: true, y: false }, points: { show: false }, y: false },
-    scales: { x: { time: true, range: () => [times[0], Math.max(...ends)] }, y: { range: (_, low, high) => [0, high || 1] } },
+    scales: { x: { time: true, range: () => [times[0], Math.max(...ends)] }, y: { range: (_, low, high) => [0, top(high || 1)] } },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
     axes: [
       { stroke: dim, grid: { show: false }, ticks: { show: false }, gap: 4, size: 24, font: "11px sans-serif", space: 80, values: labels },
-      { stroke: dim, grid: { stroke: line, width: 1 }, ticks: { show: false }, size: 52, space: 34, font: "11px sans-serif", incrs: WHOLE, values: (_, counts) => counts.map(short) },
+      { stroke: dim, grid: { stroke: line, width: 1 }, ticks: { show: false }, size: 52, font: "11px sans-serif", splits: (chart) => steps(chart.scales.y.max), values: (_, counts) => counts.map(short) },
     ],
     series: [{}, ...order.map((n) => ({ label: names[n], fill: fill(n), stroke: fill(n), width: 0, paths: bars, points: { show: false } }))],
     hooks: {

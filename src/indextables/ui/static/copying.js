@@ -2,7 +2,10 @@
 import { copyButton, h } from "./dom.js";
 import { shownColumns } from "./rows.js";
 
-const shell = (text) => /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+const shell = (text) => {
+  if (/^[\w@%+=:,./-]+$/.test(text)) return text;
+  return /'/.test(text) && !/["$`\\!]/.test(text) ? `"${text}"` : `'${text.replaceAll("'", "'\\''")}'`;
+};
 const python = (text) => JSON.stringify(text);
 const sql = (text) => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 const name = (text) => /^[A-Za-z_]\w*$/.test(text) ? text : `\`${text.replaceAll("`", "``")}\``;
@@ -10,8 +13,10 @@ const name = (text) => /^[A-Za-z_]\w*$/.test(text) ? text : `\`${text.replaceAll
 export function condition(state, info) {
   const parts = state.where ? [`(${state.where})`] : [];
   const time = (text) => info.zoned ? `timestamp'${text}'` : `timestamp_ntz'${text.replace(/([zZ]|[+-]\d\d:?\d\d)$/, "")}'`;
-  if (info.time && state.from) parts.push(`${name(info.time)} >= ${time(state.from)}`);
-  if (info.time && state.to) parts.push(`${name(info.time)} < ${time(state.to)}`);
+  // A day, or a time before now, is what the server has made of it.
+  const limit = (which) => time(/^\d{4}-\d\d-\d\dT/.test(state[which]) ? state[which] : info.range?.[which] ?? state[which]);
+  if (info.time && state.from) parts.push(`${name(info.time)} >= ${limit("from")}`);
+  if (info.time && state.to) parts.push(`${name(info.time)} < ${limit("to")}`);
   return parts.length === 1 && state.where && !state.from && !state.to ? state.where : parts.join(" AND ");
 }
 

@@ -33,6 +33,7 @@ export async function discover(place, info) {
     const session = await getSession();
     const waiting = get(state, "overview", asked, signal).then((overview) => {
       info.every = overview.every;
+      info.range = { from: overview.from, to: overview.to };
       const columns = shownColumns(state, info)?.join("\x1f");
       drawSummary(summary, overview, exportUrl(state, { ...params, columns }), session.most_exported);
       drawNotice(notice, overview);
@@ -51,8 +52,11 @@ export async function discover(place, info) {
     if (error.name === "AbortError") return;
     if (!(error instanceof Refusal)) throw error;
     running.abort();
-    place.querySelector(".discover").remove();
-    const box = /condition|column|where/i.test(error.message) && state.where && !/INDEXQUERY/.test(error.message) ? "where" : /^(from|to) is/.exec(error.message)?.[1] ?? "query";
+    place.querySelector(".discover > section").remove();
+    const everything = { q: "", where: "", from: "", to: "" }; // an error often needs the names, and some values
+    drawFields(fields, state, info, { top: {}, nulls: {}, counted: 0, total: 0 }, everything);
+    const limit = /^'?(from|to)'? is/.exec(error.message)?.[1];
+    const box = limit ?? (/condition|column|where/i.test(error.message) && state.where && !/INDEXQUERY/.test(error.message) ? "where" : "query");
     document.getElementById(box)?.setAttribute("aria-invalid", "true");
     problem.replaceChildren(h("pre", { class: "error" }, error.message.replace(/^INDEXQUERY on all columns(?: at position \d+)?: /, "")));
   }

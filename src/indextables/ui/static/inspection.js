@@ -94,14 +94,14 @@ export async function schema(place, info) {
   const list = h("div");
   const draw = () => {
     const text = search.value.toLowerCase();
-    list.replaceChildren(table(["key", "default", "meaning"], found.settings.filter((row) => `${row.key} ${row.meaning}`.toLowerCase().includes(text)).map((row) => [h("span", { class: "mono" }, row.key), h("span", { class: "mono" }, plain(row.default ?? "")), row.meaning])));
+    list.replaceChildren(table(["key", "default", "meaning"], found.settings.filter((row) => `${row.key} ${row.meaning}`.toLowerCase().includes(text)).map((row) => [h("span", { class: "mono nowrap" }, row.key), h("span", { class: "mono nowrap" }, row.default), row.meaning])));
   };
   const properties = Object.entries(found.properties);
-  place.replaceChildren(h("div", { class: "page" }, h("h1", {}, "Schema and settings"),
+  place.replaceChildren(h("div", { class: "page wide" }, h("h1", {}, "Schema and settings"),
     h("p", { class: "dim mono" }, info.uri),
     h("p", {}, `Version ${info.version}: ${counted(info.rows, "row")} in ${counted(info.splits, "split")}, ${bytes(info.bytes)}; ${info.partition_columns.length ? `partitioned by ${info.partition_columns.join(", ")}` : "not partitioned"}; readers of protocol ${info.min_reader_version}, writers of ${info.min_writer_version}.`),
-    h("h2", {}, "Columns"), table(["column", "type", "index"], info.columns.map((column) => [h("span", { class: "mono" }, column.name), h("span", { class: "mono" }, column.type), kind(column)])),
-    properties.length > 0 && [h("h2", {}, "Properties of the table"), table(["key", "value"], properties.map(([key, value]) => [h("span", { class: "mono" }, key), h("span", { class: "mono" }, value)]))],
+    h("h2", {}, "Columns"), table(["column", "type", "index"], info.columns.map((column) => [h("span", { class: "mono" }, column.name), h("span", { class: "mono nowrap" }, column.type), kind(column)])),
+    properties.length > 0 && [h("h2", {}, "Properties of the table"), table(["key", "value"], properties.map(([key, value]) => [h("span", { class: "mono nowrap" }, key), h("span", { class: "mono" }, value)]))],
     h("h2", {}, "Settings"), h("div", { class: "bar" }, search), list));
   draw();
 }

@@ -11,6 +11,8 @@ import { versions } from "./versions.js";
 
 const PAGES = { discover: ["Discover", discover], versions: ["Versions", versions], health: ["Health", health], files: ["Files", files], schema: ["Schema", schema] };
 const KEYS = [["/", "go to the query"], ["Enter", "search"], ["j, k", "next, previous row"], ["o", "open the row"], ["[, ]", "older, newer version"], ["1 to 5", "pages"], ["t", "light or dark"], ["h", "query history"], ["c", "copy as CLI, Python, SQL"], ["?", "this list"]];
+const SYNTAX = [["disk full", "at least one of the words"], ["disk AND full, disk -full", "both; the first without the second"], ["\"disk full\"", "the phrase"], ["disk*, d?sk, disc~1", "a prefix, a pattern, a misspelt word"],
+  ["message:(disk AND full)", "in this column"], ["level:ERROR", "an exact value, with its case"], ["status:[500 TO 599], size:>1000", "a range"], ["level: IN [WARN ERROR]", "one of the values"], ["at:[now-1h TO now]", "the last hour"], ["host:*", "any value"]];
 const place = document.getElementById("page");
 const dialog = document.getElementById("dialog");
 let info = null;
@@ -45,7 +47,10 @@ function theme() {
 }
 
 function showKeys() {
-  dialog.replaceChildren(h("h2", { id: "dialog-title" }, "Keys"), h("table", {}, h("tbody", {}, KEYS.map(([key, text]) => h("tr", {}, h("td", {}, h("kbd", {}, key)), h("td", {}, text))))), h("button", { type: "button", onclick: () => dialog.close() }, "Close"));
+  dialog.replaceChildren(h("h2", { id: "dialog-title" }, "Keys and queries"),
+    h("div", { class: "help" }, h("table", {}, h("tbody", {}, KEYS.map(([key, text]) => h("tr", {}, h("td", { class: "nowrap" }, h("kbd", {}, key)), h("td", {}, text))))),
+      h("table", { id: "syntax" }, h("tbody", {}, SYNTAX.map(([query, text]) => h("tr", {}, h("td", {}, h("code", {}, query)), h("td", {}, text)))))),
+    h("button", { type: "button", onclick: () => dialog.close() }, "Close"));
   dialog.showModal();
 }
 

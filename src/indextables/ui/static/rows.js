@@ -1,7 +1,7 @@
 // Rows as log lines with marked hits, and one row with all of its fields and the rows around it.
 import { get } from "./api.js";
 import { counted, h, number, plain, when } from "./dom.js";
-import { filter } from "./fields.js";
+import { filter, kind } from "./fields.js";
 import { go } from "./state.js";
 
 export const PAGE = 50;
@@ -24,7 +24,7 @@ export function shownColumns(state, info) {
 }
 
 export function drawRows(place, state, info, found) {
-  if (!found.rows.length) { place.replaceChildren(nothing(state)); return; }
+  if (!found.rows.length) { place.replaceChildren(nothing(state, info)); return; }
   const level = levelOf(info);
   const chosen = state.cols ? state.cols.split(",").filter((name) => info.columns.some((column) => column.name === name)) : null;
   const others = info.columns.filter((column) => column.name !== info.time && column.name !== level?.name).map((column) => column.name);
@@ -38,7 +38,7 @@ export function drawRows(place, state, info, found) {
       h("td", { class: "open" }, more),
       info.time && h("td", { class: "time" }, when(row[info.time])),
       level && h("td", {}, h("span", { class: `level ${/^\w+$/.test(row[level.name] ?? "") ? row[level.name] : ""}` }, row[level.name] ?? "")),
-      names.map((name) => h("td", {}, h("div", { class: "clamp" }, cell(row[name])))),
+      names.map((name) => h("td", { "data-name": name }, h("div", { class: "clamp" }, cell(row[name])))),
       info.text && h("td", {}, h("div", { class: "clamp" }, marked(row._snippet, row[info.text]))),
       scored && h("td", { class: "score" }, row._score?.toFixed(2)));
     body.append(line);
@@ -59,10 +59,14 @@ export function drawPager(place, state, found, total) {
 }
 
 // What may be in the way of a match can be taken away by a click.
-function nothing(state) {
+function nothing(state, info) {
+  const named = [...state.q.matchAll(/(?:^|[\s(+!-])`?([\w.]+)`?:/g)].map((match) => match[1].toLowerCase());
+  const exact = info.columns.filter((column) => kind(column) === "exact" && named.includes(column.name.toLowerCase())).map((column) => column.name);
+  const hint = exact.length ? `Values of ${exact.join(" and ")} are exact and case-sensitive: error is not ERROR.`
+    : state.q ? "Words are matched whole: try a prefix such as disk*, or fewer words." : "The table has no such row.";
   const without = (name, text) => h("button", { type: "button", onclick: () => go(name === "from" ? { from: "", to: "", offset: "" } : { [name]: "", offset: "" }) }, text);
   return h("div", { class: "blank" }, h("strong", {}, "No row matches"),
-    state.q ? "Words are matched whole: try a prefix such as disk*, or fewer words." : "The table has no such row.",
+    hint,
     h("div", { class: "bar" }, state.where && without("where", "Without the condition"), (state.from || state.to) && without("from", "At all times"), state.v && without("v", "In the newest version")));
 }
 
