@@ -200,12 +200,12 @@ def _options(args: Namespace, name: str, existing: Table | None, output: Output)
         raise InputError(f"--delimiter is for CSV, and {_shown(name)} is {kind or 'of no format'}")
     kept = {} if existing is None else {field.name: field.type for field in existing.schema}
     return SourceOptions(
-        kind,
-        kept | {column: ARROW_TYPES[kind] for column, kind in asked.items()},
-        frozenset(asked),
-        lambda lines: _log_pattern(args, name, lines, list(kept), asked, output),
-        args.encoding,
-        _delimiter(args.delimiter),
+        format=kind,
+        types=kept | {column: ARROW_TYPES[kind] for column, kind in asked.items()},
+        asked=frozenset(asked),
+        pattern=lambda lines: _log_pattern(args, name, lines, list(kept), asked, output),
+        encoding=args.encoding,
+        delimiter=_delimiter(args.delimiter),
     )
 
 
