@@ -52,8 +52,13 @@ def _bar(title: str) -> Iterator[Progress]:
         lines.end()
         return
     with bar:
-        task = bar.add_task(title, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        task = bar.add_task(title, total=None, amount="")
+
+        def tell(done: int, total: int | None) -> None:
+            of = "" if total is None else f"/{total:,}"
+            bar.update(task, completed=done, total=total, amount=f"{done:,}{of}")
+
+        yield tell
 
 
 class Lines:
@@ -110,7 +115,6 @@ def _rich_bar() -> Any:
     try:
         from rich.progress import (  # noqa: PLC0415 - optional, and slow to import
             BarColumn,
-            MofNCompleteColumn,
             Progress,
             TextColumn,
             TimeElapsedColumn,
@@ -120,5 +124,10 @@ def _rich_bar() -> Any:
     from rich.console import Console  # noqa: PLC0415
 
     console = Console(file=None if _is_notebook() else sys.stderr)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[amount]}"),
+        TimeElapsedColumn(),
+    )
     return Progress(*columns, console=console, transient=True)

@@ -54,7 +54,7 @@ def test_restore_asks_first(cli, days):
     assert it.open(days).version == 2
     (done,) = cli.rows("restore", days, 0, "--yes")
     assert (done["version"], it.open(days).count()) == (3, 2)
-    assert "is what version 2 was" in cli.text("restore", days, 2, "--yes")
+    assert "now has the rows of version 2" in cli.text("restore", days, 2, "--yes")
     assert cli("restore", days, 9, "--yes")[0] == 3
 
 

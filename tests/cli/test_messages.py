@@ -196,3 +196,97 @@ def test_sql_that_searches_is_shown_the_command_that_does(cli, logs):
     assert "DuckDB does not know TEXTSEARCH" in err
     assert "indextables search TABLE QUERY" in err
     assert "Parser Error" not in err
+
+
+@pytest.fixture
+def levels(tmp_path) -> str:
+    path = str(tmp_path / "levels")
+    rows = [{"id": n, "level": "ERROR", "message": f"disk {n}"} for n in range(3)]
+    it.write(path, rows, text=["message"])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        ("level:error", "no match; values of level are exact: level:ERROR finds 3"),
+        ("disk AND Level:error", "no match; values of level are exact: disk AND Level:ERROR finds 3"),
+        ("zebra AND level:error", "no match"),
+        ("level:other", "no match"),
+        ("message:zebra", "no match"),
+        ("level:err*", "no match"),
+        ('"level:error"', "no match"),
+    ],
+)
+def test_an_exact_value_in_another_case_is_a_hint_for_a_query(cli, levels, query, note):
+    code, _, err = cli("search", levels, query, "--format", "table")
+    assert (code, err.splitlines()[0]) == (1, note)
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("level = ERROR", "put text in quotes: level = 'ERROR'"),
+        ("level IN (ERROR)", "put text in quotes: level = 'ERROR'"),
+        ('"id" = 7', "write a column name in backticks, `id`"),
+        ("id = 1 AND", "a value is missing after 'AND'"),
+    ],
+)
+def test_a_wrong_condition_says_what_to_write(cli, levels, where, message):
+    code, _, err = cli("count", levels, "--where", where)
+    assert (code, message in err) == (2, True), err
+
+
+def test_a_misspelled_column_or_command_is_named(cli, levels):
+    code, _, err = cli("search", levels, "mesage:disk")
+    assert code == 2
+    assert "unknown column 'mesage'; did you mean 'message'? The columns are id, level, message" in err
+    code, _, err = cli("serach", levels, "disk")
+    assert (code, "did you mean 'search'?" in err) == (2, True)
+    code, _, err = cli("nonsense")
+    assert (code, "invalid choice" in err) == (2, True)
+
+
+def test_values_that_a_semicolon_separates_are_imported(cli, tmp_path):
+    file, table = tmp_path / "rows.csv", tmp_path / "t"
+    file.write_text("id;name;size\n1;a;1,5\n2;b;2,5\n")
+    code, _, err = cli("import", table, file)
+    assert (code, "It looks separated by ';': --delimiter ';'" in err) == (2, True), err
+    text = cli.text("import", table, file, "--delimiter", ";", "-q")
+    assert text.rstrip().endswith("is at version 0 and has 2 rows")
+    assert cli.rows("head", table)[0] == {"id": 1, "name": "a", "size": "1,5"}
+    assert cli("import", table, file, "--delimiter", ";;")[0] == 2
+    file.write_text("id;name\n1;a\n")
+    code, _, err = cli("import", tmp_path / "other", file, "--dry-run")
+    assert (code, "one column 'id;name', which looks separated by ';': --delimiter ';'" in err) == (
+        0,
+        True,
+    ), err
+    file.write_text("")
+    assert "is empty; nothing of it was imported" in cli("import", table, file)[2]
+
+
+def test_an_interrupted_import_says_what_is_committed(cli, tmp_path, monkeypatch):
+    def interrupt(*_: object, **__: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("indextables.cli.importing.write_table", interrupt)
+    (tmp_path / "rows.csv").write_text("id\n1\n")
+    code, _, err = cli("import", tmp_path / "t", tmp_path / "rows.csv")
+    assert (code, err.splitlines()[-1]) == (130, "interrupted; nothing was committed")
+
+
+def test_a_dry_run_counts_the_lines_that_do_not_match(cli, tmp_path):
+    file = tmp_path / "app.log"
+    file.write_text("at disk full\n" + "other\n" * 96 + "at a\n" * 3)
+    code, _, err = cli("import", tmp_path / "t", file, "--pattern", r"at (?P<message>.*)", "--dry-run")
+    assert (code, "96 of the first 100 lines do not match the pattern" in err) == (0, True), err
+
+
+def test_people_read_the_name_of_the_column_and_what_a_restore_does(cli, levels):
+    it.write(levels, [{"id": 9, "level": "INFO", "message": "late"}])
+    assert cli.text("count", levels, "--by", "level").split()[:2] == ["level", "count"]
+    assert cli.rows("count", levels, "--by", "level")[0] == {"value": "ERROR", "count": 3}
+    planned = cli.text("restore", levels, 0, "--dry-run")
+    assert planned == "would bring back 0 splits and remove 1 (1 row)\n"
+    assert cli.text("restore", levels, 0, "--yes") == "version 2 now has the rows of version 0\n"

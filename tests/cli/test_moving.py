@@ -224,7 +224,7 @@ def test_ui_refuses_before_it_serves(cli, logs, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     code, _, err = cli("ui", logs)
     assert code == 2
-    assert "indextables[ui]" in err
+    assert 'pip install "CLONE[ui]", CLONE being the directory of your clone' in err
 
 
 def test_ui_prints_the_url(cli, logs, monkeypatch):

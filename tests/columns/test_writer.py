@@ -175,7 +175,7 @@ def test_wrong_options_are_refused(tmp_path):
 def test_without_its_package_vortex_is_a_clear_error(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "vortex", None)
     with (
-        pytest.raises(InputError, match=r"pip install 'indextables\[vortex\]'"),
+        pytest.raises(InputError, match=r'pip install "CLONE\[vortex\]"'),
         Writer(tmp_path, ROWS.schema, format="vortex") as writer,
     ):
         writer.write(ROWS)

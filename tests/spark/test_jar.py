@@ -128,5 +128,5 @@ def test_what_the_compiler_says_is_in_the_error(calls, tmp_path):
 
 def test_without_spark_there_is_nothing_to_compile_against(calls, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(ConfigError, match="pip install 'indextables\\[spark\\]'"):
+    with pytest.raises(ConfigError, match=r'pip install "CLONE\[spark\]"'):
         jar.find_jar()

@@ -523,6 +523,54 @@ def test_a_pattern_that_fits_too_many_words_is_a_query_error(tmp_path: Path) -> 
         assert reader.count(TextQuery("TEXTSEARCH", "t", "a*")) == 20_000
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "10.213.*",
+        '"10.213.*"',
+        "10.*.213",
+        "*.213",
+        "10.*",
+        "NOT 10.213.*",
+        "w1 OR 10.213.*",
+        "10.213.* AND NOT w7",
+    ],
+)
+def test_a_star_for_a_word_means_the_same_among_many_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    texts = [
+        "10.213.4.5",
+        "at 10.213",
+        "10.9.213",
+        "213 10",
+        "10.213.w7",
+        "x 213",
+        "213",
+        "10",
+        "10 213. 213",
+    ]
+    rows = pa.record_batch({"t": texts + [f"w{row}" for row in range(20_000)]})
+    split = write_split(
+        tmp_path, [rows], FieldMapping.of(TableSchema.from_arrow(rows.schema), (), {"t": "text"})
+    )
+
+    def found() -> list[dict[str, Any]]:
+        text = TextQuery("TEXTSEARCH", "t", query)
+        with opened(tmp_path, split) as reader:
+            batches = reader.rows(RowRequest(("t", "_score"), text))
+            first = [row for batch in batches for row in batch.to_pylist()]
+            assert reader.count(text) == len(first)
+            return [row for row in first if not row["t"].startswith("w")]
+
+    among_many = found()
+    few = pa.record_batch({"t": [*texts, "w1", "w7"]})
+    split = write_split(
+        tmp_path, [few], FieldMapping.of(TableSchema.from_arrow(few.schema), (), {"t": "text"})
+    )
+    assert [row["t"] for row in found()] == [row["t"] for row in among_many]
+
+
 # --- damage ---------------------------------------------------------------------------------------------------
 
 

@@ -69,7 +69,9 @@ def ui(args: Namespace, output: Output) -> int:
     except ImportError as reason:
         if reason.name is not None and reason.name.startswith("indextables"):
             raise
-        raise InputError("the command ui needs a web server: pip install 'indextables[ui]'") from None
+        raise InputError(
+            'the command ui needs a web server: pip install "CLONE[ui]", CLONE being the directory of your clone'
+        ) from None
     from indextables.cli.opening import check_no_file, to_settings  # noqa: PLC0415 - Arrow
     from indextables.table import open_table  # noqa: PLC0415
 

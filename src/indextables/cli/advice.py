@@ -17,6 +17,7 @@ _ADVICE: Final = (
 )
 
 _SUBJECT: Final = re.compile(r"INDEXQUERY on all columns(?: at position \d+)?: ")
+_SEARCHED: Final = re.compile(r"(unknown column .*?)(?:: |(\?) )INDEXQUERY can search ")
 _NO_PLACE: Final = re.compile(r"\n\s*\n\s*\^\Z")
 """The excerpt of a query without text, which has no place to point at."""
 _WORDS: Final = (
@@ -51,10 +52,15 @@ def message_of(error: IndexTablesError) -> str:
     """
     text = str(error)
     if isinstance(error, QueryError):
-        return _NO_PLACE.sub("", _SUBJECT.sub("", text, count=1))
+        text = _SEARCHED.sub(_with_columns, _SUBJECT.sub("", text, count=1), count=1)
+        return _NO_PLACE.sub("", text)
     for pattern, words in _WORDS:
         text = re.sub(pattern, words, text)
     return text
+
+
+def _with_columns(found: re.Match[str]) -> str:
+    return f"{found[1]}? The columns are " if found[2] else f"{found[1]}; the columns are "
 
 
 def advice(error: IndexTablesError) -> list[str]:

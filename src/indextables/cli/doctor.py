@@ -92,10 +92,8 @@ def _machine() -> Iterator[Finding]:
     yield _jar()
     missing = sorted(extra for package, extra in _EXTRAS.items() if find_spec(package) is None)
     names = ", ".join(missing)
-    message = f"not installed: {names}" if missing else "all optional parts are installed"
-    yield Finding(
-        "extras", "ok", message, len(missing), f"!pip install 'indextables[{names}]'" if missing else ""
-    )
+    message = f"not installed: {names} (CLONE: your clone)" if missing else "all optional parts are installed"
+    yield Finding("extras", "ok", message, len(missing), f'!pip install "CLONE[{names}]"' if missing else "")
 
 
 def _java() -> Finding:
@@ -122,8 +120,8 @@ def _java() -> Finding:
 def _spark() -> Finding:
     found = _installed("pyspark")
     if found is None:
-        message = "pyspark is not installed; tables can be read and written without it"
-        return Finding("spark", "ok", message, command="!pip install 'indextables[spark]'")
+        message = "pyspark is not installed; tables can be read and written without it (CLONE: your clone)"
+        return Finding("spark", "ok", message, command='!pip install "CLONE[spark]"')
     return Finding("spark", "ok", f"pyspark {found}")
 
 

@@ -6,7 +6,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import IO, Final
 
@@ -39,7 +39,7 @@ class SourceOptions:
     """How to read the files.
 
     The format, None to go by the name; the types of columns, of which those in `asked` must be in the file; how to
-    choose the pattern of raw logs; the encoding of text, None for UTF-8.
+    choose the pattern of raw logs; the encoding of text, None for UTF-8; what separates the values of CSV.
     """
 
     format: str | None
@@ -47,6 +47,7 @@ class SourceOptions:
     asked: frozenset[str]
     pattern: PatternChoice
     encoding: str | None = None
+    delimiter: str = ","
 
     def type_of(self, name: str) -> pa.DataType | None:
         """Return the type of a column by its name in any case; None: the values tell."""
@@ -65,7 +66,9 @@ class Content:
     log: LogRows | None = None
 
 
-def _csv(file: IO[bytes] | Arrivals, options: SourceOptions, delimiter: str = ",") -> Content:
+def _csv(file: IO[bytes] | Arrivals, options: SourceOptions) -> Content:
+    delimiter = options.delimiter
+
     def reader(
         data: IO[bytes] | Rejoined, types: Mapping[str, pa.DataType], names: Sequence[str] | None = None
     ) -> pc_csv.CSVStreamingReader:
@@ -100,7 +103,7 @@ def _csv(file: IO[bytes] | Arrivals, options: SourceOptions, delimiter: str = ",
 
 
 def _tsv(file: IO[bytes] | Arrivals, options: SourceOptions) -> Content:
-    return _csv(file, options, "\t")
+    return _csv(file, replace(options, delimiter="\t"))
 
 
 def _ndjson(file: IO[bytes] | Arrivals, options: SourceOptions) -> Content:

@@ -25,7 +25,7 @@ from indextables.cli.log_lines import (
 )
 from indextables.cli.opening import check_no_file, split_names, to_settings
 from indextables.cli.output import Output
-from indextables.cli.sources import STDIN, Source, format_of, open_source, to_types
+from indextables.cli.sources import STDIN, Source, format_of, open_source, other_delimiter, to_types
 from indextables.cli.terminal_progress import progress_of
 from indextables.cli.text import counted
 from indextables.errors import IndexTablesError, InputError, SchemaError, TableNotFoundError
@@ -51,13 +51,11 @@ def import_files(args: Namespace, output: Output) -> int:
             kept = None if replaced else existing
             with open_source(name, _options(args, name, kept, output), patience) as source:
                 first = next(source.batches, None)
+                _check_delimiter(args, source, output)
                 text = _text_columns(args, kept, source, first)
                 indexed = text if kept is None else text_columns(kept)
                 if args.dry_run:
-                    partitions = (
-                        (split_names(args.partition_by) or []) if kept is None else kept.partition_columns
-                    )
-                    _print_plan(source, indexed, partitions, output)
+                    _print_plan(args, kept, source, first, indexed, output)
                     continue
                 output.note(f"{_shown(name)}: {source.format}, {_columns(source.schema, indexed)}")
                 if source.is_live and kept is None and first is not None and source.format != "log":
@@ -77,8 +75,8 @@ def import_files(args: Namespace, output: Output) -> int:
                 reason.add_note(_what_is_committed(args, place, total, version))
             raise
         except KeyboardInterrupt:
-            if version is not None:
-                output.warn(f"interrupted: {_what_is_committed(args, place, total, version)}")
+            if not args.dry_run:
+                output.warn(_interrupted(args, place, total, version))
             raise
         unmatched += source.log.unmatched if source.log is not None else 0
         if source.moments.without_zone:
@@ -90,16 +88,33 @@ def import_files(args: Namespace, output: Output) -> int:
         raise InputError(f"there is no row in {', '.join(map(_shown, args.files))}; the table is as it was")
     seconds = time.monotonic() - started
     values = {"rows": total, "version": version, "unmatched_lines": unmatched, "seconds": round(seconds, 3)}
-    output.record(values, _summary(args.path, total, version, unmatched, seconds))
+    output.record(values, _summary(args.path, total, existing, unmatched, seconds))
     return DONE
 
 
-def _summary(path: str, rows: int, version: int, unmatched: int, seconds: float) -> str:
-    text = f"imported {counted(rows, 'row')} in {seconds:.1f} s; {path} is at version {version}"
+def _check_delimiter(args: Namespace, source: Source, output: Output) -> None:
+    names = source.schema.names
+    if source.format != "csv" or args.delimiter is not None or len(names) != 1:
+        return
+    if (other := other_delimiter(names[0])) is not None:
+        looks = f"which looks separated by {other}: --delimiter {other}"
+        output.warn(f"{_shown(source.name)}: it has one column {names[0]!r}, {looks}")
+
+
+def _summary(path: str, rows: int, table: Table | None, unmatched: int, seconds: float) -> str:
+    text = f"imported {counted(rows, 'row')} in {seconds:.1f} s"
+    if table is not None:
+        text += f"; {path} is at version {table.version} and has {counted(len(table), 'row')}"
     if not unmatched:
         return text
     lines = counted(unmatched, "line")
     return f"{text}\n{lines} without a match of the pattern: the text is the message, the rest is null"
+
+
+def _interrupted(args: Namespace, place: int, rows: int, version: int | None) -> str:
+    if version is None:
+        return "interrupted; nothing was committed"
+    return f"interrupted: {_what_is_committed(args, place, rows, version)}"
 
 
 def _what_is_committed(args: Namespace, place: int, rows: int, version: int) -> str:
@@ -181,14 +196,29 @@ def _options(args: Namespace, name: str, existing: Table | None, output: Output)
         raise InputError(
             f"--pattern and --time-format are for raw logs, and {_shown(name)} is {kind or 'of no format'}"
         )
+    if args.delimiter is not None and kind != "csv":
+        raise InputError(f"--delimiter is for CSV, and {_shown(name)} is {kind or 'of no format'}")
     kept = {} if existing is None else {field.name: field.type for field in existing.schema}
     return SourceOptions(
-        kind,
-        kept | {column: ARROW_TYPES[kind] for column, kind in asked.items()},
-        frozenset(asked),
-        lambda lines: _log_pattern(args, name, lines, list(kept), asked, output),
-        args.encoding,
+        format=kind,
+        types=kept | {column: ARROW_TYPES[kind] for column, kind in asked.items()},
+        asked=frozenset(asked),
+        pattern=lambda lines: _log_pattern(args, name, lines, list(kept), asked, output),
+        encoding=args.encoding,
+        delimiter=_delimiter(args.delimiter),
     )
+
+
+def _delimiter(text: str | None) -> str:
+    r"""Return the character between values; `\t` is a tab.
+
+    >>> _delimiter(None), _delimiter(";"), _delimiter(r"\t")
+    (',', ';', '\t')
+    """
+    delimiter = "," if text is None else text.replace(r"\t", "\t")
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise InputError(f"--delimiter is {text!r}; it takes one character, such as ';'")
+    return delimiter
 
 
 def _log_pattern(
@@ -254,12 +284,24 @@ def _has_words(column: pa.Array) -> bool:
     return bool(texts) and sum(len(text.split()) for text in texts) >= _WORDS * len(texts)
 
 
-def _print_plan(source: Source, text: Collection[str], partitions: Collection[str], output: Output) -> None:
+def _print_plan(
+    args: Namespace,
+    existing: Table | None,
+    source: Source,
+    first: pa.RecordBatch | None,
+    text: Collection[str],
+    output: Output,
+) -> None:
+    asked = split_names(args.partition_by) or []
+    partitions = asked if existing is None else existing.partition_columns
     columns = [
         {"file": source.name, "column": f.name, "type": str(f.type), "index": _index(f, text, partitions)}
         for f in source.schema
     ]
     output.rows(["file", "column", "type", "index"], columns)
+    if source.log is not None and first is not None and source.log.unmatched:
+        lines = f"{source.log.unmatched:,} of the first {counted(first.num_rows, 'line')}"
+        output.warn(f"{_shown(source.name)}: {lines} do not match the pattern")
 
 
 def _index(field: pa.Field, text: Collection[str], partitions: Collection[str]) -> str:

@@ -61,12 +61,14 @@ def restore(args: Namespace, output: Output) -> int:
     """Make the table what it was at an older version."""
     table = _newest(args)
     target = open_version(args, args.number)
-    live, then = (set(handle.files().column("path").to_pylist()) for handle in (table, target))
-    back, gone = len(then - live), len(live - then)
+    live, then = (_rows_by_split(handle) for handle in (table, target))
+    back, gone = len(then.keys() - live), len(live.keys() - then)
     if args.dry_run:
         values = {"status": "dry_run", "files_added": back, "files_removed": gone}
+        removed = sum(rows for path, rows in live.items() if path not in then)
         output.record(
-            values, f"would add {counted(back, 'split')} of version {args.number} and remove {gone} of now"
+            values,
+            f"would bring back {counted(back, 'split')} and remove {gone} ({counted(removed, 'row')})",
         )
         return DONE
     confirm(
@@ -75,8 +77,14 @@ def restore(args: Namespace, output: Output) -> int:
     )
     version = table.restore(args.number)
     values = {"status": "success", "version": version, "files_added": back, "files_removed": gone}
-    output.record(values, f"version {version} is what version {args.number} was")
+    output.record(values, f"version {version} now has the rows of version {args.number}")
     return DONE
+
+
+def _rows_by_split(table: Table) -> dict[str, int]:
+    files = table.files()
+    rows = (number or 0 for number in files.column("num_records").to_pylist())
+    return dict(zip(files.column("path").to_pylist(), rows, strict=True))
 
 
 def drop(args: Namespace, output: Output) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, Final
+import re
+from difflib import get_close_matches
+from typing import Any, Final, NoReturn
 
 _DESCRIPTION: Final = "Search, look at and maintain IndexTables."
 _EPILOG: Final = (
@@ -20,6 +22,18 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         print(f"indextables {program_version()}")  # noqa: T201 - the result
         parser.exit()
+
+
+class _Program(argparse.ArgumentParser):
+    """Says which command a wrong name is close to."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong, and exit."""
+        wrong = re.match(r"argument COMMAND: invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        close = get_close_matches(wrong[1], re.findall(r"[\w-]+", wrong[2]), n=1) if wrong else []
+        super().error(
+            f"there is no command {wrong[1]!r}; did you mean {close[0]!r}?" if wrong and close else message
+        )
 
 
 class _Commands:
@@ -52,9 +66,7 @@ class _Commands:
 
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
-    parser = argparse.ArgumentParser(
-        "indextables", description=_DESCRIPTION, epilog=_EPILOG, allow_abbrev=False
-    )
+    parser = _Program("indextables", description=_DESCRIPTION, epilog=_EPILOG, allow_abbrev=False)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version of the program")
     parser.set_defaults(run=None)
     commands = _Commands(parser)
@@ -159,6 +171,7 @@ def _add_moving(commands: _Commands) -> None:
     load.add_argument(
         "--encoding", metavar="NAME", help="of text: latin-1, cp1252, utf-16; the default is utf-8"
     )
+    load.add_argument("--delimiter", metavar="C", help="between the values of CSV, such as ';'")
     load.add_argument("--mode", choices=["append", "overwrite", "error"], default="append")
     load.add_argument("--commit-every", type=_above_zero, metavar="ROWS", help="a version for so many rows")
     load.add_argument(

@@ -115,7 +115,8 @@ def count(args: Namespace, output: Output) -> int:
         people = isinstance(output, PeopleOutput)
         limit = args.limit if args.limit is not None or not people else VALUES
         shown = [{"value": values[key], "count": number} for key, number in ordered[:limit]]
-        output.rows(*(_with_bars(["value", "count"], shown) if people else (["value", "count"], shown)))
+        names, rows = _with_bars(["value", "count"], shown) if people else (["value", "count"], shown)
+        output.rows(names, rows, heads={"value": name})
         if people and not ordered:
             output.note(nothing_found(table, args.query, args.where))
         elif len(shown) < len(ordered):

@@ -142,12 +142,27 @@ def _shown(name: str) -> str:
 
 
 def _unreadable(name: str, kind: str, reason: Exception, *, live: bool) -> InputError:
+    if re.search("^Empty (?:CSV|JSON) (?:file|stream)", str(reason)):
+        return InputError(f"{_shown(name)} is empty; nothing of it was imported")
     message = f"{_shown(name)} cannot be read as {kind}: {reason}"
+    wrong = re.search(r"Expected \d+ columns, got \d+: (.*)", str(reason)) if kind == "csv" else None
     if isinstance(reason, UnicodeDecodeError) or re.search(r"UTF-?8|encoding", str(reason)):
         message += f". {ENCODING}"
     elif "unexpected field" in str(reason) or (live and _OTHER.search(str(reason))):
         message += f". {_FIRST_LINES}"
+    elif wrong is not None and (other := other_delimiter(wrong[1])) is not None:
+        message += f". It looks separated by {other}: --delimiter {other}"
     return InputError(message)
+
+
+def other_delimiter(line: str) -> str | None:
+    r"""Return, as a shell takes it, what else than a comma separates the values of a line of CSV; None without it.
+
+    >>> other_delimiter("id;name"), other_delimiter("id\tname"), other_delimiter("id")
+    ("';'", "'\\t'", None)
+    """
+    found = next((character for character in ";\t|" if character in line), None)
+    return None if found is None else f"'{found}'".replace("\t", r"\t")
 
 
 def _usable(field: pa.Field, *, is_time: bool) -> pa.Field:

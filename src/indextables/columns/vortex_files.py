@@ -221,6 +221,7 @@ def _package() -> Any:
         import vortex  # noqa: PLC0415 - an optional package
     except ImportError as reason:
         raise InputError(
-            "files of format vortex need the package vortex-data: pip install 'indextables[vortex]'"
+            'files of format vortex need the package vortex-data: pip install "CLONE[vortex]", CLONE being the '
+            "directory of your clone"
         ) from reason
     return vortex

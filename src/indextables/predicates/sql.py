@@ -120,8 +120,10 @@ def _first_line(reason: Exception) -> str:
     description = next((detail["description"] for detail in details if detail.get("description")), None)
     if description is not None:
         place = next((detail["highlight"] for detail in details if detail.get("highlight")), "")
-        reason_text = "a value is missing" if "Required keyword" in description else description.rstrip(".")
-        return f"{reason_text} at {place!r}" if place else f"{reason_text}"
+        if "Required keyword" in description:
+            return f"a value is missing after {place!r}" if place else "a value is missing"
+        text = description.rstrip(".")
+        return f"{text} at {place!r}" if place else text
     return str(reason).splitlines()[0] if str(reason) else type(reason).__name__
 
 
@@ -222,6 +224,11 @@ class _Reader:
         left, right = node.this, node.expression
         if not isinstance(left, exp.Column | exp.Dot) and isinstance(right, exp.Column | exp.Dot):
             left, right, op = right, left, _FLIPPED.get(op, op)
+        if isinstance(left, exp.Literal) and left.is_string and self._schema.get(left.name) is not None:
+            raise PredicateError(
+                f"{shorten(left.name)!r} is a text in {shorten(self._text)!r}: write a column name in backticks, "
+                f"`{left.name}`"
+            )
         column = self._column(left)
         return Compare(op, column.name, self._value(right, column))
 
@@ -316,6 +323,8 @@ class _Reader:
                 return from_sql(node.this.this, column, self._zone)
             case exp.Paren():
                 return self._value(node.this, column)
+            case exp.Column() if len(node.parts) == 1 and self._schema.get(node.name) is None:
+                raise PredicateError(f"put text in quotes: {column.name} = '{shorten(node.name)}'")
         raise self._refusal(node)
 
     def _refusal(self, node: exp.Expression) -> PredicateError:

@@ -106,7 +106,10 @@ def spark_jars() -> Path:
     homes = [Path(os.environ["SPARK_HOME"])] if os.environ.get("SPARK_HOME") else []
     homes += [Path(spec.origin).parent] if spec is not None and spec.origin is not None else []
     if not homes:
-        raise ConfigError("pyspark is not installed in this Python: pip install 'indextables[spark]'")
+        raise ConfigError(
+            'pyspark is not installed in this Python: pip install "CLONE[spark]", CLONE being the directory of your '
+            "clone"
+        )
     for home in homes:
         if any((home / "jars").glob("spark-sql_*.jar")):
             return home / "jars"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final
 
@@ -169,10 +170,13 @@ class _Binder:
             )
         column = self._mapping.get(name)
         if column is None:
-            names = ", ".join(field.name for field in self._mapping.of_kind(*_KINDS[self._query.op]))
+            names = [field.name for field in self._mapping.of_kind(*_KINDS[self._query.op])]
+            close = get_close_matches(name, names, n=1)
+            meant = f"; did you mean {close[0]!r}?" if close else ":"
             hint = "" if position is None else "; quote or escape the ':' to search for the text"
             raise self.error(
-                f"unknown column {name!r}: {self._query.op} can search {names or 'no column'}{hint}", position
+                f"unknown column {name!r}{meant} {self._query.op} can search {', '.join(names) or 'no column'}{hint}",
+                position,
             )
         if column.kind not in _KINDS[self._query.op]:
             raise self.error(f"column {column.name!r} {_misfit(self._query.op, column)}", position)

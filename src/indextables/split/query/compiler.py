@@ -29,6 +29,9 @@ _OCCUR: Final = {
 _MAX_EXPANSIONS: Final = 50
 """Tantivy expands the last word of a phrase to at most this many words, and silently ignores the others."""
 
+_MAX_ANY: Final = 10_000
+"""The most words of a column among which a `*` that stands for a whole word is looked up; Tantivy refuses 16,384."""
+
 _MAX_LISTED: Final = 1000
 """The most words that are enumerated for a pattern that is too long for Tantivy's automata."""
 
@@ -54,6 +57,7 @@ class Compiler:
         self._schema = index.schema
         self._fields = fields
         self._constants = constants
+        self._has_many_words: dict[str, bool] = {}
 
     def query(self, bound: kinds.BoundQuery) -> Query:
         """Return the query for the rows where a text query is TRUE, scored as by Tantivy's own parser."""
@@ -206,9 +210,36 @@ class Compiler:
             return Query.empty_query()
         return self._regexes(column, (pieces,))
 
+    def is_exact(self, leaf: kinds.Terms | kinds.Regexes) -> bool:
+        """Return False if the query of a phrase finds rows too that do not match it.
+
+        It does for a phrase with a `*` for any word, if the column has many words: a word need not be there.
+        """
+        if not isinstance(leaf, kinds.Regexes) or self._fields.get(leaf.column) is None:
+            return True
+        return self._without_any_word(leaf.column, leaf.patterns, leaf.slop) is None
+
+    def _without_any_word(
+        self, column: MappedField, patterns: tuple[Pieces, ...], slop: int
+    ) -> list[tuple[int, str]] | None:
+        """Return a phrase with its places and without the words that can be any; None to search the whole phrase."""
+        kept = [(place, regex(p)) for place, p in enumerate(patterns) if p != (Wildcard.ANY,)]
+        if slop or not kept or len(kept) == len(patterns):
+            return None
+        name = self._name(column)
+        if name not in self._has_many_words:
+            some = self._searcher.terms_with_prefix(name, "", limit=_MAX_ANY + 1)
+            self._has_many_words[name] = len(some) > _MAX_ANY
+        first = kept[0][0]
+        return [(place - first, pattern) for place, pattern in kept] if self._has_many_words[name] else None
+
     def _regexes(self, column: MappedField, patterns: tuple[Pieces, ...], slop: int = 0) -> Query:
         name = self._name(column)
         try:
+            if (kept := self._without_any_word(column, patterns, slop)) is not None:
+                if len(kept) == 1:
+                    return Query.regex_query(self._schema, name, kept[0][1])
+                return Query.const_score_query(Query.regex_phrase_query(self._schema, name, kept), 1.0)
             if len(patterns) == 1:
                 return Query.regex_query(self._schema, name, regex(patterns[0]))
             phrase = Query.regex_phrase_query(self._schema, name, list(map(regex, patterns)), slop)

@@ -295,6 +295,13 @@ class IndexSearch:
         return self.rows(boolean([(Occur.MUST, word) for word in words]))
 
     @engine_call
+    def rows_beyond(self, phrase: Terms | Regexes) -> RowIds:
+        """Return the rows among which the index finds too many for a phrase; none if it finds the right ones."""
+        if self._compiler.is_exact(phrase):
+            return np.empty(0, dtype=np.int64)
+        return self.rows(self._compiler.part(phrase) or Query.empty_query())
+
+    @engine_call
     def unindexed(self, column: MappedField) -> RowIds:
         """Return the rows in which a word of the column, or a value of a string column, is too long for Tantivy.
 

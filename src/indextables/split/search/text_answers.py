@@ -1,7 +1,8 @@
 """Text queries where the index lacks words or is not exact: read the text of the rows whose answer may differ.
 
 For a row without missing words, or with none that the query could match, the answer of the index is right, except for
-some phrases with slop (see `sloppy_phrases`). The other rows, usually none, are decided by their text.
+some phrases with slop (see `sloppy_phrases`) and with a `*` for any word of a column with many words. The other rows,
+usually none, are decided by their text.
 """
 
 from __future__ import annotations
@@ -90,6 +91,9 @@ class TextAnswers:
             for leaf in leaves(part):
                 if isinstance(leaf, Terms | Regexes) and not index_decides_slop(leaf):
                     candidates.append(self._search().rows_with_all(leaf))
+                    unsure.setdefault(leaf.column, [])
+                elif isinstance(leaf, Regexes) and len(found := self._search().rows_beyond(leaf)):
+                    candidates.append(found)
                     unsure.setdefault(leaf.column, [])
             rows = np.unique(np.concatenate(candidates)) if candidates else np.empty(0, dtype=np.int64)
             if len(rows):
