@@ -188,6 +188,7 @@ def _options(args: Namespace, name: str, existing: Table | None, output: Output)
         frozenset(asked),
         lambda lines: _log_pattern(args, name, lines, list(kept), asked, output),
         args.encoding,
+        has_pattern=args.pattern is not None,
     )
 
 
