@@ -183,11 +183,11 @@ def _options(args: Namespace, name: str, existing: Table | None, output: Output)
         )
     kept = {} if existing is None else {field.name: field.type for field in existing.schema}
     return SourceOptions(
-        kind,
-        kept | {column: ARROW_TYPES[kind] for column, kind in asked.items()},
-        frozenset(asked),
-        lambda lines: _log_pattern(args, name, lines, list(kept), asked, output),
-        args.encoding,
+        format=kind,
+        types=kept | {column: ARROW_TYPES[kind] for column, kind in asked.items()},
+        asked=frozenset(asked),
+        pattern=lambda lines: _log_pattern(args, name, lines, list(kept), asked, output),
+        encoding=args.encoding,
         has_pattern=args.pattern is not None,
     )
 
