@@ -13,7 +13,7 @@ import pytest
 
 import indextables as it
 from indextables.cli import arrivals, importing
-from indextables.cli.arrivals import Arrivals, last_line_end, last_record_end
+from indextables.cli.arrivals import Arrivals, RecordEnds, last_line_end
 from indextables.cli.commits import Commits
 
 pytestmark = pytest.mark.timeout(60)  # an import that waits for the end would wait for ever
@@ -152,6 +152,49 @@ def test_an_interrupt_says_what_is_committed(cli, table, pipe, monkeypatch):
     monkeypatch.undo()
 
 
+def test_rows_that_wait_for_their_commit_are_committed_at_an_interrupt(cli, table, pipe, monkeypatch):
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    def select_then_interrupt(*arguments: object) -> object:
+        monkeypatch.setattr(arrivals.select, "select", interrupted)
+        return select(*arguments)
+
+    select = arrivals.select.select
+    monkeypatch.setattr(arrivals.select, "select", select_then_interrupt)
+    pipe.send('{"id": 1}\n{"id": 2}\n')
+    code, _, err = cli("import", table, "-", "--from", "ndjson", "--commit-every", 100)
+    monkeypatch.undo()
+    assert code == 130
+    assert "interrupted: 2 rows committed, up to version 0" in err
+    assert it.open(table).count() == 2
+
+
+def test_rows_before_a_record_that_cannot_be_read_are_committed(cli, table, pipe, monkeypatch):
+    monkeypatch.setattr(arrivals, "_PIECE", len("id\n1\n"))
+    pipe.send("id\n1\nx\n")
+    code, _, err = cli("import", table, "-", "--from", "csv", "--commit-every", 100)
+    assert code == 2
+    assert "invalid value 'x'" in err
+    assert "1 row committed, up to version 0" in err
+    assert it.open(table).count() == 1
+
+
+def test_a_row_of_spaces_is_a_row(cli, table, pipe, monkeypatch):
+    monkeypatch.setattr(arrivals, "_PIECE", 2)
+    pipe.send("a\tb\n1\tx\n\t\n\n\r\n2\ty\n")
+    pipe.send()
+    (done,) = cli.rows("import", table, "-", "--from", "tsv", "--commit-every", 100)
+    assert done["rows"] == 3
+
+
+def test_types_of_csv_are_those_of_a_row_also_below_names_of_several_lines(cli, table, pipe, monkeypatch):
+    monkeypatch.setattr(arrivals, "_PIECE", 1)
+    pipe.send('id,"so\nmany"\n1,2\n')
+    cli.rows("import", table, "-", "--from", "csv", "--commit-every", 1)
+    assert [field.type for field in it.open(table).schema] == [pa.int64(), pa.int64()]
+
+
 def test_a_column_that_comes_late_is_named_before(cli, table, pipe):
     pipe.send('{"id": 1}\n', '{"id": 2, "late": 7}\n')
     cli.rows("import", table, "-", "--from", "ndjson", "--commit-every", 1, "--types", "late=long")
@@ -177,6 +220,30 @@ def test_lines_before_the_first_that_matches_wait_for_it(cli, table, pipe, monke
     pipe.send("starting up\n2026-01-02T03:04:05Z INFO ready now\n")
     (done,) = cli.rows("import", table, "-", "--from", "log", "--pattern", "iso", "--commit-every", 2)
     assert (done["rows"], done["unmatched_lines"]) == (2, 1)
+
+
+def test_a_pattern_is_given_time_to_match(cli, table, pipe, monkeypatch):
+    monkeypatch.setattr(arrivals, "_PIECE", len("starting up\n") * 50)
+    pipe.send("starting up\n" * 150 + "2026-01-02T03:04:05Z INFO ready now\n")
+    (done,) = cli.rows("import", table, "-", "--from", "log", "--pattern", "iso", "--commit-every", 151)
+    assert (done["rows"], done["unmatched_lines"]) == (151, 150)
+
+
+def test_the_first_lines_tell_the_pattern_however_they_come(cli, table, pipe, monkeypatch):
+    monkeypatch.setattr(arrivals, "_PIECE", len("starting up\n"))
+    pipe.send("starting up\n2026-01-02T03:04:05Z INFO ready now\n")
+    (done,) = cli.rows("import", table, "-", "--from", "log", "--commit-every", 2)
+    assert (done["rows"], done["unmatched_lines"]) == (2, 1)
+    assert it.open(table).schema.names == ["timestamp", "level", "message"]
+
+
+def test_a_log_without_a_known_pattern_waits_for_its_first_lines_alone(cli, table, pipe, monkeypatch):
+    monkeypatch.setattr(arrivals, "_PIECE", len("line 10\n"))
+    pipe.send("".join(f"line {n}\n" for n in range(10, 120)), "the last\n" * 110)
+    (done,) = cli.rows("import", table, "-", "--from", "log", "--commit-every", 110)
+    assert (done["rows"], done["version"]) == (220, 1)
+    assert pipe.open_at_commit == [0, 1]
+    assert it.open(table).schema.names == ["message"]
 
 
 def test_lines_of_which_none_matches_are_refused(cli, table, pipe):
@@ -222,6 +289,18 @@ def test_the_rows_of_a_commit_are_counted_over_batches():
     assert sizes(Commits(rows=3, seconds=5, clock=itertools.repeat(0.0).__next__), batch(4)) == [3, 1]
 
 
+@pytest.mark.parametrize("reason", [KeyboardInterrupt, it.errors.InputError])
+def test_rows_before_a_failure_are_a_commit(reason):
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield batch(2)
+        raise reason
+
+    found = []
+    with pytest.raises(reason):
+        found.extend(batch.num_rows for part in Commits(rows=3).parts(batches()) for batch in part)
+    assert found == [2]
+
+
 def test_much_data_does_not_wait_for_its_time(monkeypatch):
     monkeypatch.setattr("indextables.cli.commits._MOST_BYTES", 100)
     commits = Commits(seconds=5, clock=itertools.repeat(0.0).__next__)
@@ -247,13 +326,29 @@ def test_parts_of_csv_end_with_a_record_wherever_reads_end(monkeypatch, size, te
     monkeypatch.setattr(arrivals, "_PIECE", size)
     with arriving(text.encode()) as descriptor:
         stream = Arrivals(descriptor, lambda: None)
-        stream.divide(last_record_end)
+        stream.divide(RecordEnds())
         parts = list(stream)
     assert b"".join(parts) == text.encode()
     for end in itertools.accumulate(map(len, parts[:-1])):
         assert text[end - 1] == "\n"
         quotes = text[:end].replace('5"', "5")
         assert quotes.count('"') % 2 == 0
+
+
+def test_what_was_looked_at_inside_of_quotes_is_not_looked_at_again():
+    end_of = RecordEnds()
+    assert end_of(b'1,"a\nb') == 0
+    seen = b"\n" * 6  # would be the ends of records
+    assert end_of(seen + b'\n"') == 0
+    assert end_of(seen + b'\n""\n') == 0
+    assert end_of(seen + b'\n""\n",2\n3,"') == 14
+    assert end_of(b'3,"x\n"') == 0
+    assert end_of(b'3,"x\n"\n4') == 7
+
+
+def test_records_are_counted_by_their_ends():
+    assert RecordEnds().count(b'a,"b\n\n""c"\n\n\r\n \n1,5"\n') == 3
+    assert RecordEnds(b"\t").count(b'a\t"b\n"\n"\n"\t,"\n') == 2
 
 
 def test_a_record_without_an_end_is_refused_and_a_long_line_cut(monkeypatch):

@@ -19,7 +19,7 @@ Patience = Callable[[], float | None]
 _PIECE: Final = 1 << 20
 _MAX_RECORD: Final = 16 << 20
 _NEWLINE: Final = b"\n"
-_CLOSING: Final = re.compile(rb'[^"]*(?:""[^"]*)*"(?!")')
+_INSIDE: Final = re.compile(rb'(?:[^"]+|"")*+')
 
 
 class Arrivals:
@@ -32,13 +32,16 @@ class Arrivals:
     def __init__(self, descriptor: int, patience: Patience, encoding: str | None = None) -> None:
         self._descriptor, self._patience = descriptor, patience
         self._decoder = None if encoding is None else incremental_decoder(encoding)
-        self._left = b""
-        self._end_of: Callable[[bytes], int] = last_line_end
+        self._left = bytearray()
+        self._end_of: Callable[[bytearray], int] = last_line_end
         self._most = _MAX_RECORD
         self._divide_long = False
 
-    def divide(self, end_of: Callable[[bytes], int], most: int | None = None) -> None:
-        """Set what returns the place after the last whole record, 0 without one, and what a longer record is cut to."""
+    def divide(self, end_of: Callable[[bytearray], int], most: int | None = None) -> None:
+        """Set what returns the place after the last whole record, 0 without one, and what a longer record is cut to.
+
+        It is called with what has come since the last place that it returned.
+        """
         self._end_of = end_of
         if most is not None:
             self._most, self._divide_long = most, True
@@ -47,12 +50,16 @@ class Arrivals:
         while (part := self._part()) is not None:
             yield part
 
-    def head(self, records: int) -> bytes:
-        """Return what has come when it has that many lines with text, or everything if it never has."""
+    def head(self, records: int, count: Callable[[bytes], int] | None = None) -> bytes:
+        """Return what has come when it has that many records, or everything if it never has.
+
+        `count` counts them; without it they are lines with text.
+        """
+        count = count or _lines_with_text
         head = b""
         for part in self:
             head += part
-            if sum(map(bool, map(bytes.strip, head.splitlines()))) >= records:
+            if count(head) >= records:
                 break
         return head
 
@@ -60,12 +67,12 @@ class Arrivals:
         """Return the first byte that is no space; it is read again by what comes next."""
         while not self._left.strip() and (data := self._read()) != b"":
             self._left += data or b""
-        return self._left.lstrip()[:1]
+        return bytes(self._left.lstrip()[:1])
 
     def read(self, most: int) -> bytes:
         """Return everything up to the end of the pipe, or somewhat more than `most` bytes of it."""
-        parts, size = [self._left], len(self._left)
-        self._left = b""
+        parts, size = [bytes(self._left)], len(self._left)
+        self._left = bytearray()
         while size < most and (data := self._read()) != b"":
             parts.append(data or b"")
             size += len(data or b"")
@@ -82,13 +89,14 @@ class Arrivals:
                     )
                 end = self._most
             if end:
-                part, self._left = self._left[:end], self._left[end:]
+                part = bytes(self._left[:end])
+                del self._left[:end]
                 return part
             data = self._read()
             if data is None:
                 return b""
             if not data:
-                part, self._left = self._left, b""
+                part, self._left = bytes(self._left), bytearray()
                 return part or None
             self._left += data
 
@@ -116,27 +124,56 @@ def is_pipe(file: IO[bytes]) -> bool:
         return False
 
 
-def last_line_end(data: bytes) -> int:
+def last_line_end(data: bytes | bytearray) -> int:
     """Return the place after the last end of a line."""
     return data.rfind(_NEWLINE) + 1
 
 
-def last_record_end(data: bytes, delimiter: bytes = b",") -> int:
-    r"""Return the place after the last end of a line of CSV that is not inside of quotes.
+def _lines_with_text(data: bytes) -> int:
+    return sum(map(bool, map(bytes.strip, data.splitlines())))
 
-    >>> last_record_end(b'1,"a\nb"\n2,"c\nd')
-    8
+
+class RecordEnds:
+    r"""Finds the place after the last end of a line of CSV that is not inside of quotes; 0 if there is none.
+
+    It goes on where it stopped: data is given to it again with more at its end, but without the records that it found.
+
+    >>> end_of = RecordEnds()
+    >>> end_of(b'1,"a\nb"\n2,"c\nd'), end_of(b'2,"c\nd"\n3')
+    (8, 8)
     """
-    end = place = 0
-    while True:
-        opening = data.find(b'"', place)
-        end = max(end, data.rfind(_NEWLINE, place, len(data) if opening < 0 else opening) + 1)
-        if opening < 0:
-            return end
-        if opening and data[opening - 1 : opening] not in (delimiter, _NEWLINE):  # inside of a value
-            place = opening + 1
-            continue
-        quoted = _CLOSING.match(data, opening + 1)
-        if quoted is None:
-            return end
-        place = quoted.end()
+
+    def __init__(self, delimiter: bytes = b",") -> None:
+        self._before_quotes = (delimiter, _NEWLINE)
+        self._quoted = re.compile(rb'(?<![^\n%b])"(?:[^"]+|"")*+"' % re.escape(delimiter))
+        self._place, self._is_quoted = 0, False
+
+    def __call__(self, data: bytes | bytearray) -> int:
+        end, place = 0, self._place
+        while place < len(data):
+            if self._is_quoted:
+                place = self._after_quotes(data, place)
+                if self._is_quoted:
+                    break
+            opening = data.find(b'"', place)
+            end = max(end, data.rfind(_NEWLINE, place, len(data) if opening < 0 else opening) + 1)
+            # quotes inside of a value are as any character
+            self._is_quoted = opening == 0 or (
+                opening > 0 and data[opening - 1 : opening] in self._before_quotes
+            )
+            place = len(data) if opening < 0 else opening + 1
+        self._place = place - end
+        return end
+
+    def _after_quotes(self, data: bytes | bytearray, place: int) -> int:
+        """Return the place after the quotes that close a value, or, if they may be still to come, where to go on."""
+        inside = _INSIDE.match(data, place)
+        place = place if inside is None else inside.end()
+        if place + 1 < len(data):  # the last quotes may be the first of two
+            self._is_quoted = False
+            place += 1
+        return place
+
+    def count(self, data: bytes) -> int:
+        """Return the number of whole records that are no empty line."""
+        return sum(map(bool, self._quoted.sub(b"x", data).replace(b"\r", b"").split(_NEWLINE)))

@@ -40,7 +40,7 @@ class Commits:
         return None if self._due is None else max(self._due - self._clock(), 0.0)
 
     def parts(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Iterator[pa.RecordBatch]]:
-        """Yield the batches of each commit, which has rows."""
+        """Yield the batches of each commit, which has rows. What comes before a failure or an interrupt is one too."""
         if not self.are_divided:
             rows = (batch for batch in batches if batch.num_rows)
             first = next(rows, None)
@@ -49,7 +49,16 @@ class Commits:
             return
         part: list[pa.RecordBatch] = []
         count = size = 0
-        for batch in batches:
+        while True:
+            try:
+                batch = next(batches, None)
+            except (Exception, KeyboardInterrupt):
+                if part:
+                    self._due = None
+                    yield iter(part)
+                raise
+            if batch is None:
+                break
             rest = batch
             while True:
                 piece = rest if self._rows is None else rest.slice(0, self._rows - count)

@@ -15,9 +15,9 @@ import pyarrow.csv as pc_csv
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
-from indextables.cli.arrivals import Arrivals, last_line_end, last_record_end
+from indextables.cli.arrivals import Arrivals, RecordEnds, last_line_end
 from indextables.cli.byte_streams import Rejoined
-from indextables.cli.log_lines import LogPattern, LogRows
+from indextables.cli.log_lines import MOST_BEFORE_MATCH, LogPattern, LogRows, recognized_pattern
 from indextables.cli.moments import are_moments
 from indextables.errors import InputError
 
@@ -48,6 +48,8 @@ class SourceOptions:
     pattern: PatternChoice
     encoding: str | None = None
     delimiter: str = ","
+    has_pattern: bool = False
+    """True if the pattern of raw logs is given, so that it does not depend on their lines."""
 
     def type_of(self, name: str) -> pa.DataType | None:
         """Return the type of a column by its name in any case; None: the values tell."""
@@ -80,8 +82,9 @@ def _csv(file: IO[bytes] | Arrivals, options: SourceOptions) -> Content:
         )
 
     if isinstance(file, Arrivals):
-        file.divide(lambda data: last_record_end(data, delimiter.encode()))
-        head = file.head(2)  # the names of the columns, and a row
+        record_ends = RecordEnds(delimiter.encode())
+        file.divide(record_ends)
+        head = file.head(2, record_ends.count)  # the names of the columns, and a row
     else:
         head = file.read(2 * _BLOCK)
     first = reader(io.BytesIO(head), {})
@@ -96,7 +99,9 @@ def _csv(file: IO[bytes] | Arrivals, options: SourceOptions) -> Content:
         schema = _without_nulls(reader(io.BytesIO(head), as_read).schema)
         as_read = {field.name: field.type for field in schema}
         rows = reader(io.BytesIO(head), as_read)
-        more = (reader(io.BytesIO(data), as_read, schema.names) if data.strip() else () for data in file)
+        more = (
+            reader(io.BytesIO(data), as_read, schema.names) if data.strip(b"\r\n") else () for data in file
+        )
         return Content(schema, _as_they_arrive(schema, chain([rows], more)), times)
     found = reader(Rejoined(head, file), as_read)
     return Content(found.schema, iter(found), times)
@@ -242,19 +247,28 @@ def _log(file: IO[bytes] | Arrivals, options: SourceOptions) -> Content:
 
 
 def _log_as_it_arrives(arrivals: Arrivals, options: SourceOptions) -> Content:
-    """Read the lines that are there. Lines before the first that matches wait for it, up to a number of lines."""
+    """Read the lines that are there.
+
+    Lines before the first that matches wait for it, up to a number of lines, and so do the first lines for a pattern
+    that is recognized.
+    """
     arrivals.divide(last_line_end, most=_MAX_LINE)
     parts = (_lines(data) for data in arrivals)
     first = _lines(arrivals.head(1))
-    rows = LogRows(options.pattern(first[:_FIRST_LINES]))
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        lines = first
-        while len(lines) < _FIRST_LINES and not rows.has_match(lines):
+    if not options.has_pattern:
+        while len(first) < _FIRST_LINES and recognized_pattern(first) is None:
             more = next(parts, None)
             if more is None:
                 break
-            lines += more
+            first += more
+    rows = LogRows(options.pattern(first[:_FIRST_LINES]))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        lines = list(first)
+        more: list[str] | None = first
+        while more is not None and len(lines) < MOST_BEFORE_MATCH and not rows.has_match(more):
+            more = next(parts, None)
+            lines += more or []
         for part in chain([lines], parts):
             yield from rows.batches(part)
             if not part:

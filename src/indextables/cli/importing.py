@@ -206,6 +206,7 @@ def _options(args: Namespace, name: str, existing: Table | None, output: Output)
         pattern=lambda lines: _log_pattern(args, name, lines, list(kept), asked, output),
         encoding=args.encoding,
         delimiter=_delimiter(args.delimiter),
+        has_pattern=args.pattern is not None,
     )
 
 

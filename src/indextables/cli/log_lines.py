@@ -15,7 +15,8 @@ from indextables.errors import InputError
 
 MESSAGE: Final = "message"
 PLAIN: Final = "plain"
-_ROWS: Final = 20_000
+MOST_BEFORE_MATCH: Final = 20_000
+"""The lines of which one must match, or the pattern is refused; also the rows of a batch."""
 _SHOWN: Final = 200
 _LEAST_SHARE: Final = 0.1
 """The share of lines that a pattern must match to be recognized: traces of errors are lines between those of a log."""
@@ -83,12 +84,12 @@ class LogRows:
 
     def has_match(self, lines: Iterable[str]) -> bool:
         """Return True if a line matches."""
-        return any(self._regex.match(line) for line in lines)
+        return any(self._regex.match(line.rstrip("\r\n")) for line in lines)
 
     def batches(self, lines: Iterable[str]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the lines in batches."""
         remaining = iter(lines)
-        while part := list(islice(remaining, _ROWS)):
+        while part := list(islice(remaining, MOST_BEFORE_MATCH)):
             before = self.unmatched
             rows = [self._row(line.rstrip("\r\n")) for line in part]
             if not self._has_match and self.unmatched - before == len(part):
