@@ -57,7 +57,7 @@ docs: setup ## Write the generated pages of docs/ and the outputs of the noteboo
 	@$(VENV)/bin/zensical build --strict --clean
 
 pictures: setup $(CHROMIUM) ## Take the pictures of the web UI in docs/images again (needs Chromium)
-	@INDEXTABLES_PICTURES=1 $(PYTHON) -m pytest tests/ui/test_browser.py -k screenshots -q
+	@INDEXTABLES_PICTURES=1 $(WITH_JAVA) $(PYTHON) -m pytest tests/ui/test_browser.py -k screenshots -q
 
 jar: $(JAR) ## Compile the Java part into the package
 

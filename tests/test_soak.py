@@ -41,7 +41,7 @@ def test_no_test_changes_its_size_with_the_environment():
 
 def test_every_run_of_the_tests_has_the_java_of_set_up():
     runs = [line for line in MAKEFILE.splitlines() if "-m pytest" in line]
-    assert len(runs) == 3
+    assert len(runs) == 4
     assert [line for line in runs if "$(WITH_JAVA)" not in line] == []
     (soak,) = re.findall(r"INDEXTABLES_SOAK=1 .* -m pytest (.*)", MAKEFILE)
     assert soak == "-m soak $(ARGS)"
