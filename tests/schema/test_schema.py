@@ -136,6 +136,7 @@ def test_no_other_column_of_a_read_may_be_one_of_a_table():
         "__index__": "a method of Python",
         "__version__": "of a module",
         "__arrow_c_stream__": "a method of Arrow",
+        "__dataframe__": "a method of data frames",
         "__init__": "of a package",
         "__main__": "of Python",
         "__notes__": "of an exception",
