@@ -20,9 +20,9 @@ from indextables.table import (
     ScanRequest,
     answer_on_driver,
     plan_scan,
-    run_write_task,
     sums_as_doubles,
 )
+from indextables.table.writes import write_rows
 from support.earlier import TABLES
 
 DATA = Path(__file__).parents[1] / "data"
@@ -237,16 +237,16 @@ def test_an_append_adds_columns_if_it_is_asked_to(path: str):
 
 
 def test_two_appends_that_add_the_same_column_do_not_mix_it(path: str, monkeypatch: pytest.MonkeyPatch):
-    stored = run_write_task
+    stored = write_rows
     rows = pa.table({"id": pa.array([4], pa.int32()), "day": ["mon"], "note": ["one"]})
 
-    def overtaken(plan: Any, batches: Any) -> Any:
-        result = stored(plan, batches)
-        monkeypatch.setattr("indextables.table.api.run_write_task", stored)
+    def overtaken(*arguments: Any) -> Any:
+        result = stored(*arguments)
+        monkeypatch.setattr("indextables.table.api.write_rows", stored)
         it.write(path, rows, settings=MERGE_SCHEMA)
         return result
 
-    monkeypatch.setattr("indextables.table.api.run_write_task", overtaken)
+    monkeypatch.setattr("indextables.table.api.write_rows", overtaken)
     with pytest.raises(SchemaError, match="has changed"):
         it.write(path, rows, settings=MERGE_SCHEMA)
     assert it.open(path).count(where="note = 'one'") == 1

@@ -241,14 +241,21 @@ def test_a_search_ends_when_its_browser_leaves():
             checks.append(turn)
             turn.check()
 
-    async def gone() -> bool:
-        return began.is_set()
-
     async def scenario() -> list[object]:
         workers = Workers(threads=1)
+        waiting: list[asyncio.Task[None]] = []
+
+        async def has_left_while_waiting() -> bool:
+            return began.is_set()
+
+        async def has_left_after_the_others() -> bool:
+            return all(task.done() for task in waiting)
+
         try:
-            running = [asyncio.create_task(workers.run(search, gone)) for _ in range(3)]
-            return await asyncio.gather(*running, return_exceptions=True)
+            running = asyncio.create_task(workers.run(search, has_left_after_the_others))
+            await asyncio.sleep(0)  # it has the only thread before the others ask for it
+            waiting += [asyncio.create_task(workers.run(search, has_left_while_waiting)) for _ in range(2)]
+            return await asyncio.gather(running, *waiting, return_exceptions=True)
         finally:
             workers.close()
 
